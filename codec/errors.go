@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+// EnvelopeError says that a body is not an AdmissionReview that can be answered:
+// there is no uid to answer to, so the caller gets HTTP 400. Pointer is the RFC
+// 6901 pointer of the offending value where there is one. It never quotes input
+// beyond that pointer.
+type EnvelopeError struct {
+	Pointer string
+	Reason  string
+}
+
+func (e *EnvelopeError) Error() string {
+	if e.Pointer == "" {
+		return "invalid AdmissionReview: " + e.Reason
+	}
+	return "invalid AdmissionReview at " + e.Pointer + ": " + e.Reason
+}
+
+// RequestError says that the envelope is readable, uid and version included,
+// but that the request in it cannot be judged: the caller gets a denial with
+// code 400.
+type RequestError struct {
+	Pointer string
+	Reason  string
+}
+
+func (e *RequestError) Error() string {
+	return "invalid admission request at " + e.Pointer + ": " + e.Reason
+}
+
+// AnswerError says that a webhook's answer cannot be used (answers.md). It is
+// the failure policy's to decide, unless Denies is set.
+type AnswerError struct {
+	Reason string
+	// Denies is set where the answer is defective but can be read as a denial:
+	// a denial is never lost to a formality, so this is a Refusal whatever the
+	// failure policy (rows C3, C5, C6, C13).
+	Denies bool
+}
+
+func (e *AnswerError) Error() string { return e.Reason }

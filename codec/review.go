@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package codec turns bytes into admissions and back: it scans an
+// AdmissionReview in one strict pass, verifies what a webhook answered and
+// encodes the merged answer. It knows neither HTTP nor the registry.
+package codec
+
+// Version is a version of the AdmissionReview envelope that we speak.
+type Version uint8
+
+// The versions of admission.k8s.io. The zero Version is none.
+const (
+	V1 Version = iota + 1
+	V1beta1
+)
+
+// ParseVersion returns the Version of an entry of admissionReviewVersions,
+// such as "v1". ok is false for a version that we do not speak.
+func ParseVersion(s string) (v Version, ok bool) {
+	switch s {
+	case "v1":
+		return V1, true
+	case "v1beta1":
+		return V1beta1, true
+	}
+	return 0, false
+}
+
+// String returns the version as admissionReviewVersions spells it.
+func (v Version) String() string {
+	switch v {
+	case V1:
+		return "v1"
+	case V1beta1:
+		return "v1beta1"
+	}
+	return "unknown"
+}
+
+// APIVersion returns the version as apiVersion spells it.
+func (v Version) APIVersion() string { return "admission.k8s.io/" + v.String() }
+
+// Operation is what the user asked the API server to do. The zero Operation is
+// none of them and is never in a decoded Review.
+type Operation uint8
+
+// The operations of admission.k8s.io.
+const (
+	Create Operation = iota + 1
+	Update
+	Delete
+	Connect
+)
+
+// String returns the operation as the API spells it.
+func (o Operation) String() string {
+	switch o {
+	case Create:
+		return "CREATE"
+	case Update:
+		return "UPDATE"
+	case Delete:
+		return "DELETE"
+	case Connect:
+		return "CONNECT"
+	}
+	return "UNKNOWN"
+}
+
+// GroupVersionKind names a kind. The bytes are borrowed from the Review.
+type GroupVersionKind struct{ Group, Version, Kind []byte }
+
+// GroupVersionResource names a resource. The bytes are borrowed from the Review.
+type GroupVersionResource struct{ Group, Version, Resource []byte }
+
+// ExtraValue is one key of userInfo.extra with its values. The bytes are
+// borrowed from the Review.
+type ExtraValue struct {
+	Key    []byte
+	Values [][]byte
+}
+
+// UserInfo is who made the request. The bytes are borrowed from the Review.
+type UserInfo struct {
+	Username, UID []byte
+	Groups        [][]byte
+	Extra         []ExtraValue
+}
+
+// Object is the part of an object that admission itself reads. The bytes are
+// borrowed: from the Review for its object and oldObject, from the argument of
+// ScanObject otherwise.
+type Object struct {
+	// Raw is the object's JSON as received; nil when it is null or absent.
+	Raw []byte
+	// HasMetadata tells whether there is a metadata object at all. Options such
+	// as PodExecOptions have none and never match a non-empty objectSelector.
+	HasMetadata bool
+
+	APIVersion, Kind, Name, Namespace, UID []byte
+	Labels                                 Labels
+}
+
+// IsNull reports whether there is no object.
+func (o *Object) IsNull() bool { return o.Raw == nil }
+
+// Review is an incoming AdmissionReview, as a scanned view over its Body.
+// Decode fills it; all byte slices of a Review and of what hangs off it point
+// into the Body or into scratch memory of the Review and are valid until
+// ReleaseReview. Whoever keeps any of it longer copies.
+type Review struct {
+	Body    *Body
+	Version Version
+
+	UID                        []byte
+	Kind, RequestKind          GroupVersionKind
+	Resource, RequestResource  GroupVersionResource
+	SubResource                []byte
+	RequestSubResource         []byte
+	Name, Namespace            []byte
+	Operation                  Operation
+	User                       UserInfo
+	Object, OldObject          Object
+	DryRun                     bool
+	Options                    []byte // raw JSON, nil when null or absent
+	HasRequestResource         bool   // requestKind and requestResource were present
+	apiVersionSpan, objectSpan span   // of the values in Body, for splicing
+	scratch                    []byte // unescaped strings
+}
+
+// span is a half-open range of a Body's bytes.
+type span struct{ start, end int }

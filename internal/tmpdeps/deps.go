@@ -1,0 +1,28 @@
+package tmpdeps
+
+import (
+	_ "github.com/go-json-experiment/json/jsontext"
+	_ "github.com/google/go-cmp/cmp"
+	_ "github.com/klauspost/compress/gzip"
+	_ "github.com/klauspost/compress/zstd"
+	_ "github.com/rogpeppe/go-internal/testscript"
+	_ "github.com/rogpeppe/go-internal/txtar"
+	_ "github.com/spf13/cobra"
+	_ "github.com/valyala/fasthttp"
+	_ "go.uber.org/goleak"
+	_ "golang.org/x/net/dns/dnsmessage"
+	_ "gopkg.in/evanphx/json-patch.v4"
+	_ "k8s.io/api/admission/v1"
+	_ "k8s.io/api/admission/v1beta1"
+	_ "k8s.io/api/admissionregistration/v1"
+	_ "k8s.io/api/admissionregistration/v1beta1"
+	_ "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	_ "k8s.io/apimachinery/pkg/util/validation/field"
+	_ "k8s.io/apiserver/pkg/admission/plugin/cel"
+	_ "k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	_ "k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
+	_ "k8s.io/apiserver/pkg/cel/environment"
+	_ "github.com/google/cel-go/cel"
+	_ "pgregory.net/rapid"
+	_ "sigs.k8s.io/yaml"
+)

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"crypto/x509"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// Snapshot is everything that the configuration says, compiled: immutable, and
+// one consistent whole.
+type Snapshot struct {
+	Hash     string // hex SHA-256 over the sources' content
+	Clusters map[string]*Cluster
+	Warnings []Problem // lint
+	Targets  []*webhook.Target
+
+	// unexported: the identity index
+}
+
+// ByCertificate returns the cluster that presents the verified chain, leaf
+// first, by SPIFFE URI, DNS name or common name, or nil.
+func (s *Snapshot) ByCertificate(chains [][]*x509.Certificate) *Cluster { panic("stub") }
+
+// ByToken returns the cluster whose bearer token this is, or nil, in constant
+// time for a given configuration.
+func (s *Snapshot) ByToken(token []byte) *Cluster { panic("stub") }
+
+// Phase is mutating or validating.
+type Phase uint8
+
+// The phases.
+const (
+	Validating Phase = iota
+	Mutating
+)
+
+func (p Phase) String() string {
+	if p == Mutating {
+		return "mutate"
+	}
+	return "validate"
+}
+
+// Cluster is one caller with all that holds for it.
+type Cluster struct {
+	Name       string
+	Labels     map[string]string
+	Anonymous  bool          // accepted without any credential
+	Timeout    time.Duration // as this cluster registered us; 0: unknown
+	Bypass     match.RequestRules
+	FailOpen   match.RequestRules
+	Namespaces match.Namespaces // nil: only kubernetes.io/metadata.name is known
+	Validating *Chain
+	Mutating   *Chain
+}
+
+// Chain returns the cluster's webhooks of one phase.
+func (c *Cluster) Chain(p Phase) *Chain {
+	if p == Mutating {
+		return c.Mutating
+	}
+	return c.Validating
+}
+
+// Chain is the webhooks of one phase in the order in which they take part.
+type Chain struct {
+	Webhooks []*Webhook
+	Index    *match.Index // over Webhooks
+}
+
+// Webhook is one entry of a Configuration, compiled for one Cluster.
+type Webhook struct {
+	Name          string // as in the Configuration
+	Configuration string
+	Rules         []admissionregistrationv1.RuleWithOperations // for explain
+	Matcher       *match.Matcher
+	Target        *webhook.Target
+	FailurePolicy FailurePolicy
+	SideEffects   SideEffects
+	Reinvocation  bool // reinvocationPolicy: IfNeeded
+	Timeout       time.Duration
+	Mode          Mode
+	Stage         Stage
+	Compat        codec.Compatibility
+	// Version is the first of admissionReviewVersions that we speak; zero if none.
+	Version codec.Version
+}
+
+// FailurePolicy says what a CallError means.
+type FailurePolicy uint8
+
+// The failure policies.
+const (
+	Fail FailurePolicy = iota
+	Ignore
+)
+
+// SideEffects says what a call to the webhook may do besides answering.
+type SideEffects uint8
+
+// The side effect classes.
+const (
+	SideEffectsNone SideEffects = iota
+	SideEffectsNoneOnDryRun
+	SideEffectsSome
+	SideEffectsUnknown
+)
+
+// SupportsDryRun reports whether the webhook may be called in a dry run.
+func (s SideEffects) SupportsDryRun() bool { return s <= SideEffectsNoneOnDryRun }
+
+// Mode says how much a webhook's Outcome counts.
+type Mode uint8
+
+// The modes.
+const (
+	Enforce Mode = iota
+	Warn         // a denial becomes a warning
+	Shadow       // called and recorded; never decides, never delays
+)
+
+// Stage says when a validating webhook is called.
+type Stage uint8
+
+// The stages.
+const (
+	StageValidating    Stage = iota
+	StageTransactional       // after all others, and only if they allowed
+)
