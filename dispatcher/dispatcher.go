@@ -5,7 +5,9 @@ package dispatcher
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -15,40 +17,112 @@ import (
 
 // Caller calls one webhook; *webhook.Client does.
 type Caller interface {
+	// Call returns by call.Deadline. Its error is a *webhook.CallError, or a
+	// *codec.AnswerError whose Denies is set.
 	Call(ctx context.Context, call webhook.Call) (codec.Response, error)
 }
 
 // Config is the configuration of a Dispatcher. Zero values mean the defaults.
 type Config struct {
-	Caller Caller        // required
-	Grace  time.Duration // how long others may still answer after the first denial; 100 ms
-	Logger *slog.Logger  // required
+	Caller      Caller        // required
+	Grace       time.Duration // how long others may still answer after the first denial; 100 ms
+	ShadowCalls int           // Shadow calls under way at once; above it they are dropped, 256
+	Logger      *slog.Logger  // required
+}
+
+const (
+	defaultGrace       = 100 * time.Millisecond
+	defaultShadowCalls = 256
+)
+
+func (c Config) validate() error {
+	switch {
+	case c.Caller == nil:
+		return errors.New("dispatcher: Config.Caller is required")
+	case c.Logger == nil:
+		return errors.New("dispatcher: Config.Logger is required")
+	case c.Grace < 0:
+		return errors.New("dispatcher: Config.Grace is negative")
+	case c.ShadowCalls < 0:
+		return errors.New("dispatcher: Config.ShadowCalls is negative")
+	}
+	return nil
 }
 
 // Dispatcher decides admissions. It is safe for concurrent use.
-type Dispatcher struct{}
+type Dispatcher struct {
+	caller Caller
+	grace  time.Duration
+	log    *slog.Logger
+
+	shadowSlots chan struct{}
+	calls       sync.WaitGroup // goroutines that may outlive their Dispatch
+}
 
 // New returns a Dispatcher.
-func New(cfg Config) *Dispatcher { panic("stub") }
+func New(cfg Config) (*Dispatcher, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Grace == 0 {
+		cfg.Grace = defaultGrace
+	}
+	if cfg.ShadowCalls == 0 {
+		cfg.ShadowCalls = defaultShadowCalls
+	}
+	return &Dispatcher{
+		caller:      cfg.Caller,
+		grace:       cfg.Grace,
+		log:         cfg.Logger,
+		shadowSlots: make(chan struct{}, cfg.ShadowCalls),
+	}, nil
+}
 
 // Request is one admission to decide.
 type Request struct {
 	Review   *codec.Review // borrowed until Dispatch returns
 	Cluster  *registry.Cluster
 	Phase    registry.Phase
-	Snapshot string    // hash of the Snapshot that Cluster is from
+	Snapshot string    // short hash of the Snapshot that Cluster is from
 	Deadline time.Time // when the Verdict must be there
 }
 
-// Verdict is the merged answer for the caller.
+// Verdict is the merged answer for the caller with what it came from. It
+// borrows nothing from the Review.
 type Verdict struct {
 	Response codec.Response
+	// Bypass is the name of the rule that let the review pass unasked.
+	Bypass string
+	// Outcomes are in the order in which the webhooks take part.
+	Outcomes []Outcome
 }
 
-// Dispatch decides one admission. It returns before req.Deadline, whatever the
-// webhooks do.
-func (d *Dispatcher) Dispatch(ctx context.Context, req Request) Verdict { panic("stub") }
+// Dispatch decides one admission and logs the decision. It returns before
+// req.Deadline, whatever the webhooks do. ctx carries shutdown and trace only.
+func (d *Dispatcher) Dispatch(ctx context.Context, req Request) Verdict {
+	start := time.Now()
+	v := d.dispatch(ctx, req)
+	d.record(ctx, req, &v, time.Since(start))
+	return v
+}
+
+// dispatch decides one review against one snapshot. Once a phase has rejected,
+// the later steps do nothing.
+func (d *Dispatcher) dispatch(ctx context.Context, req Request) Verdict {
+	if rule, ok := bypass(req); ok {
+		return bypassed(rule, req.Snapshot)
+	}
+	a := newAdmission(ctx, req)
+	defer a.release()
+	if req.Phase == registry.Mutating {
+		d.mutate(a)
+	} else {
+		d.validate(a)
+	}
+	return merge(a)
+}
 
 // Wait returns when no call runs any more: after Dispatch has returned, calls
-// whose answer nobody needs (late ones, Shadow) run to their deadline.
-func (d *Dispatcher) Wait() { panic("stub") }
+// whose answer nobody needs (late ones, Shadow) run to their deadline. Wait must
+// not race with Dispatch.
+func (d *Dispatcher) Wait() { d.calls.Wait() }

@@ -3,15 +3,21 @@
 package dispatcher
 
 import (
+	"fmt"
+
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // Explanation says what Dispatch would do with a review, without calling.
 type Explanation struct {
-	Cluster  string             `json:"cluster"`
-	Phase    string             `json:"phase"`
-	Bypass   string             `json:"bypass,omitempty"` // the rule that lets the review pass unasked
+	Cluster string `json:"cluster"`
+	Phase   string `json:"phase"`
+	// Bypass is the rule that lets the review pass unasked. The webhooks are
+	// explained all the same, as if there were none.
+	Bypass string `json:"bypass,omitempty"`
+	// FailOpen is the rule by which no CallError would block this request.
 	FailOpen string             `json:"failOpen,omitempty"`
 	Webhooks []WebhookExplained `json:"webhooks"`
 }
@@ -20,12 +26,17 @@ type Explanation struct {
 type WebhookExplained struct {
 	Configuration string `json:"configuration"`
 	Webhook       string `json:"webhook"`
-	Called        bool   `json:"called"`
-	Order         int    `json:"order,omitempty"`   // 1 is called first; equal numbers at the same time
-	Reason        string `json:"reason,omitempty"`  // why not called
-	Detail        string `json:"detail,omitempty"`  // the condition or error behind the reason
-	Rule          string `json:"rule,omitempty"`    // the rule that matched, in words
-	Payload       string `json:"payload,omitempty"` // the form in which it gets the review
+	// Called is what would happen but for a bypass.
+	Called bool `json:"called"`
+	// Order is 1 for what is called first; equal numbers are called at once.
+	Order int `json:"order,omitempty"`
+	// Reason is why the webhook is not called, Detail what is behind that.
+	Reason string `json:"reason,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	// Rule is the rule that selected the review.
+	Rule string `json:"rule,omitempty"`
+	// Payload is the form in which the webhook gets the review.
+	Payload       string `json:"payload,omitempty"`
 	FailurePolicy string `json:"failurePolicy"`
 	Mode          string `json:"mode"`
 	Timeout       string `json:"timeout"`
@@ -33,5 +44,75 @@ type WebhookExplained struct {
 }
 
 // Explain decides as Dispatch does, with the same match code, and calls nobody.
-// A later mutation by an earlier webhook is not foreseen.
-func Explain(r *codec.Review, c *registry.Cluster, p registry.Phase) Explanation { panic("stub") }
+// What an earlier webhook would change in the object is not foreseen.
+func Explain(r *codec.Review, c *registry.Cluster, p registry.Phase) Explanation {
+	req := Request{Review: r, Cluster: c, Phase: p}
+	e := Explanation{Cluster: c.Name, Phase: p.String(), Webhooks: []WebhookExplained{}}
+	if rule, ok := bypass(req); ok {
+		e.Bypass = rule
+	}
+	if rule, ok := c.FailOpen.Match(r); ok {
+		e.FailOpen = rule
+	}
+	subject := newSubject(req)
+	order := orderer{phase: p}
+	for _, w := range c.Chain(p).Webhooks {
+		x := explain(w, w.Matcher.Match(&subject), r)
+		if x.Called {
+			x.Order = order.next(w.Stage)
+		}
+		e.Webhooks = append(e.Webhooks, x)
+	}
+	return e
+}
+
+func explain(w *registry.Webhook, m match.Decision, r *codec.Review) WebhookExplained {
+	x := WebhookExplained{
+		Configuration: w.Configuration,
+		Webhook:       w.Name,
+		FailurePolicy: w.FailurePolicy.String(),
+		Mode:          w.Mode.String(),
+		Timeout:       w.Timeout.String(),
+		URL:           w.Target.URL(),
+	}
+	if m.Rule >= 0 && m.Rule < len(w.Rules) {
+		x.Rule = pendingRule(w.Rules[m.Rule])
+	}
+	switch {
+	case m.Reason != match.Matched:
+		x.Reason, x.Detail = fmt.Sprint(m.Reason), m.Condition
+		if m.Err != nil {
+			x.Detail = m.Err.Error()
+		}
+	case r.DryRun && !w.SideEffects.SupportsDryRun():
+		x.Reason = "DryRun"
+	case w.Version == 0:
+		x.Reason = "NotConvertible"
+	default:
+		x.Called, x.Payload = true, payloadForm(w, r)
+	}
+	return x
+}
+
+// payloadForm names the form of the review that w gets before any mutation.
+func payloadForm(w *registry.Webhook, r *codec.Review) string {
+	if w.Version == r.Version {
+		return "JSON " + w.Version.String() + ", as received"
+	}
+	return "JSON " + w.Version.String() + ", spliced"
+}
+
+// orderer numbers the webhooks that are called: validating ones of a stage all
+// at once, mutating ones one after the other.
+type orderer struct {
+	phase registry.Phase
+	count int
+}
+
+func (o *orderer) next(stage registry.Stage) int {
+	if o.phase == registry.Mutating {
+		o.count++
+		return o.count
+	}
+	return 1 + int(stage)
+}

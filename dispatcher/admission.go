@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// admission is the state of one Dispatch. It belongs to the goroutine of that
+// Dispatch; what a call needs is copied into its invocation.
+type admission struct {
+	Request
+	ctx     context.Context
+	uid     []byte // owned: calls may outlive the Review
+	chain   *registry.Chain
+	subject match.Subject
+
+	payloads   pendingPayloads
+	generation int    // how often the object was mutated
+	object     []byte // the object as mutated so far; nil: as received
+
+	patch    []byte // concatenated operations of all applied patches
+	patches  int    // how many patches that are
+	outcomes []Outcome
+}
+
+func newAdmission(ctx context.Context, req Request) *admission {
+	a := &admission{
+		Request: req,
+		ctx:     ctx,
+		uid:     bytes.Clone(req.Review.UID),
+		chain:   req.Cluster.Chain(req.Phase),
+		subject: newSubject(req),
+	}
+	a.payloads.Reset(req.Review)
+	return a
+}
+
+func newSubject(req Request) match.Subject {
+	return match.Subject{
+		Review:        req.Review,
+		Object:        &req.Review.Object,
+		ClusterName:   req.Cluster.Name,
+		ClusterLabels: req.Cluster.Labels,
+		Namespaces:    req.Cluster.Namespaces,
+	}
+}
+
+// release gives back what the admission borrowed. Calls under way keep their
+// own references.
+func (a *admission) release() { a.payloads.Release() }
+
+// settle adds the Outcome of one webhook.
+func (a *admission) settle(o Outcome) *Outcome {
+	a.outcomes = append(a.outcomes, o)
+	return &a.outcomes[len(a.outcomes)-1]
+}
+
+// denied reports whether any Outcome so far denies.
+func (a *admission) denied() bool {
+	for i := range a.outcomes {
+		if a.outcomes[i].Denies() {
+			return true
+		}
+	}
+	return false
+}
+
+// current returns the object as mutated so far.
+func (a *admission) current() *codec.Object { return a.subject.Object }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher
+
+import (
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/match"
+)
+
+// exemptKind is the bypass of resources that kube-apiserver itself never sends
+// to webhooks. It cannot be configured away.
+const exemptKind = "exempt-kind"
+
+// bypass returns the rule by which a request is not dispatched at all. It looks
+// at fields only that the request's user cannot choose.
+func bypass(req Request) (rule string, ok bool) {
+	if match.IsExempt(req.Review) {
+		return exemptKind, true
+	}
+	return req.Cluster.Bypass.Match(req.Review)
+}
+
+// bypassed is the Verdict of a bypass: allowed, and visibly so.
+func bypassed(rule, snapshot string) Verdict {
+	return Verdict{
+		Bypass: rule,
+		Response: codec.Response{
+			Allowed: true,
+			Annotations: []codec.Annotation{
+				{Key: bypassAnnotation, Value: rule},
+				{Key: snapshotAnnotation, Value: snapshot},
+			},
+		},
+	}
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher
+
+import (
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// Result is what an invocation came to. The set is closed.
+type Result uint8
+
+// The results. Denied, Refused and Failed deny the admission, unless the
+// webhook's mode softens them.
+const (
+	// Allowed: the webhook said yes.
+	Allowed Result = iota
+	// Denied: the webhook said no (a rejection).
+	Denied
+	// Refused: the dispatcher must say no whatever the failure policy (a Refusal).
+	Refused
+	// Failed: there was no usable answer, and the failure policy is Fail.
+	Failed
+	// FailedOpen: there was no usable answer, and it is ignored, visibly.
+	FailedOpen
+	// Skipped: not called for a reason that must be seen: a matchCondition that
+	// failed under Ignore, a dry run in a mode that never denies.
+	Skipped
+	// Abandoned: a denial was answered before this webhook was heard.
+	Abandoned
+)
+
+// String returns the result in the spelling of logs and metrics.
+func (r Result) String() string {
+	switch r {
+	case Allowed:
+		return "allowed"
+	case Denied:
+		return "denied"
+	case Refused:
+		return "refused"
+	case Failed:
+		return "failed"
+	case FailedOpen:
+		return "failed_open"
+	case Skipped:
+		return "skipped"
+	case Abandoned:
+		return "abandoned"
+	}
+	return "unknown"
+}
+
+// Outcome is what one invocation came to.
+type Outcome struct {
+	Webhook  *registry.Webhook
+	Position int // in the chain
+	Round    int // 1 for a reinvocation
+	Result   Result
+
+	// Softened: the mode Warn turned a denial into a warning.
+	Softened bool
+	// Response is the webhook's answer where there is one.
+	Response codec.Response
+	// Cause and Err say why, for Refused, Failed, FailedOpen and Skipped.
+	Cause webhook.Cause
+	Err   error
+	// Code is the status code of a denial.
+	Code int32
+	// FailOpenRule is the failOpen rule that kept a CallError from blocking; empty
+	// where that was the failure policy.
+	FailOpenRule string
+	// Operations is the number of patch operations that were applied.
+	Operations int
+	Elapsed    time.Duration
+}
+
+// Denies reports whether the Outcome denies the admission.
+func (o *Outcome) Denies() bool {
+	return !o.Softened && (o.Result == Denied || o.Result == Refused || o.Result == Failed)
+}
+
+// Called reports whether the webhook was asked.
+func (o *Outcome) Called() bool {
+	return o.Result != Skipped && o.Cause != webhook.NoTimeLeft && o.Cause != webhook.NotConvertible &&
+		o.Cause != webhook.MatchError && o.Cause != webhook.DryRun
+}

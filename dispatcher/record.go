@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// maxLogged bounds what a user or a webhook can put into one log attribute.
+const maxLogged = 512
+
+// record logs one admission: a denial and whatever failed open always, an allow
+// when debugging. Nothing from inside an object is logged.
+func (d *Dispatcher) record(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
+	for i := range v.Outcomes {
+		if v.Outcomes[i].Result == FailedOpen || v.Outcomes[i].Result == Skipped {
+			d.recordFailOpen(ctx, req, &v.Outcomes[i])
+		}
+	}
+	level, message := slog.LevelDebug, "admission allowed"
+	switch {
+	case !v.Response.Allowed:
+		level, message = slog.LevelInfo, "admission denied"
+	case v.Bypass != "":
+		message = "admission bypassed"
+	}
+	if !d.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := append(admissionAttrs(req), slog.Duration("elapsed", elapsed), slog.Int("outcomes", len(v.Outcomes)))
+	if v.Bypass != "" {
+		attrs = append(attrs, slog.String("bypass", v.Bypass))
+	}
+	if !v.Response.Allowed {
+		attrs = append(attrs, slog.Int("code", int(v.Response.Code)), slog.String("message", cutBytes(v.Response.Message, maxLogged)))
+	}
+	d.log.LogAttrs(ctx, level, message, attrs...)
+}
+
+// recordFailOpen logs that a webhook did not have its say and nobody minded.
+func (d *Dispatcher) recordFailOpen(ctx context.Context, req Request, o *Outcome) {
+	attrs := append(admissionAttrs(req), outcomeAttrs(o.Webhook, o.Err)...)
+	attrs = append(attrs,
+		slog.String("cause", string(o.Cause)),
+		slog.String("policy", o.policy()),
+		slog.Duration("elapsed", o.Elapsed))
+	d.log.LogAttrs(ctx, slog.LevelWarn, "webhook "+o.Result.String(), attrs...)
+}
+
+func (d *Dispatcher) recordShadow(ctx context.Context, cluster *registry.Cluster, inv *invocation, resp codec.Response, err error, elapsed time.Duration) {
+	attrs := append(outcomeAttrs(inv.webhook, err),
+		slog.String("cluster", cluster.Name),
+		slog.String("uid", cutBytes(string(inv.call.Want.UID), maxLogged)),
+		slog.Bool("allowed", err == nil && resp.Allowed),
+		slog.String("message", cutBytes(resp.Message, maxLogged)),
+		slog.Duration("elapsed", elapsed))
+	d.log.LogAttrs(ctx, slog.LevelInfo, "shadow webhook answered", attrs...)
+}
+
+func (d *Dispatcher) recordShadowDropped(ctx context.Context, cluster *registry.Cluster, w *registry.Webhook) {
+	attrs := append(outcomeAttrs(w, nil), slog.String("cluster", cluster.Name), slog.Int("limit", cap(d.shadowSlots)))
+	d.log.LogAttrs(ctx, slog.LevelWarn, "shadow call dropped: too many under way", attrs...)
+}
+
+func (d *Dispatcher) recordPanic(ctx context.Context, w *registry.Webhook, value any) {
+	attrs := append(outcomeAttrs(w, nil), slog.Any("panic", value), slog.String("stack", string(debug.Stack())))
+	d.log.LogAttrs(ctx, slog.LevelError, "panic while calling a webhook", attrs...)
+}
+
+func admissionAttrs(req Request) []slog.Attr {
+	r := req.Review
+	attr := func(key string, value []byte) slog.Attr {
+		return slog.String(key, string(value[:min(len(value), maxLogged)]))
+	}
+	return []slog.Attr{
+		slog.String("cluster", req.Cluster.Name),
+		slog.String("phase", req.Phase.String()),
+		slog.String("snapshot", req.Snapshot),
+		attr("uid", r.UID),
+		slog.String("operation", r.Operation.String()),
+		attr("group", r.Resource.Group),
+		attr("version", r.Resource.Version),
+		attr("resource", r.Resource.Resource),
+		attr("subresource", r.SubResource),
+		attr("namespace", r.Namespace),
+		attr("name", r.Name),
+	}
+}
+
+func outcomeAttrs(w *registry.Webhook, err error) []slog.Attr {
+	attrs := []slog.Attr{slog.String("configuration", w.Configuration), slog.String("webhook", w.Name)}
+	if err != nil {
+		attrs = append(attrs, slog.String("error", cutBytes(err.Error(), maxLogged)))
+	}
+	return attrs
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// message is what a user reads about a denying Outcome, in one line. The texts
+// that users of kube-apiserver search for are kept; a platform failure says that
+// it is one.
+func (o *Outcome) message() string {
+	switch o.Result {
+	case Denied:
+		return o.rejection()
+	case Refused:
+		return o.refusal()
+	}
+	return fmt.Sprintf("Internal error occurred: failed calling webhook %q: %v (%s %s; %s; this is a platform problem, not a decision of the webhook)",
+		o.Webhook.Name, o.Err, o.Cause, o.after(), o.policy())
+}
+
+// rejection words a denial as kube-apiserver does.
+func (o *Outcome) rejection() string {
+	switch {
+	case o.Response.Message != "":
+		return fmt.Sprintf("admission webhook %q denied the request: %s", o.Webhook.Name, o.Response.Message)
+	case o.Response.Reason != "":
+		return fmt.Sprintf("admission webhook %q denied the request: %s", o.Webhook.Name, o.Response.Reason)
+	}
+	return fmt.Sprintf("admission webhook %q denied the request without explanation", o.Webhook.Name)
+}
+
+func (o *Outcome) refusal() string {
+	switch o.Cause {
+	case webhook.DryRun:
+		return o.Err.Error()
+	case webhook.MatchError:
+		return fmt.Sprintf("it cannot be decided whether webhook %q must be asked: %v (%s)", o.Webhook.Name, o.Err, o.Cause)
+	}
+	return fmt.Sprintf("Internal error occurred: %v (webhook %q, %s, whatever the failurePolicy)", o.Err, o.Webhook.Name, o.Cause)
+}
+
+func (o *Outcome) after() string {
+	return "after " + o.Elapsed.Round(time.Millisecond).String()
+}
+
+func (o *Outcome) policy() string {
+	switch {
+	case o.FailOpenRule != "":
+		return fmt.Sprintf("ignored by failOpen rule %q", o.FailOpenRule)
+	case o.Webhook.FailurePolicy == registry.Ignore:
+		return "failurePolicy Ignore"
+	}
+	return "failurePolicy Fail"
+}
+
+// warning is what a user reads about an Outcome that did not deny but that must
+// not be silent; empty if there is nothing to say.
+func (o *Outcome) warning() string {
+	switch {
+	case o.Softened:
+		return "would be denied if enforced: " + o.message()
+	case o.Result == FailedOpen:
+		return fmt.Sprintf("failed calling webhook %q (%s %s), %s: the request was not checked by it", o.Webhook.Name, o.Cause, o.after(), o.policy())
+	case o.Result == Skipped:
+		return fmt.Sprintf("webhook %q was skipped (%s): %v", o.Webhook.Name, o.Cause, o.Err)
+	}
+	return ""
+}

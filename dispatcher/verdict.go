@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+)
+
+// merge makes one Verdict of all Outcomes. It is pure: the same Outcomes in any
+// order of arrival give the same Verdict.
+func merge(a *admission) Verdict {
+	slices.SortStableFunc(a.outcomes, func(x, y Outcome) int {
+		return cmp.Or(cmp.Compare(x.Round, y.Round), cmp.Compare(x.Position, y.Position))
+	})
+	v := Verdict{Outcomes: a.outcomes}
+	if denials := denialsOf(a.outcomes); len(denials) > 0 {
+		v.Response = denial(denials)
+	} else {
+		v.Response = codec.Response{Allowed: true, Patch: a.patch}
+	}
+	v.Response.Warnings = warningsOf(a.outcomes)
+	v.Response.Annotations, v.Response.DroppedAnnotations = annotationsOf(a.outcomes, a.Snapshot)
+	return v
+}
+
+// denialsOf returns the denying Outcomes: what webhooks rejected first, then what
+// the dispatcher refused, then platform failures, each in configuration order.
+func denialsOf(outcomes []Outcome) []*Outcome {
+	var denials []*Outcome
+	for i := range outcomes {
+		if outcomes[i].Denies() {
+			denials = append(denials, &outcomes[i])
+		}
+	}
+	slices.SortStableFunc(denials, func(x, y *Outcome) int { return cmp.Compare(x.Result, y.Result) })
+	return denials
+}
+
+// denial says no: code and reason come from the first denial, the message has a
+// line for each.
+func denial(denials []*Outcome) codec.Response {
+	first := denials[0]
+	resp := codec.Response{
+		Code:              first.Code,
+		Reason:            reason(first),
+		RetryAfterSeconds: first.Response.RetryAfterSeconds,
+	}
+	lines := make([]string, len(denials))
+	for i, o := range denials {
+		lines[i] = o.message()
+		resp.Causes = append(resp.Causes, codec.Cause{Type: causeType(o), Field: o.Webhook.Name, Message: lines[i]})
+	}
+	resp.Message = strings.Join(lines, "\n")
+	return resp
+}
+
+// causeType is the closed word for why an Outcome denies.
+func causeType(o *Outcome) string {
+	if o.Result == Denied {
+		return "Denied"
+	}
+	return string(o.Cause)
+}
+
+// reason is the metav1.StatusReason of a denial: the webhook's own, or the one
+// that clients expect with our code.
+func reason(o *Outcome) string {
+	if o.Result == Denied {
+		return o.Response.Reason
+	}
+	switch o.Code {
+	case http.StatusBadRequest:
+		return string(metav1.StatusReasonBadRequest)
+	case http.StatusForbidden:
+		return string(metav1.StatusReasonForbidden)
+	case http.StatusNotFound:
+		return string(metav1.StatusReasonNotFound)
+	case http.StatusTooManyRequests:
+		return string(metav1.StatusReasonTooManyRequests)
+	case http.StatusServiceUnavailable:
+		return string(metav1.StatusReasonServiceUnavailable)
+	case http.StatusGatewayTimeout:
+		return string(metav1.StatusReasonTimeout)
+	}
+	return string(metav1.StatusReasonInternalError)
+}
