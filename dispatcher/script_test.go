@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// script is how one webhook of a story behaves, a line per command:
+//
+//	after 50ms             think that long
+//	allow                  say yes
+//	deny 403 some text     say no
+//	warn TEXT              add a warning
+//	annotate KEY TEXT      add an audit annotation
+//	patch [OPERATIONS]     say yes, with a patch
+//	raw JSON               answer this, with $UID replaced by the uid
+//	error CAUSE TEXT       give no usable answer
+//	panic                  blow up
+type script struct {
+	after    time.Duration
+	response map[string]any
+	raw      string
+	err      error
+	panics   bool
+}
+
+func parseScript(t *testing.T, name, text string) script {
+	t.Helper()
+	s := script{response: map[string]any{"allowed": true}}
+	for line := range strings.Lines(text) {
+		command, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if err := s.add(command, rest); err != nil {
+			t.Fatalf("%s: %q: %v", name, line, err)
+		}
+	}
+	return s
+}
+
+func (s *script) add(command, rest string) (err error) {
+	first, text, _ := strings.Cut(rest, " ")
+	switch command {
+	case "", "allow", "#":
+	case "after":
+		s.after, err = time.ParseDuration(rest)
+	case "deny":
+		var code int
+		code, err = strconv.Atoi(first)
+		s.response["allowed"] = false
+		s.response["status"] = map[string]any{"code": code, "message": text}
+	case "warn":
+		list, _ := s.response["warnings"].([]string)
+		s.response["warnings"] = append(list, rest)
+	case "annotate":
+		notes, _ := s.response["auditAnnotations"].(map[string]string)
+		if notes == nil {
+			notes = map[string]string{}
+		}
+		notes[first] = text
+		s.response["auditAnnotations"] = notes
+	case "patch":
+		s.response["patch"], s.response["patchType"] = []byte(rest), "JSONPatch"
+	case "raw":
+		s.raw = rest
+	case "error":
+		s.err = &webhook.CallError{Cause: webhook.Cause(first), Err: errors.New(text)}
+	case "panic":
+		s.panics = true
+	default:
+		err = errors.New("unknown command")
+	}
+	return err
+}
+
+// scriptedCaller answers for all webhooks of a story. A webhook's URL ends in its
+// name.
+type scriptedCaller struct {
+	t       *testing.T
+	scripts map[string]script
+
+	mu    sync.Mutex
+	count map[string]int
+	calls []string
+}
+
+func (c *scriptedCaller) Call(_ context.Context, call webhook.Call) (codec.Response, error) {
+	s := c.begin(call)
+	left := time.Until(call.Deadline)
+	if s.after >= left {
+		<-time.After(left)
+		return codec.Response{}, &webhook.CallError{Cause: webhook.Timeout, Elapsed: left, Err: fmt.Errorf("no answer within %v", left)}
+	}
+	<-time.After(s.after)
+	switch {
+	case s.panics:
+		panic("scripted")
+	case s.err != nil:
+		return codec.Response{}, s.err
+	}
+	resp, err := codec.Verify(s.body(call.Want), call.Want)
+	if bad := (*codec.AnswerError)(nil); errors.As(err, &bad) && !bad.Denies {
+		err = &webhook.CallError{Cause: webhook.BadAnswer, Err: err}
+	}
+	return resp, err
+}
+
+// begin notes the call with the object that it carries, and returns the script.
+func (c *scriptedCaller) begin(call webhook.Call) script {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	name := path.Base(call.Target.URL())
+	if c.count == nil {
+		c.count = map[string]int{}
+	}
+	c.count[name]++
+	var sent struct {
+		APIVersion string
+		Request    struct {
+			UID    string
+			Object json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(call.Body.Bytes(), &sent); err != nil {
+		c.t.Errorf("%s: the body sent is not JSON: %v", name, err)
+	}
+	if sent.Request.UID != string(call.Want.UID) {
+		c.t.Errorf("%s: sent uid %q, expects %q", name, sent.Request.UID, call.Want.UID)
+	}
+	c.calls = append(c.calls, fmt.Sprintf("%s %s cluster=%s object=%s", name, sent.APIVersion, call.Cluster, sent.Request.Object))
+	if s, ok := c.scripts[fmt.Sprintf("%s#%d", name, c.count[name])]; ok {
+		return s
+	}
+	s, ok := c.scripts[name]
+	if !ok {
+		c.t.Errorf("webhook %s has no script", name)
+	}
+	return s
+}
+
+func (s script) body(want codec.Expectation) []byte {
+	if s.raw != "" {
+		return []byte(strings.ReplaceAll(s.raw, "$UID", string(want.UID)))
+	}
+	s.response["uid"] = string(want.UID)
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": want.Version.APIVersion(),
+		"kind":       "AdmissionReview",
+		"response":   s.response,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return body
+}
