@@ -4,13 +4,16 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Problem is one thing that is wrong with a configuration: what, where, and
 // why. The command line, the log and the status page render the same values.
 type Problem struct {
-	File   string `json:"file,omitempty"`   // relative to the source directory
+	File   string `json:"file,omitempty"`   // the source's path and the file's name in it
 	Object string `json:"object,omitempty"` // Kind/name
 	Field  string `json:"field,omitempty"`  // field path as Kubernetes writes it
 	Value  string `json:"value,omitempty"`  // the offending value, cut short; never a secret
@@ -31,4 +34,61 @@ func (p Problem) String() string {
 	}
 	b.WriteString(p.Reason)
 	return b.String()
+}
+
+// origin says where an object stands.
+type origin struct {
+	file   string
+	object string // Kind/name
+}
+
+// problem returns a Problem of the object at path, which may be nil.
+func (o origin) problem(path *field.Path, value, reason string) Problem {
+	p := Problem{File: o.file, Object: o.object, Value: shorten(value), Reason: reason}
+	if path != nil {
+		p.Field = path.String()
+	}
+	return p
+}
+
+// problems renders what Kubernetes' validation found, in its words.
+func (o origin) problems(errs field.ErrorList) []Problem {
+	var out []Problem
+	for _, e := range errs {
+		p := Problem{File: o.file, Object: o.object, Field: e.Field, Reason: e.Type.String()}
+		if e.Detail != "" {
+			p.Reason += ": " + e.Detail
+		}
+		if hasValue(e.Type) {
+			p.Value = shorten(fmt.Sprint(e.BadValue))
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// hasValue tells the types of error that show the offending value.
+func hasValue(t field.ErrorType) bool {
+	return t == field.ErrorTypeInvalid || t == field.ErrorTypeNotSupported || t == field.ErrorTypeDuplicate
+}
+
+// shownValue bounds a Problem's Value, in bytes.
+const shownValue = 80
+
+func shorten(value string) string {
+	if len(value) <= shownValue {
+		return value
+	}
+	return strings.ToValidUTF8(value[:shownValue], "") + "..."
+}
+
+// sortProblems puts ps in the order of files and objects; within one object
+// they stay as they were found.
+func sortProblems(ps []Problem) {
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		if c := strings.Compare(a.File, b.File); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Object, b.Object)
+	})
 }

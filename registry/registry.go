@@ -7,8 +7,11 @@ package registry
 import (
 	"context"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -22,35 +25,109 @@ type Settings struct {
 	Bypass      []match.RequestRule // for every cluster, before the cluster's own
 	FailOpen    []match.RequestRule
 	MaxTimeout  time.Duration // longest time an admission may take; 30 s
-	Logger      *slog.Logger
+	Logger      *slog.Logger  // default: none
+}
+
+// The defaults of Settings.
+const (
+	defaultInterval   = 2 * time.Second
+	defaultMaxTimeout = 30 * time.Second
+)
+
+func (s Settings) withDefaults() Settings {
+	if s.Interval <= 0 {
+		s.Interval = defaultInterval
+	}
+	if s.MaxTimeout <= 0 {
+		s.MaxTimeout = defaultMaxTimeout
+	}
+	if s.Logger == nil {
+		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	return s
 }
 
 // Registry holds the current Snapshot. It is safe for concurrent use.
-type Registry struct{}
+type Registry struct {
+	settings Settings
+	cel      *celenv.Compiler
+	reload   chan struct{}
+	snapshot atomic.Pointer[Snapshot]
+	problems atomic.Pointer[[]Problem]
+
+	mu        sync.Mutex // one load at a time; guards what follows
+	source    source
+	tried     string // hash of the last input, good or bad
+	populated map[string]bool
+}
 
 // New returns a Registry without a Snapshot. It reads nothing yet.
-func New(s Settings) *Registry { panic("stub") }
+func New(s Settings) *Registry {
+	s = s.withDefaults()
+	return &Registry{
+		settings: s,
+		cel:      celenv.NewCompiler(),
+		reload:   make(chan struct{}, 1),
+		source:   source{paths: s.Directories},
+	}
+}
 
 // Load reads and compiles the sources once, swaps the Snapshot if there is no
 // problem and something changed, and returns the problems.
-func (r *Registry) Load() []Problem { panic("stub") }
+func (r *Registry) Load() []Problem { return r.load(func() {}) }
 
 // Snapshot returns the current Snapshot, or nil before the first good Load.
-func (r *Registry) Snapshot() *Snapshot { panic("stub") }
+func (r *Registry) Snapshot() *Snapshot { return r.snapshot.Load() }
 
 // Problems returns the problems of the last Load; the current Snapshot is then
 // older than the sources.
-func (r *Registry) Problems() []Problem { panic("stub") }
+func (r *Registry) Problems() []Problem {
+	if ps := r.problems.Load(); ps != nil {
+		return *ps
+	}
+	return nil
+}
 
 // Targets returns the Targets of the current Snapshot.
-func (r *Registry) Targets() []*webhook.Target { panic("stub") }
+func (r *Registry) Targets() []*webhook.Target {
+	if s := r.Snapshot(); s != nil {
+		return s.Targets
+	}
+	return nil
+}
+
+// settleTime is how long Run lets a changed directory come to rest before it
+// reads it again: a file that is being written can look whole.
+const settleTime = 50 * time.Millisecond
 
 // Run loads at every interval and on Reload until ctx is done.
-func (r *Registry) Run(ctx context.Context) { panic("stub") }
+func (r *Registry) Run(ctx context.Context) {
+	ticker := time.NewTicker(r.settings.Interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-r.reload:
+		}
+		r.load(func() { wait(ctx, settleTime) })
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
 
 // Reload makes Run load now.
-func (r *Registry) Reload() { panic("stub") }
-
-// Validate compiles what is in paths (files or directories) as Load would and
-// returns every problem and lint warning.
-func Validate(s Settings, paths []string) (problems, warnings []Problem) { panic("stub") }
+func (r *Registry) Reload() {
+	select {
+	case r.reload <- struct{}{}:
+	default: // one is waiting already
+	}
+}

@@ -3,7 +3,6 @@
 package registry
 
 import (
-	"crypto/x509"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -21,16 +20,14 @@ type Snapshot struct {
 	Warnings []Problem // lint
 	Targets  []*webhook.Target
 
-	// unexported: the identity index
+	identities identities
 }
 
-// ByCertificate returns the cluster that presents the verified chain, leaf
-// first, by SPIFFE URI, DNS name or common name, or nil.
-func (s *Snapshot) ByCertificate(chains [][]*x509.Certificate) *Cluster { panic("stub") }
+// shortHash is the length of a Snapshot's short name, in hex digits.
+const shortHash = 12
 
-// ByToken returns the cluster whose bearer token this is, or nil, in constant
-// time for a given configuration.
-func (s *Snapshot) ByToken(token []byte) *Cluster { panic("stub") }
+// ShortHash returns the beginning of the Hash, for people.
+func (s *Snapshot) ShortHash() string { return s.Hash[:min(shortHash, len(s.Hash))] }
 
 // Phase is mutating or validating.
 type Phase uint8
@@ -50,15 +47,17 @@ func (p Phase) String() string {
 
 // Cluster is one caller with all that holds for it.
 type Cluster struct {
-	Name       string
-	Labels     map[string]string
-	Anonymous  bool          // accepted without any credential
-	Timeout    time.Duration // as this cluster registered us; 0: unknown
-	Bypass     match.RequestRules
-	FailOpen   match.RequestRules
-	Namespaces match.Namespaces // nil: only kubernetes.io/metadata.name is known
-	Validating *Chain
-	Mutating   *Chain
+	Name      string
+	Labels    map[string]string
+	Anonymous bool          // accepted without any credential
+	Timeout   time.Duration // as this cluster registered us; 0: unknown
+	// RequestBytes is the cluster's own limit of a request body; 0: the process's.
+	RequestBytes int64
+	Bypass       match.RequestRules
+	FailOpen     match.RequestRules
+	Namespaces   match.Namespaces // nil: only kubernetes.io/metadata.name is known
+	Validating   *Chain
+	Mutating     *Chain
 }
 
 // Chain returns the cluster's webhooks of one phase.

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/admission-dispatcher/dispatcher/match"
+)
+
+// ClusterObject is a Cluster of group dispatcher.dev/v1alpha1 as it stands in a
+// manifest: one caller, how it proves who it is, and what holds for it alone.
+// Its name stands in the path of the URL and in the Admission-Cluster header;
+// its labels are what clusterSelectors and the cluster variable of
+// matchConditions see.
+type ClusterObject struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec ClusterSpec `json:"spec"`
+}
+
+// ClusterSpec is the spec of a Cluster.
+type ClusterSpec struct {
+	// Authentication says how the cluster proves its name. At least one way is
+	// required.
+	Authentication Authentication `json:"authentication"`
+	// TimeoutSeconds is the timeoutSeconds under which this cluster registered
+	// the dispatcher: 1 to 30, in seconds. Default: unknown, only the caller's
+	// ?timeout= counts. Danger: a value above the registered one takes a second
+	// from every admission; with one below it, or none, an answer may come after
+	// the caller gave up, because the caller rounds ?timeout= up.
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+	// Namespaces lists the labels of the cluster's namespaces. Default: only
+	// kubernetes.io/metadata.name is known, and a webhook whose
+	// namespaceSelector needs another label is refused.
+	Namespaces *NamespaceList `json:"namespaces,omitempty"`
+	// Bypass names requests that pass without any webhook being called.
+	Bypass RequestRuleList `json:"bypass,omitzero"`
+	// FailOpen names requests whose webhooks are called and whose denials
+	// stand, but which no failing call blocks.
+	FailOpen RequestRuleList `json:"failOpen,omitzero"`
+	// Limits bound what this cluster may send.
+	Limits Limits `json:"limits,omitzero"`
+}
+
+// Authentication lists the credentials by which a Cluster is known. No
+// credential may be shared by two Clusters.
+type Authentication struct {
+	// Certificate identifies the cluster by the names in its client certificate.
+	Certificate *CertificateIdentity `json:"certificate,omitempty"`
+	// BearerTokenSHA256 are SHA-256 sums of bearer tokens, 64 hexadecimal digits
+	// each. Danger: never the token itself; it would be readable here for ever.
+	BearerTokenSHA256 []string `json:"bearerTokenSHA256,omitempty"`
+	// Anonymous accepts callers without any credential as this cluster; at most
+	// one Cluster may. Default: false. Danger: whoever reaches the listener is
+	// this cluster.
+	Anonymous bool `json:"anonymous,omitempty"`
+}
+
+// CertificateIdentity lists names of which a client certificate needs one.
+type CertificateIdentity struct {
+	// CommonNames are common names of the certificate's subject.
+	CommonNames []string `json:"commonNames,omitempty"`
+	// DNSNames are DNS names of the certificate. No wildcards.
+	DNSNames []string `json:"dnsNames,omitempty"`
+	// URIs are URI names of the certificate, such as SPIFFE identities.
+	URIs []string `json:"uris,omitempty"`
+	// CAFile pins the names to a CA: the verified chain must contain one of the
+	// certificates in this PEM file. Default: any CA in the process's
+	// tls.clientCAFile. Danger: without a pin the CA of one cluster can mint the
+	// name of another.
+	CAFile string `json:"caFile,omitempty"`
+}
+
+// NamespaceList is the authoritative list of a cluster's namespaces.
+type NamespaceList struct {
+	// Labels are the labels of each namespace, by its name. The label
+	// kubernetes.io/metadata.name is added.
+	Labels map[string]map[string]string `json:"labels,omitempty"`
+	// DefaultLabels are the labels of every namespace that Labels does not
+	// list. Default: such a namespace is unknown, and a webhook that needs its
+	// labels refuses the request with 404. Danger: a new namespace gets these
+	// labels whatever it really has.
+	DefaultLabels map[string]string `json:"defaultLabels,omitempty"`
+}
+
+// RequestRuleList is a list of rules of this cluster.
+type RequestRuleList struct {
+	// Inherit says whether the process's rules hold too. Default: true. Danger:
+	// without the process's bypass a failing webhook can keep kube-system from
+	// healing.
+	Inherit *bool `json:"inherit,omitempty"`
+	// Rules are the cluster's own rules, after the inherited ones.
+	Rules []match.RequestRule `json:"rules,omitempty"`
+}
+
+// Limits bound what a cluster may send.
+type Limits struct {
+	// RequestBytes bounds a request's body, in bytes. Default: the process's
+	// limit, which it cannot exceed. Danger: requests above it are refused with
+	// 413, which the cluster's own failurePolicy may turn into an allow.
+	RequestBytes int64 `json:"requestBytes,omitempty"`
+}

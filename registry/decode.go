@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// The groups and versions that a manifest may be of.
+const (
+	ownVersion  = "dispatcher.dev/v1alpha1"
+	v1Version   = "admissionregistration.k8s.io/v1"
+	betaVersion = "admissionregistration.k8s.io/v1beta1"
+)
+
+// decoder turns manifests into objects and collects what is wrong with them.
+type decoder struct {
+	strict   *serializer.Serializer
+	objects  objects
+	problems []Problem
+}
+
+func newDecoder() *decoder {
+	scheme := runtime.NewScheme() // knows no type: whatever it is given is decoded as it stands
+	return &decoder{strict: serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme, scheme,
+		serializer.SerializerOptions{Strict: true})}
+}
+
+// file decodes every document of one manifest.
+func (d *decoder) file(name string, data []byte) {
+	docs, err := documents(name, data)
+	for _, doc := range docs {
+		d.document(name, doc, metav1.TypeMeta{})
+	}
+	if err != nil {
+		d.report(origin{file: name}, err)
+	}
+}
+
+// document decodes one object, or every item of a list. An item of a typed list
+// may leave its kind to the list.
+func (d *decoder) document(file string, doc json.RawMessage, listed metav1.TypeMeta) {
+	at, meta, err := identify(file, doc, listed)
+	if err != nil {
+		d.report(at, err)
+		return
+	}
+	if known, err := d.decode(at, meta, doc); err != nil {
+		d.report(at, err)
+	} else if !known {
+		d.report(at, fmt.Errorf("apiVersion %q, kind %q is not one that the dispatcher reads", meta.APIVersion, meta.Kind))
+	}
+}
+
+// identify reads the kind and the name, leniently: the strict decoder follows.
+func identify(file string, doc json.RawMessage, listed metav1.TypeMeta) (origin, metav1.TypeMeta, error) {
+	var head struct {
+		metav1.TypeMeta
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+	}
+	at := origin{file: file}
+	if err := json.Unmarshal(doc, &head); err != nil {
+		return at, head.TypeMeta, err
+	}
+	if head.TypeMeta == (metav1.TypeMeta{}) {
+		head.TypeMeta = listed
+	}
+	if head.Kind == "" || head.APIVersion == "" {
+		return at, head.TypeMeta, errors.New("apiVersion and kind are required")
+	}
+	at.object = head.Kind + "/" + head.Metadata.Name
+	return at, head.TypeMeta, nil
+}
+
+// decode adds the object, if its kind is known.
+func (d *decoder) decode(at origin, meta metav1.TypeMeta, doc json.RawMessage) (known bool, err error) {
+	switch meta.APIVersion + " " + meta.Kind {
+	case v1Version + " ValidatingWebhookConfiguration", betaVersion + " ValidatingWebhookConfiguration":
+		return true, d.validating(at, meta.APIVersion == betaVersion, doc)
+	case v1Version + " MutatingWebhookConfiguration", betaVersion + " MutatingWebhookConfiguration":
+		return true, d.mutating(at, meta.APIVersion == betaVersion, doc)
+	case ownVersion + " Cluster":
+		return true, d.cluster(at, doc)
+	case ownVersion + " WebhookBinding":
+		return true, d.binding(at, doc)
+	case "v1 List":
+		return true, d.list(at, metav1.TypeMeta{}, doc)
+	}
+	item, isList := strings.CutSuffix(meta.Kind, "List")
+	if !isList || (meta.APIVersion != v1Version && meta.APIVersion != betaVersion && meta.APIVersion != ownVersion) {
+		return false, nil
+	}
+	return true, d.list(at, metav1.TypeMeta{APIVersion: meta.APIVersion, Kind: item}, doc)
+}
+
+// validating decodes v1 and v1beta1 alike: their fields are the same.
+func (d *decoder) validating(at origin, beta bool, doc []byte) error {
+	var c admissionregistrationv1.ValidatingWebhookConfiguration
+	if err := d.into(doc, &c); err != nil {
+		return err
+	}
+	d.configuration(at, beta, validatingConfiguration(&c))
+	return nil
+}
+
+func (d *decoder) mutating(at origin, beta bool, doc []byte) error {
+	var c admissionregistrationv1.MutatingWebhookConfiguration
+	if err := d.into(doc, &c); err != nil {
+		return err
+	}
+	d.configuration(at, beta, mutatingConfiguration(&c))
+	return nil
+}
+
+func (d *decoder) configuration(at origin, beta bool, c configuration) {
+	c.origin, c.beta = at, beta
+	for i := range c.webhooks {
+		setDefaults(&c.webhooks[i], c.phase, beta)
+	}
+	d.objects.configurations = append(d.objects.configurations, c)
+}
+
+func (d *decoder) cluster(at origin, doc []byte) error {
+	var c clusterDocument
+	if err := d.into(doc, &c); err != nil {
+		return err
+	}
+	d.objects.clusters = append(d.objects.clusters, clusterManifest{at, c.ClusterObject})
+	return nil
+}
+
+func (d *decoder) binding(at origin, doc []byte) error {
+	var b bindingDocument
+	if err := d.into(doc, &b); err != nil {
+		return err
+	}
+	d.objects.bindings = append(d.objects.bindings, bindingManifest{at, b.WebhookBindingObject})
+	return nil
+}
+
+func (d *decoder) list(at origin, item metav1.TypeMeta, doc []byte) error {
+	var list metav1.List
+	if err := d.into(doc, &list); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if raw := list.Items[i].Raw; raw != nil {
+			d.document(at.file, raw, item)
+		} else {
+			d.problems = append(d.problems, at.problem(field.NewPath("items").Index(i), "", "must be an object"))
+		}
+	}
+	return nil
+}
+
+func (d *decoder) into(doc []byte, into runtime.Object) error {
+	_, _, err := d.strict.Decode(doc, nil, into)
+	return err
+}
+
+// clusterDocument and bindingDocument are what the strict decoder fills: it asks
+// for a runtime.Object, and never copies it.
+type clusterDocument struct{ ClusterObject }
+
+func (d *clusterDocument) DeepCopyObject() runtime.Object { shallow := *d; return &shallow }
+
+type bindingDocument struct{ WebhookBindingObject }
+
+func (d *bindingDocument) DeepCopyObject() runtime.Object { shallow := *d; return &shallow }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// secretFields are names that people give to a secret written out in a manifest.
+// None of them is a field.
+func secretFields() []string {
+	return []string{"bearerToken", "token", "password", "secret", "key", "keyData",
+		"clientKey", "clientKeyData", "privateKey", "certData", "bearerTokens", "tokens"}
+}
+
+// report adds a Problem for each thing that err says.
+func (d *decoder) report(at origin, err error) {
+	strict, ok := runtime.AsStrictDecodingError(err)
+	if !ok {
+		d.problems = append(d.problems, Problem{File: at.file, Object: at.object, Reason: plainError(err)})
+		return
+	}
+	for _, e := range strict.Errors() {
+		d.problems = append(d.problems, strictProblem(at, e))
+	}
+}
+
+// plainError drops the word json, which says nothing to who wrote YAML.
+func plainError(err error) string { return strings.TrimPrefix(err.Error(), "json: ") }
+
+// strictProblem renders an unknown or duplicate field.
+func strictProblem(at origin, err error) Problem {
+	p := Problem{File: at.file, Object: at.object, Reason: plainError(err)}
+	var fieldError interface{ FieldPath() string }
+	if !errors.As(err, &fieldError) {
+		return p
+	}
+	p.Field = fieldError.FieldPath()
+	what, _, _ := strings.Cut(p.Reason, " \"")
+	p.Reason = what
+	name := p.Field[strings.LastIndexByte(p.Field, '.')+1:]
+	if what == "unknown field" && slices.Contains(secretFields(), name) {
+		p.Reason = fmt.Sprintf("a secret %s", fileReference)
+	}
+	return p
+}
+
+// fileReference is what E14 demands of a secret.
+const fileReference = "must be a file reference"

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxFile bounds a file, in bytes.
+const maxFile = 64 << 20
+
+// readDirectory reads the manifests in dir itself, in the order of their names:
+// *.yaml, *.yml and *.json, hidden files left out. Subdirectories are not read:
+// a mounted ConfigMap keeps each of its versions in one.
+func readDirectory(dir string) []file {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return []file{{name: dir, err: err}}
+	}
+	var read []file
+	for _, e := range entries {
+		if name := filepath.Join(dir, e.Name()); isManifest(e.Name()) && !isDirectory(name) {
+			read = append(read, readFile(name))
+		}
+	}
+	return read
+}
+
+func isManifest(name string) bool {
+	if strings.HasPrefix(name, ".") {
+		return false
+	}
+	switch filepath.Ext(name) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}
+
+func isDirectory(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// readFile reads a regular file; anything else could block for ever.
+func readFile(name string) file {
+	data, err := readRegular(name)
+	return file{name: name, data: data, err: err}
+}
+
+func readRegular(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("larger than %d bytes", maxFile)
+	}
+	return data, nil
+}

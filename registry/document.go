@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	yaml "sigs.k8s.io/yaml/goyaml.v2" //nolint:staticcheck // the only reader below sigs.k8s.io/yaml that reads streams and lets us bound aliases
+)
+
+// maxExpansion bounds the text of one document after its aliases are resolved,
+// in bytes. etcd holds objects of at most 1.5 MiB.
+const maxExpansion = 16 << 20
+
+// documents returns the documents of a file as JSON, strictly read: no
+// duplicate keys, no keys but strings, bounded aliases. Empty documents are
+// left out. After an error the rest of the file is not read.
+func documents(name string, data []byte) ([]json.RawMessage, error) {
+	if !utf8.Valid(data) {
+		return nil, errors.New("not UTF-8")
+	}
+	if filepath.Ext(name) == ".json" {
+		return jsonDocuments(data)
+	}
+	return yamlDocuments(data)
+}
+
+// jsonDocuments leaves duplicate keys to the strict decoder: it sees the same
+// bytes.
+func jsonDocuments(data []byte) ([]json.RawMessage, error) {
+	var docs []json.RawMessage
+	d := json.NewDecoder(bytes.NewReader(data))
+	for {
+		var doc json.RawMessage
+		err := d.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			return docs, nil
+		}
+		if err != nil {
+			return docs, err
+		}
+		docs = append(docs, doc)
+	}
+}
+
+func yamlDocuments(data []byte) ([]json.RawMessage, error) {
+	var docs []json.RawMessage
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	d.SetStrict(true)
+	for {
+		var tree any
+		err := d.Decode(&tree)
+		if errors.Is(err, io.EOF) {
+			return docs, nil
+		}
+		if err != nil {
+			return docs, fmt.Errorf("%s", oneLine(err))
+		}
+		if tree == nil {
+			continue
+		}
+		doc, err := treeJSON(tree)
+		if err != nil {
+			return docs, err
+		}
+		docs = append(docs, doc)
+	}
+}
+
+// oneLine joins the lines of a YAML error.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+func treeJSON(tree any) (json.RawMessage, error) {
+	left := maxExpansion
+	plain, err := stringKeyed(tree, &left)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(plain)
+}
+
+// stringKeyed returns tree with maps as JSON has them, counting down left by
+// the size of the text.
+func stringKeyed(tree any, left *int) (any, error) {
+	*left--
+	if s, ok := tree.(string); ok {
+		*left -= len(s)
+	}
+	if *left < 0 {
+		return nil, fmt.Errorf("document is larger than %d bytes after its aliases are resolved", maxExpansion)
+	}
+	switch t := tree.(type) {
+	case map[any]any:
+		return stringKeyedMap(t, left)
+	case []any:
+		list := make([]any, len(t))
+		for i := range t {
+			item, err := stringKeyed(t[i], left)
+			if err != nil {
+				return nil, err
+			}
+			list[i] = item
+		}
+		return list, nil
+	}
+	return tree, nil
+}
+
+func stringKeyedMap(tree map[any]any, left *int) (any, error) {
+	object := make(map[string]any, len(tree))
+	for key, value := range tree {
+		name, ok := key.(string)
+		if !ok {
+			return nil, fmt.Errorf("key %v is not a string; quote it", key)
+		}
+		*left -= len(name)
+		plain, err := stringKeyed(value, left)
+		if err != nil {
+			return nil, err
+		}
+		object[name] = plain
+	}
+	return object, nil
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// entry is one webhook of a configuration, compiled as far as all clusters
+// share it.
+type entry struct {
+	configuration *configuration
+	spec          *admissionregistrationv1.MutatingWebhook
+	path          *field.Path
+	number        uint32 // position among all entries
+	matcher       *match.Matcher
+	bindings      []*binding // that bind it, by name
+	restricted    bool       // serves only clusters that one of them selects
+
+	merges   map[string]merge      // by the selected ones of bindings
+	webhooks map[dispatch]*variant // compiled
+	served   []served
+}
+
+// served is a group of clusters with the webhook as it is for them.
+type served struct {
+	group   *group
+	webhook *Webhook
+}
+
+// variant is a Webhook with its number among all of them.
+type variant struct {
+	*Webhook
+	number uint32
+	order  int32
+}
+
+// compileConfigurations compiles the webhooks of every valid configuration.
+func (c *compiler) compileConfigurations() {
+	for i := range c.objects.configurations {
+		configuration := &c.objects.configurations[i]
+		errs := validateConfiguration(configuration, c.compileCondition)
+		if len(errs) > 0 {
+			c.problem(configuration.problems(errs)...)
+			continue
+		}
+		for j := range configuration.webhooks {
+			c.compileEntry(configuration, j)
+		}
+	}
+}
+
+func (c *compiler) compileCondition(condition admissionregistrationv1.MatchCondition) error {
+	_, err := match.Compile(match.Spec{MatchConditions: []admissionregistrationv1.MatchCondition{condition}}, c.cel)
+	return err
+}
+
+func (c *compiler) compileEntry(configuration *configuration, i int) {
+	e := &entry{
+		configuration: configuration,
+		spec:          &configuration.webhooks[i],
+		path:          field.NewPath("webhooks").Index(i),
+		number:        uint32(len(c.entries[Validating]) + len(c.entries[Mutating])),
+		merges:        map[string]merge{},
+		webhooks:      map[dispatch]*variant{},
+	}
+	c.problem(configuration.problems(validateDestination(&e.spec.ClientConfig, c.settings.Addresses, e.path.Child("clientConfig")))...)
+	if bundle := e.spec.ClientConfig.CABundle; len(bundle) > 0 {
+		c.checkCA(configuration.origin, e.path.Child("clientConfig", "caBundle"), bundle)
+	}
+	matcher, err := match.Compile(e.matchSpec(), c.cel)
+	if err != nil {
+		c.problem(configuration.problem(e.path, "", err.Error()))
+		return
+	}
+	e.matcher = matcher
+	c.bind(e)
+	c.entries[configuration.phase] = append(c.entries[configuration.phase], e)
+}
+
+func (e *entry) matchSpec() match.Spec {
+	return match.Spec{
+		Rules:             e.spec.Rules,
+		MatchPolicy:       *e.spec.MatchPolicy,
+		FailurePolicy:     *e.spec.FailurePolicy,
+		NamespaceSelector: e.spec.NamespaceSelector,
+		ObjectSelector:    e.spec.ObjectSelector,
+		MatchConditions:   e.spec.MatchConditions,
+	}
+}
+
+// bind finds the entry's bindings and checks what they may say of it.
+func (c *compiler) bind(e *entry) {
+	for _, b := range c.bindings {
+		if !b.binds(e.configuration.meta.Name, e.spec.Name) {
+			continue
+		}
+		e.bindings = append(e.bindings, b)
+		e.restricted = e.restricted || b.Spec.OnlySelectedClusters
+		if t := b.says.timeout; t != nil && *t > e.timeout() {
+			c.problem(b.problem(field.NewPath("spec", "timeout"), t.String(),
+				fmt.Sprintf("is above the %s of webhook %s", e.timeout(), e.name())))
+		}
+		if s := b.says.stage; s != nil && *s == StageTransactional && e.configuration.phase == Mutating {
+			c.problem(b.problem(field.NewPath("spec", "stage"), b.Spec.Stage,
+				fmt.Sprintf("is for validating webhooks; %s is mutating", e.name())))
+		}
+	}
+}
+
+func (e *entry) timeout() time.Duration { return time.Duration(*e.spec.TimeoutSeconds) * time.Second }
+
+// name is the entry's name as the globs of bindings see it.
+func (e *entry) name() string { return e.configuration.meta.Name + "/" + e.spec.Name }
+
+// selection is which bindings select a group of clusters.
+type selection map[*binding]bool
+
+// serves reports whether the webhook takes part where the selected bindings
+// hold.
+func (e *entry) serves(selected selection) bool {
+	return !e.restricted || slices.ContainsFunc(e.bindings, func(b *binding) bool {
+		return b.Spec.OnlySelectedClusters && selected[b]
+	})
+}
+
+// merge puts the selected ones of the entry's bindings together.
+func (e *entry) merge(selected selection) merge {
+	key := make([]byte, len(e.bindings))
+	var chosen []*binding
+	for i, b := range e.bindings {
+		if selected[b] {
+			key[i] = 1
+			chosen = append(chosen, b)
+		}
+	}
+	m, ok := e.merges[string(key)]
+	if !ok {
+		m = mergeBindings(chosen)
+		e.merges[string(key)] = m
+	}
+	return m
+}
+
+// compile returns the webhook under one dispatch.
+func (e *entry) compile(d dispatch, endpoints []webhook.EndpointSpec, targets *targetTable) (*Webhook, error) {
+	target, err := targets.target(e.targetSpec(d, endpoints))
+	if err != nil {
+		return nil, err
+	}
+	w := &Webhook{
+		Name:          e.spec.Name,
+		Configuration: e.configuration.meta.Name,
+		Rules:         e.spec.Rules,
+		Matcher:       e.matcher,
+		Target:        target,
+		FailurePolicy: failurePolicyOf(*e.spec.FailurePolicy),
+		SideEffects:   sideEffectsOf(*e.spec.SideEffects),
+		Timeout:       e.timeout(),
+		Mode:          d.mode,
+		Stage:         d.stage,
+		Compat:        d.compat,
+		Version:       firstVersion(e.spec.AdmissionReviewVersions),
+	}
+	if d.timeout != 0 {
+		w.Timeout = d.timeout
+	}
+	if r := e.spec.ReinvocationPolicy; r != nil {
+		w.Reinvocation = *r == admissionregistrationv1.IfNeededReinvocationPolicy
+	}
+	return w, nil
+}
+
+func (e *entry) targetSpec(d dispatch, endpoints []webhook.EndpointSpec) webhook.TargetSpec {
+	url, serverName := address(&e.spec.ClientConfig)
+	return webhook.TargetSpec{
+		URL:               url,
+		ServerName:        serverName,
+		CABundle:          e.spec.ClientConfig.CABundle,
+		ClientCertificate: []byte(d.client.certificate),
+		ClientKey:         []byte(d.client.key),
+		BearerToken:       d.token,
+		Endpoints:         endpoints,
+	}
+}
+
+func failurePolicyOf(p admissionregistrationv1.FailurePolicyType) FailurePolicy {
+	if p == admissionregistrationv1.Ignore {
+		return Ignore
+	}
+	return Fail
+}
+
+func sideEffectsOf(s admissionregistrationv1.SideEffectClass) SideEffects {
+	switch s {
+	case admissionregistrationv1.SideEffectClassNone:
+		return SideEffectsNone
+	case admissionregistrationv1.SideEffectClassNoneOnDryRun:
+		return SideEffectsNoneOnDryRun
+	case admissionregistrationv1.SideEffectClassSome:
+		return SideEffectsSome
+	}
+	return SideEffectsUnknown
+}

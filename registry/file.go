@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"strings"
+)
+
+// file is what was read of one file, or why it could not be.
+type file struct {
+	name string // path
+	data []byte
+	err  error
+}
+
+// references returns the paths of the files that the objects name, as
+// resolvePath gives them.
+func (o *objects) references() []string {
+	var paths []string
+	add := func(at origin, name string) {
+		if name != "" && !looksSecret(name) {
+			paths = append(paths, resolvePath(at, name))
+		}
+	}
+	for i := range o.clusters {
+		if c := o.clusters[i].Spec.Authentication.Certificate; c != nil {
+			add(o.clusters[i].origin, c.CAFile)
+		}
+	}
+	for i := range o.bindings {
+		b := &o.bindings[i]
+		add(b.origin, b.Spec.BearerTokenFile)
+		for _, e := range b.Spec.Endpoints {
+			add(b.origin, e.CAFile)
+		}
+		if c := b.Spec.ClientCertificate; c != nil {
+			add(b.origin, c.CertFile)
+			add(b.origin, c.KeyFile)
+		}
+	}
+	return paths
+}
+
+// resolvePath returns where a file is that the object at names: relative paths
+// are relative to the manifest.
+func resolvePath(at origin, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(at.file), name)
+}
+
+// looksSecret tells a secret that stands where a file's name should (E14): it
+// must reach neither the file system nor a log.
+func looksSecret(name string) bool {
+	return len(name) > 1024 || strings.ContainsAny(name, "\n\r") ||
+		strings.Contains(name, "-----BEGIN") || strings.HasPrefix(name, "eyJ")
+}
+
+// errSecret is E14's reason.
+var errSecret = errors.New(fileReference)
+
+// files are the referenced files by path.
+type files map[string]file
+
+// read returns the content of the file that the object at names.
+func (f files) read(at origin, name string) ([]byte, error) {
+	if looksSecret(name) {
+		return nil, errSecret
+	}
+	read, ok := f[resolvePath(at, name)]
+	if !ok {
+		return nil, errors.New("was not read")
+	}
+	return read.data, read.err
+}
+
+// readToken returns the bearer token in a file, without surrounding white space.
+func (f files) readToken(at origin, name string) (string, error) {
+	data, err := f.read(at, name)
+	if err != nil {
+		return "", err
+	}
+	token := bytes.TrimSpace(data)
+	if len(token) == 0 {
+		return "", errors.New("is empty")
+	}
+	for _, c := range token {
+		if c <= ' ' || c > '~' {
+			return "", errors.New("must hold one token of printable ASCII")
+		}
+	}
+	return string(token), nil
+}

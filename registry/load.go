@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/celenv"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// reads is how often a source is read that changes all the time.
+const reads = 5
+
+// load reads until two readings agree, with settle between them, so that
+// neither a file being written nor a symbolic link being swapped shows as a
+// mixture.
+func (r *Registry) load(settle func()) []Problem {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	in := r.source.read()
+	for range reads {
+		if in.hash == r.tried {
+			return r.Problems()
+		}
+		settle()
+		again := r.source.read()
+		if again.hash == in.hash {
+			return r.try(again)
+		}
+		in = again
+	}
+	return r.refuse([]Problem{{Reason: "the directories change while they are read"}})
+}
+
+// try compiles a new input and swaps, or keeps the last good Snapshot.
+func (r *Registry) try(in input) []Problem {
+	r.tried = in.hash
+	if current := r.Snapshot(); current != nil && current.Hash == in.hash {
+		return r.refuse(nil) // back to what holds already
+	}
+	next, problems := r.compile(in)
+	if len(problems) > 0 {
+		return r.refuse(problems)
+	}
+	// Nothing below this line can fail.
+	previous := r.snapshot.Swap(next)
+	r.problems.Store(nil)
+	r.populated = r.source.populated()
+	retire(previous, next)
+	r.logLoaded(next)
+	return nil
+}
+
+func (r *Registry) compile(in input) (*Snapshot, []Problem) {
+	var known map[webhook.Identity]*webhook.Target
+	if current := r.Snapshot(); current != nil {
+		known = byIdentity(current.Targets)
+	}
+	c := newCompiler(r.settings, r.cel, in, known)
+	c.problem(r.emptied()...)
+	next := c.compile()
+	if next == nil {
+		return nil, c.problems
+	}
+	next.Hash = in.hash
+	return next, nil
+}
+
+func newCompiler(s Settings, cel *celenv.Compiler, in input, known map[webhook.Identity]*webhook.Target) *compiler {
+	return &compiler{
+		settings:  s,
+		cel:       cel,
+		now:       time.Now(),
+		objects:   in.objects,
+		files:     in.files,
+		endpoints: map[endpointsKey][]webhook.EndpointSpec{},
+		targets:   targetTable{known: known, found: map[webhook.Identity]*webhook.Target{}},
+		problems:  append([]Problem(nil), in.problems...),
+	}
+}
+
+// emptied reports sources without any object where there was one (E12).
+func (r *Registry) emptied() []Problem {
+	if r.settings.AllowEmpty {
+		return nil
+	}
+	var problems []Problem
+	now := r.source.populated()
+	for _, path := range r.source.paths {
+		if !now[path] && (r.populated[path] || len(now) == 0) {
+			problems = append(problems, Problem{File: path, Reason: "holds no object; an empty configuration needs allowEmpty: true"})
+		}
+	}
+	return problems
+}
+
+func byIdentity(targets []*webhook.Target) map[webhook.Identity]*webhook.Target {
+	table := make(map[webhook.Identity]*webhook.Target, len(targets))
+	for _, t := range targets {
+		table[t.Identity()] = t
+	}
+	return table
+}
+
+// retire closes the Targets that only the previous Snapshot has.
+func retire(previous, next *Snapshot) {
+}
+
+// refuse keeps the Snapshot and remembers and logs why.
+func (r *Registry) refuse(problems []Problem) []Problem {
+	r.problems.Store(&problems)
+	for _, p := range problems {
+		r.settings.Logger.Error("configuration refused", p.attributes()...)
+	}
+	if len(problems) > 0 {
+		r.settings.Logger.Error("the last good configuration stays", "problems", len(problems), "serving", r.serving())
+	}
+	return problems
+}
+
+func (r *Registry) serving() string {
+	if s := r.Snapshot(); s != nil {
+		return s.ShortHash()
+	}
+	return "none"
+}
+
+func (r *Registry) logLoaded(s *Snapshot) {
+	for _, w := range s.Warnings {
+		r.settings.Logger.Warn("configuration warning", w.attributes()...)
+	}
+	r.settings.Logger.Info("configuration loaded", "snapshot", s.ShortHash(),
+		"clusters", len(s.Clusters), "targets", len(s.Targets), "warnings", len(s.Warnings))
+}
+
+func (p Problem) attributes() []any {
+	return []any{slog.String("file", p.File), slog.String("object", p.Object),
+		slog.String("field", p.Field), slog.String("value", p.Value), slog.String("reason", p.Reason)}
+}
+
+// Validate compiles what is in paths (files or directories) as Load would and
+// returns every problem and lint warning.
+func Validate(s Settings, paths []string) (problems, warnings []Problem) {
+	s = s.withDefaults()
+	s.Directories = paths
+	r := New(s)
+	in := r.source.read()
+	c := newCompiler(s, r.cel, in, nil)
+	c.problem(r.emptied()...)
+	c.compile()
+	return c.problems, c.warnings
+}
