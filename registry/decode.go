@@ -37,11 +37,11 @@ func newDecoder() *decoder {
 
 // file decodes every document of one manifest.
 func (d *decoder) file(name string, data []byte) {
-	docs, err := documents(name, data)
+	docs, errs := documents(name, data)
 	for _, doc := range docs {
 		d.document(name, doc, metav1.TypeMeta{})
 	}
-	if err != nil {
+	for _, err := range errs {
 		d.report(origin{file: name}, err)
 	}
 }
@@ -70,6 +70,9 @@ func identify(file string, doc json.RawMessage, listed metav1.TypeMeta) (origin,
 		} `json:"metadata"`
 	}
 	at := origin{file: file}
+	if doc[0] != '{' {
+		return at, head.TypeMeta, errors.New("must be an object")
+	}
 	if err := json.Unmarshal(doc, &head); err != nil {
 		return at, head.TypeMeta, err
 	}

@@ -3,8 +3,10 @@
 package registry
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -20,18 +22,48 @@ func secretFields() []string {
 
 // report adds a Problem for each thing that err says.
 func (d *decoder) report(at origin, err error) {
-	strict, ok := runtime.AsStrictDecodingError(err)
-	if !ok {
-		d.problems = append(d.problems, Problem{File: at.file, Object: at.object, Reason: plainError(err)})
+	if strict, ok := runtime.AsStrictDecodingError(err); ok {
+		for _, e := range strict.Errors() {
+			d.problems = append(d.problems, strictProblem(at, e))
+		}
 		return
 	}
-	for _, e := range strict.Errors() {
-		d.problems = append(d.problems, strictProblem(at, e))
+	d.problems = append(d.problems, plainProblem(at, err))
+}
+
+// plainProblem renders the one error that ended decoding.
+func plainProblem(at origin, err error) Problem {
+	p := Problem{File: at.file, Object: at.object, Reason: plainError(err)}
+	var typeError *json.UnmarshalTypeError
+	if errors.As(err, &typeError) {
+		p.Field = typeError.Field
+		if _, below, embedded := strings.Cut(p.Field, "Object."); embedded {
+			p.Field = below
+		}
+		p.Reason = fmt.Sprintf("must be %s, not %s", kindOf(typeError.Type), typeError.Value)
 	}
+	return p
+}
+
+// kindOf names what a field holds as its author knows it.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.String:
+		return "a string"
+	}
+	return "a number"
 }
 
 // plainError drops the word json, which says nothing to who wrote YAML.
-func plainError(err error) string { return strings.TrimPrefix(err.Error(), "json: ") }
+func plainError(err error) string {
+	return strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "json: ")), " ")
+}
 
 // strictProblem renders an unknown or duplicate field.
 func strictProblem(at origin, err error) Problem {

@@ -21,61 +21,66 @@ const maxExpansion = 16 << 20
 
 // documents returns the documents of a file as JSON, strictly read: no
 // duplicate keys, no keys but strings, bounded aliases. Empty documents are
-// left out. After an error the rest of the file is not read.
-func documents(name string, data []byte) ([]json.RawMessage, error) {
+// left out. After a syntax error the rest of the file cannot be read.
+func documents(name string, data []byte) (docs []json.RawMessage, errs []error) {
 	if !utf8.Valid(data) {
-		return nil, errors.New("not UTF-8")
+		return nil, []error{errors.New("not UTF-8")}
 	}
+	next := yamlDocuments(data)
 	if filepath.Ext(name) == ".json" {
-		return jsonDocuments(data)
+		next = jsonDocuments(data)
 	}
-	return yamlDocuments(data)
+	for {
+		doc, err := next()
+		var syntax syntaxError
+		switch {
+		case errors.Is(err, io.EOF):
+			return docs, errs
+		case errors.As(err, &syntax):
+			return docs, append(errs, err)
+		case err != nil:
+			errs = append(errs, err)
+		case doc != nil:
+			docs = append(docs, doc)
+		}
+	}
 }
+
+// syntaxError ends a file.
+type syntaxError struct{ error }
 
 // jsonDocuments leaves duplicate keys to the strict decoder: it sees the same
 // bytes.
-func jsonDocuments(data []byte) ([]json.RawMessage, error) {
-	var docs []json.RawMessage
+func jsonDocuments(data []byte) func() (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
-	for {
+	return func() (json.RawMessage, error) {
 		var doc json.RawMessage
 		err := d.Decode(&doc)
-		if errors.Is(err, io.EOF) {
-			return docs, nil
+		if err != nil && !errors.Is(err, io.EOF) {
+			err = syntaxError{err}
 		}
-		if err != nil {
-			return docs, err
-		}
-		docs = append(docs, doc)
+		return doc, err
 	}
 }
 
-func yamlDocuments(data []byte) ([]json.RawMessage, error) {
-	var docs []json.RawMessage
+func yamlDocuments(data []byte) func() (json.RawMessage, error) {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.SetStrict(true)
-	for {
+	return func() (json.RawMessage, error) {
 		var tree any
+		var content *yaml.TypeError // duplicate keys
 		err := d.Decode(&tree)
-		if errors.Is(err, io.EOF) {
-			return docs, nil
+		switch {
+		case errors.As(err, &content):
+			return nil, errors.New(strings.Join(content.Errors, "; "))
+		case err != nil && !errors.Is(err, io.EOF):
+			return nil, syntaxError{err}
+		case err != nil || tree == nil:
+			return nil, err
 		}
-		if err != nil {
-			return docs, fmt.Errorf("%s", oneLine(err))
-		}
-		if tree == nil {
-			continue
-		}
-		doc, err := treeJSON(tree)
-		if err != nil {
-			return docs, err
-		}
-		docs = append(docs, doc)
+		return treeJSON(tree)
 	}
 }
-
-// oneLine joins the lines of a YAML error.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 func treeJSON(tree any) (json.RawMessage, error) {
 	left := maxExpansion

@@ -17,17 +17,23 @@ import (
 // lint adds warnings about what is valid and still likely to hurt. It never
 // keeps a change from taking effect.
 func (c *compiler) lint() {
-	if len(c.objects.clusters) == 0 && c.objects.len() > 0 {
-		c.warn(Problem{Reason: "there is no Cluster: nobody may call"})
-	}
-	for _, b := range c.bindings {
-		c.lintBinding(b)
+	if len(c.problems) == 0 { // otherwise what is missing may be what is refused
+		c.lintSelections()
 	}
 	for _, entries := range c.entries {
 		for _, e := range entries {
 			c.lintRules(e)
 			c.lintTimeout(e)
 		}
+	}
+}
+
+func (c *compiler) lintSelections() {
+	if len(c.objects.clusters) == 0 && c.objects.len() > 0 {
+		c.warn(Problem{Reason: "there is no Cluster: nobody may call"})
+	}
+	for _, b := range c.bindings {
+		c.lintBinding(b)
 	}
 }
 

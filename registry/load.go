@@ -59,7 +59,7 @@ func (r *Registry) compile(in input) (*Snapshot, []Problem) {
 		known = byIdentity(current.Targets)
 	}
 	c := newCompiler(r.settings, r.cel, in, known)
-	c.problem(r.emptied()...)
+	c.problem(r.emptied(in)...)
 	next := c.compile()
 	if next == nil {
 		return nil, c.problems
@@ -81,9 +81,10 @@ func newCompiler(s Settings, cel *celenv.Compiler, in input, known map[webhook.I
 	}
 }
 
-// emptied reports sources without any object where there was one (E12).
-func (r *Registry) emptied() []Problem {
-	if r.settings.AllowEmpty {
+// emptied reports sources without any object where there was one (E12). Objects
+// that cannot be read are problems of their own.
+func (r *Registry) emptied(in input) []Problem {
+	if r.settings.AllowEmpty || len(in.problems) > 0 {
 		return nil
 	}
 	var problems []Problem
@@ -148,7 +149,7 @@ func Validate(s Settings, paths []string) (problems, warnings []Problem) {
 	r := New(s)
 	in := r.source.read()
 	c := newCompiler(s, r.cel, in, nil)
-	c.problem(r.emptied()...)
+	c.problem(r.emptied(in)...)
 	c.compile()
 	return c.problems, c.warnings
 }

@@ -74,7 +74,8 @@ func write(t *testing.T, dir string, files []txtar.File) {
 func lines(dir string, problems []registry.Problem) string {
 	var b strings.Builder
 	for _, p := range problems {
-		b.WriteString(strings.ReplaceAll(p.String(), dir+string(filepath.Separator), "") + "\n")
+		line := strings.ReplaceAll(p.String(), dir+string(filepath.Separator), "")
+		b.WriteString(strings.ReplaceAll(line, dir, "DIRECTORY") + "\n")
 	}
 	return b.String()
 }

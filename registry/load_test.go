@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+const (
+	clusterYAML = `
+apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: dev}
+spec: {authentication: {anonymous: true}}
+`
+	webhookYAML = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: policy}
+webhooks:
+- name: %s.example.com
+  clientConfig: {service: {namespace: policies, name: policy, path: /judge}}
+  sideEffects: None
+  admissionReviewVersions: [v1]
+  timeoutSeconds: 5
+`
+)
+
+// home is a source directory of a test.
+type home struct {
+	t   *testing.T
+	dir string
+}
+
+func newHome(t *testing.T) home {
+	h := home{t, filepath.Join(t.TempDir(), "source")}
+	if err := os.Mkdir(h.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.put("cluster.yaml", clusterYAML)
+	h.put("webhook.yaml", fmt.Sprintf(webhookYAML, "first.policy"))
+	return h
+}
+
+func (h home) put(name, content string) {
+	h.t.Helper()
+	path := filepath.Join(h.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h home) must(err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h home) registry() *registry.Registry {
+	return registry.New(registry.Settings{Directories: []string{h.dir}})
+}
+
+// loaded returns a registry that serves the home's first state.
+func (h home) loaded() *registry.Registry {
+	h.t.Helper()
+	r := h.registry()
+	h.good(r)
+	return r
+}
+
+func (h home) good(r *registry.Registry) *registry.Snapshot {
+	h.t.Helper()
+	if problems := r.Load(); len(problems) > 0 {
+		h.t.Fatal(problems)
+	}
+	return r.Snapshot()
+}
+
+// refused loads and wants a problem with reason, and the Snapshot kept.
+func (h home) refused(r *registry.Registry, reason string) {
+	h.t.Helper()
+	before := r.Snapshot()
+	problems := r.Load()
+	if len(problems) == 0 || !strings.Contains(fmt.Sprint(problems), reason) {
+		h.t.Fatalf("problems %v, want %q", problems, reason)
+	}
+	if r.Snapshot() != before {
+		h.t.Fatal("the last good Snapshot did not stay")
+	}
+	if len(r.Problems()) != len(problems) {
+		h.t.Fatalf("Problems() = %v", r.Problems())
+	}
+}
+
+// first returns the name of the first validating webhook.
+func first(s *registry.Snapshot) string { return s.Clusters["dev"].Validating.Webhooks[0].Name }
+
+func TestLoad(t *testing.T) {
+	t.Run("E12 empty directory", func(t *testing.T) {
+		h := newHome(t)
+		r := h.loaded()
+		h.must(os.Remove(filepath.Join(h.dir, "cluster.yaml")))
+		h.must(os.Remove(filepath.Join(h.dir, "webhook.yaml")))
+		h.refused(r, "holds no object")
+	})
+	t.Run("E12 one of two directories is empty", func(t *testing.T) {
+		h, other := newHome(t), t.TempDir()
+		path := filepath.Join(other, "more.yaml")
+		h.must(os.WriteFile(path, []byte(strings.NewReplacer("dev", "prod",
+			"anonymous: true", "certificate: {commonNames: [prod]}").Replace(clusterYAML)), 0o600))
+		r := registry.New(registry.Settings{Directories: []string{h.dir, other}})
+		h.good(r)
+		h.must(os.Remove(path))
+		h.refused(r, "holds no object")
+	})
+	t.Run("E12 empty directory with allowEmpty", func(t *testing.T) {
+		h := newHome(t)
+		r := registry.New(registry.Settings{Directories: []string{h.dir}, AllowEmpty: true})
+		h.good(r)
+		h.must(os.Remove(filepath.Join(h.dir, "cluster.yaml")))
+		h.must(os.Remove(filepath.Join(h.dir, "webhook.yaml")))
+		if s := h.good(r); len(s.Clusters) != 0 {
+			t.Fatal(s.Clusters)
+		}
+	})
+	t.Run("E12 empty from the start", func(t *testing.T) {
+		r := registry.New(registry.Settings{Directories: []string{t.TempDir()}})
+		if problems := r.Load(); len(problems) != 1 || r.Snapshot() != nil {
+			t.Fatal(problems, r.Snapshot())
+		}
+	})
+	t.Run("E13 half-written file", func(t *testing.T) {
+		h := newHome(t)
+		r := h.loaded()
+		whole := fmt.Sprintf(webhookYAML, "second.policy")
+		h.put("webhook.yaml", whole[:len(whole)/2])
+		h.refused(r, "webhook.yaml")
+		h.put("webhook.yaml", whole)
+		if got := first(h.good(r)); got != "second.policy.example.com" {
+			t.Fatal(got)
+		}
+	})
+	t.Run("E13 unreadable file", func(t *testing.T) {
+		h := newHome(t)
+		r := h.loaded()
+		h.must(os.Symlink("missing", filepath.Join(h.dir, "dangling.yaml")))
+		h.must(syscall.Mkfifo(filepath.Join(h.dir, "pipe.yaml"), 0o600))
+		h.refused(r, "no such file")
+		h.refused(r, "not a regular file")
+	})
+	t.Run("E13 directory gone", func(t *testing.T) {
+		h := newHome(t)
+		r := h.loaded()
+		h.must(os.Rename(h.dir, h.dir+".away"))
+		h.refused(r, "no such file or directory")
+		h.must(os.Rename(h.dir+".away", h.dir))
+		h.good(r)
+	})
+	t.Run("back to what is served", func(t *testing.T) {
+		h := newHome(t)
+		r := h.loaded()
+		before := r.Snapshot()
+		h.put("cluster.yaml", "junk")
+		h.refused(r, "must be an object")
+		h.put("cluster.yaml", clusterYAML)
+		if h.good(r) != before {
+			t.Fatal("a Snapshot of the same content was swapped in")
+		}
+	})
+	t.Run("E13 symlink swap of a mounted ConfigMap", configMapSwap)
+}
+
+// configMapSwap changes a directory as the kubelet does: the files are links
+// through ..data, which is renamed from one version to the next.
+func configMapSwap(t *testing.T) {
+	h := home{t, t.TempDir()}
+	for i, name := range []string{"first.policy", "second.policy"} {
+		version := fmt.Sprintf("..version%d", i)
+		h.put(filepath.Join(version, "cluster.yaml"), clusterYAML)
+		h.put(filepath.Join(version, "webhook.yaml"), fmt.Sprintf(webhookYAML, name))
+	}
+	h.must(os.Symlink("..version0", filepath.Join(h.dir, "..data")))
+	for _, name := range []string{"cluster.yaml", "webhook.yaml"} {
+		h.must(os.Symlink(filepath.Join("..data", name), filepath.Join(h.dir, name)))
+	}
+	r := h.loaded()
+	h.must(os.Symlink("..version1", filepath.Join(h.dir, "..data_tmp")))
+	h.must(os.Rename(filepath.Join(h.dir, "..data_tmp"), filepath.Join(h.dir, "..data")))
+	if got := first(h.good(r)); got != "second.policy.example.com" {
+		t.Fatal(got)
+	}
+}
+
+func TestReferencedFileReloads(t *testing.T) {
+	h := newHome(t)
+	h.put("binding.yaml", `
+apiVersion: dispatcher.dev/v1alpha1
+kind: WebhookBinding
+metadata: {name: token}
+spec: {webhooks: ["*/*"], bearerTokenFile: secret/token}
+`)
+	r := h.registry()
+	h.refused(r, "cannot be read")
+	h.put("secret/token", "one\n")
+	before := h.good(r)
+	h.put("secret/token", "two\n")
+	after := h.good(r)
+	if before.Hash == after.Hash || before.Targets[0] == after.Targets[0] {
+		t.Fatal("the new token was not noticed")
+	}
+	if h.good(r) != after {
+		t.Fatal("nothing changed, and a new Snapshot was made")
+	}
+}
+
+func TestTargetsSurviveReload(t *testing.T) {
+	h := newHome(t)
+	r := h.loaded()
+	before := r.Targets()
+	h.put("webhook.yaml", fmt.Sprintf(webhookYAML, "renamed.policy"))
+	after := h.good(r).Targets
+	if len(before) != 1 || len(after) != 1 || before[0] != after[0] {
+		t.Fatalf("Targets %v, then %v", before, after)
+	}
+	if got := after[0].URL(); got != "https://policy.policies.svc:443/judge" {
+		t.Fatal(got)
+	}
+	h.put("webhook.yaml", strings.ReplaceAll(fmt.Sprintf(webhookYAML, "renamed.policy"), "/judge", "/other"))
+	if moved := h.good(r).Targets; moved[0] == before[0] {
+		t.Fatal("another path is another Target")
+	}
+}
+
+func TestHashIsOfTheContent(t *testing.T) {
+	a, b := newHome(t), newHome(t)
+	hash := a.loaded().Snapshot().Hash
+	if other := b.loaded().Snapshot().Hash; other != hash {
+		t.Fatalf("same input, hashes %s and %s", hash, other)
+	}
+	b.put("cluster.yaml", clusterYAML+"#")
+	if other := b.loaded().Snapshot().Hash; other == hash {
+		t.Fatal("other input, same hash")
+	}
+	if short := a.loaded().Snapshot().ShortHash(); len(short) != 12 || !strings.HasPrefix(hash, short) {
+		t.Fatal(short)
+	}
+}
+
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHome(t)
+		r := h.loaded()
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() { defer close(done); r.Run(ctx) }()
+
+		h.put("webhook.yaml", fmt.Sprintf(webhookYAML, "polled.policy"))
+		<-time.After(3 * time.Second) // of the bubble's clock
+		synctest.Wait()
+		if got := first(r.Snapshot()); got != "polled.policy.example.com" {
+			t.Error("after an interval:", got)
+		}
+
+		h.put("webhook.yaml", fmt.Sprintf(webhookYAML, "signalled.policy"))
+		r.Reload()
+		r.Reload()
+		<-time.After(100 * time.Millisecond)
+		synctest.Wait()
+		if got := first(r.Snapshot()); got != "signalled.policy.example.com" {
+			t.Error("after Reload:", got)
+		}
+		cancel()
+		<-done
+	})
+}
