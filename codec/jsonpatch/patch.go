@@ -3,33 +3,70 @@
 // Package jsonpatch applies RFC 6902 patches to raw JSON with the semantics of
 // gopkg.in/evanphx/json-patch.v4, the implementation in kube-apiserver, and
 // with limits against patch bombs.
+//
+// What this package accepts, v4 accepts with the same result. It is stricter in
+// what JSON readers disagree about: duplicate keys in an object that a pointer
+// goes through or a test compares, duplicate or case-variant keys in an
+// operation, and invalid UTF-8 are errors. So is a null that a patch has added
+// and then copied, which v4 takes for an empty object from there on.
+//
+// The habits of v4 that RFC 6902 does not know, all of them kept: the root can
+// be replaced and tested but not added, removed, copied or moved; replacing a
+// missing member adds it; copying one copies null; testing one for null
+// passes; negative indices count from the end; what stands before the first
+// slash of a pointer is ignored; an operation without a value has the value
+// null; test compares numbers and strings by their spelling; an array that
+// holds null equals nothing.
 package jsonpatch
 
-import "time"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
-// Limits bound what a patch may cost. A zero field is no limit.
-type Limits struct {
-	Operations int           // number of operations
-	PatchBytes int           // size of the patch document
-	CopyBytes  int           // bytes copied by all copy operations together
-	Depth      int           // reference tokens in one pointer
-	Result     int           // size of the patched document
-	Time       time.Duration // from the start of Apply
+// Patch is a decoded patch. It borrows nothing and may be applied any number of
+// times, also concurrently.
+type Patch struct {
+	operations []operation
+	bytes      int
 }
 
-// Patch is a decoded patch. It borrows from the bytes that it was decoded from.
-type Patch struct{}
+// Decode reads a JSON array of operations, or null for an empty patch. It
+// refuses what cannot be read as one and what exceeds the limits; an operation
+// that is unknown or lacks a field fails in Apply, as in v4. The error is an
+// *Error.
+func Decode(raw []byte, limits Limits) (Patch, error) {
+	if limits.PatchBytes > 0 && len(raw) > limits.PatchBytes {
+		return Patch{}, documentError(limitf("the patch has more than %d bytes", limits.PatchBytes))
+	}
+	if !utf8.Valid(raw) {
+		return Patch{}, documentError(reason("the patch is not valid UTF-8"))
+	}
+	return decode(string(raw), limits)
+}
 
-// Decode reads a JSON array of operations, or null for an empty patch.
-func Decode(raw []byte, limits Limits) (Patch, error) { panic("stub") }
+func decode(text string, limits Limits) (Patch, error) {
+	patch := Patch{bytes: len(text)}
+	if strings.Trim(text, space) == null {
+		return patch, nil
+	}
+	err := readArray(text, func(value string, _ int) error {
+		index := len(patch.operations)
+		if limits.Operations > 0 && index == limits.Operations {
+			return limitf("the patch has more than %d operations", limits.Operations)
+		}
+		var op operation
+		if err := op.decode(value, limits.Depth); err != nil {
+			return operationError(index, &op, err)
+		}
+		patch.operations = append(patch.operations, op)
+		return nil
+	})
+	if err != nil {
+		return Patch{}, documentError(err)
+	}
+	return patch, nil
+}
 
 // Len returns the number of operations.
-func (p Patch) Len() int { panic("stub") }
-
-// Apply returns doc, which must be valid JSON, with the operations applied one
-// after the other, in memory of its own. doc is not written to.
-func (p Patch) Apply(doc []byte, limits Limits) ([]byte, error) { panic("stub") }
-
-// Concat appends the operations of the non-empty JSON array ops to the JSON
-// array dst (which may be empty) and returns the array of both.
-func Concat(dst, ops []byte) []byte { panic("stub") }
+func (p Patch) Len() int { return len(p.operations) }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonpatch
+
+import "time"
+
+// Limits bound what a patch may cost. A zero field is no limit. Decode looks at
+// Operations, PatchBytes and Depth, Apply at the others.
+type Limits struct {
+	Operations int           // number of operations
+	PatchBytes int           // size of the patch document
+	CopyBytes  int           // bytes copied by all copy operations together
+	Depth      int           // reference tokens in one pointer
+	Result     int           // size of the patched document
+	Time       time.Duration // from the start of Apply
+}
+
+// DefaultLimits are the limits for the patch of a webhook. CopyBytes is
+// kube-apiserver's own, and Result the size of the largest object it takes.
+func DefaultLimits() Limits {
+	return Limits{
+		Operations: 2000,
+		PatchBytes: 1 << 20,
+		CopyBytes:  3 << 20,
+		Depth:      128,
+		Result:     3 << 20,
+		Time:       250 * time.Millisecond,
+	}
+}
