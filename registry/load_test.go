@@ -120,7 +120,7 @@ func TestLoad(t *testing.T) {
 	t.Run("E12 one of two directories is empty", func(t *testing.T) {
 		h, other := newHome(t), t.TempDir()
 		path := filepath.Join(other, "more.yaml")
-		h.must(os.WriteFile(path, []byte(strings.NewReplacer("dev", "prod",
+		h.must(os.WriteFile(path, []byte(strings.NewReplacer("name: dev", "name: prod",
 			"anonymous: true", "certificate: {commonNames: [prod]}").Replace(clusterYAML)), 0o600))
 		r := registry.New(registry.Settings{Directories: []string{h.dir, other}})
 		h.good(r)

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// chains is a configuration of three clusters that share what they can.
+const chains = `
+-- clusters.yaml --
+apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: dev, labels: {env: dev}}
+spec: {authentication: {certificate: {commonNames: [dev]}}, timeoutSeconds: 7, limits: {requestBytes: 1000}}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: prod-1, labels: {env: prod}}
+spec: {authentication: {certificate: {commonNames: [prod-1]}}}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: prod-2, labels: {env: prod}}
+spec:
+  authentication: {certificate: {commonNames: [prod-2]}}
+  namespaces: {labels: {shop: {tier: web}}}
+-- webhooks.yaml --
+apiVersion: admissionregistration.k8s.io/v1beta1
+kind: ValidatingWebhookConfiguration
+metadata: {name: zz-beta}
+webhooks:
+- {name: beta.example.com, clientConfig: {url: "https://hook.example.com/beta"}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: aa}
+webhooks:
+- {name: two.example.com, clientConfig: {url: "https://hook.example.com/a"}, sideEffects: None, admissionReviewVersions: [v2, v1]}
+- {name: one.example.com, clientConfig: {url: "https://hook.example.com/a"}, sideEffects: NoneOnDryRun, admissionReviewVersions: [v1], failurePolicy: Ignore}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: aa}
+webhooks:
+- {name: mutating.example.com, clientConfig: {service: {name: svc, namespace: ns}}, sideEffects: None, admissionReviewVersions: [v1], reinvocationPolicy: IfNeeded}
+-- bindings.yaml --
+apiVersion: dispatcher.dev/v1alpha1
+kind: WebhookBinding
+metadata: {name: dev}
+spec: {webhooks: ["aa/*.example.com"], clusterSelector: {matchLabels: {env: dev}}, mode: Warn, timeout: 250ms}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: WebhookBinding
+metadata: {name: first}
+spec: {webhooks: ["zz-beta/*"], order: -1}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: WebhookBinding
+metadata: {name: last}
+spec: {webhooks: ["aa/two.*"], stage: Transactional, compatibility: APIServer}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: WebhookBinding
+metadata: {name: only}
+spec: {webhooks: ["aa/mutating.*"], clusterSelector: {matchLabels: {env: prod}}, onlySelectedClusters: true}
+`
+
+func chainsSnapshot(t *testing.T) *registry.Snapshot {
+	t.Helper()
+	h := home{t, t.TempDir()}
+	write(t, h.dir, txtar.Parse([]byte(chains)).Files)
+	return h.loaded().Snapshot()
+}
+
+func TestChains(t *testing.T) {
+	s := chainsSnapshot(t)
+	for cluster, want := range map[string][]string{
+		"dev": {
+			"zz-beta/beta.example.com Ignore Unknown 30s Enforce Validating v1beta1 false 0 https://hook.example.com/beta",
+			"aa/two.example.com Fail None 250ms Warn Transactional v1 false 1 https://hook.example.com/a",
+			"aa/one.example.com Ignore NoneOnDryRun 250ms Warn Validating v1 false 0 https://hook.example.com/a",
+		},
+		"prod-1": {
+			"zz-beta/beta.example.com Ignore Unknown 30s Enforce Validating v1beta1 false 0 https://hook.example.com/beta",
+			"aa/two.example.com Fail None 10s Enforce Transactional v1 false 1 https://hook.example.com/a",
+			"aa/one.example.com Ignore NoneOnDryRun 10s Enforce Validating v1 false 0 https://hook.example.com/a",
+			"aa/mutating.example.com Fail None 10s Enforce Validating v1 true 0 https://svc.ns.svc:443",
+		},
+	} {
+		c := s.Clusters[cluster]
+		var got []string
+		for _, w := range slices.Concat(c.Validating.Webhooks, c.Mutating.Webhooks) {
+			got = append(got, fmt.Sprintf("%s/%s %v %v %v %v %v %v %t %d %s", w.Configuration, w.Name, w.FailurePolicy,
+				w.SideEffects, w.Timeout, w.Mode, w.Stage, w.Version, w.Reinvocation, w.Compat, w.Target.URL()))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", cluster, diff)
+		}
+	}
+}
+
+func TestClusterFields(t *testing.T) {
+	s := chainsSnapshot(t)
+	dev := s.Clusters["dev"]
+	if dev.Timeout != 7*time.Second || dev.RequestBytes != 1000 || dev.Labels["env"] != "dev" || dev.Namespaces != nil {
+		t.Errorf("%+v", dev)
+	}
+	if s.Clusters["prod-1"].Timeout != 0 {
+		t.Error("a timeout out of nowhere")
+	}
+}
+
+func TestClustersShare(t *testing.T) {
+	s := chainsSnapshot(t)
+	dev, one, two := s.Clusters["dev"], s.Clusters["prod-1"], s.Clusters["prod-2"]
+	if one.Validating != two.Validating || one.Mutating != two.Mutating {
+		t.Error("clusters with equal bindings have chains of their own")
+	}
+	if dev.Validating == one.Validating {
+		t.Error("clusters with different bindings share a chain")
+	}
+	if dev.Validating.Index != one.Validating.Index {
+		t.Error("chains of the same matchers have indexes of their own")
+	}
+	if dev.Validating.Webhooks[0] != one.Validating.Webhooks[0] {
+		t.Error("a webhook with equal bindings was compiled twice")
+	}
+	if len(s.Targets) != 3 {
+		t.Errorf("%d Targets for three places", len(s.Targets))
+	}
+}
+
+func TestNamespaceLabels(t *testing.T) {
+	h := newHome(t)
+	h.put("cluster.yaml", strings.NewReplacer("anonymous: true}", "anonymous: true}, namespaces: "+
+		"{labels: {shop: {tier: web}}, defaultLabels: {tier: none}}").Replace(clusterYAML))
+	s := h.loaded().Snapshot()
+	chained := chainsSnapshot(t)
+	for name, c := range map[string]struct {
+		cluster   *registry.Cluster
+		namespace string
+		want      map[string]string
+	}{
+		"listed":           {s.Clusters["dev"], "shop", map[string]string{"tier": "web", "kubernetes.io/metadata.name": "shop"}},
+		"default":          {s.Clusters["dev"], "x", map[string]string{"tier": "none", "kubernetes.io/metadata.name": "x"}},
+		"no default":       {chained.Clusters["prod-2"], "x", nil},
+		"listed, no other": {chained.Clusters["prod-2"], "shop", map[string]string{"tier": "web", "kubernetes.io/metadata.name": "shop"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := c.cluster.Namespaces.NamespaceLabels(c.namespace)
+			if diff := cmp.Diff(c.want, got); diff != "" || ok != (c.want != nil) {
+				t.Errorf("%t, (-want +got):\n%s", ok, diff)
+			}
+		})
+	}
+}
+
+func TestVersionThatWeSpeak(t *testing.T) {
+	for _, w := range chainsSnapshot(t).Clusters["dev"].Validating.Webhooks {
+		if w.Version != codec.V1 && w.Version != codec.V1beta1 {
+			t.Errorf("%s: version %v", w.Name, w.Version)
+		}
+	}
+}
