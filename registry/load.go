@@ -38,7 +38,8 @@ func (r *Registry) load(settle func()) []Problem {
 func (r *Registry) try(in input) []Problem {
 	r.tried = in.hash
 	if current := r.Snapshot(); current != nil && current.Hash == in.hash {
-		return r.refuse(nil) // back to what holds already
+		r.settings.Logger.Info("configuration is back to what is served", "snapshot", current.ShortHash())
+		return r.refuse(nil)
 	}
 	next, problems := r.compile(in)
 	if len(problems) > 0 {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/admission-dispatcher/dispatcher/internal/celenv"
+)
+
+// manyWebhooks returns a configuration "policy" of n webhooks, w0 and so on.
+func manyWebhooks(n int) configuration {
+	c := configuration{origin: origin{"f", "ValidatingWebhookConfiguration/policy"}, phase: Validating}
+	c.meta.Name = "policy"
+	for i := range n {
+		w := admissionregistrationv1.MutatingWebhook{
+			Name: fmt.Sprintf("w%d.example.com", i),
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
+				Name: "policy", Namespace: "policies", Path: new(fmt.Sprintf("/w%d", i)),
+			}},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{"CREATE"},
+				Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{fmt.Sprintf("g%d.example.com", i%50)}, APIVersions: []string{"v1"},
+					Resources: []string{fmt.Sprintf("r%d", i)},
+				},
+			}},
+			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+			MatchConditions: []admissionregistrationv1.MatchCondition{
+				{Name: "c", Expression: fmt.Sprintf("request.name != 'x%d'", i%20)},
+			},
+		}
+		setDefaults(&w, Validating, false)
+		c.webhooks = append(c.webhooks, w)
+	}
+	return c
+}
+
+func clusterNamed(name, env string) clusterManifest {
+	c := clusterManifest{origin: origin{"f", "Cluster/" + name}}
+	c.Name, c.Labels = name, map[string]string{"env": env, "name": name}
+	c.Spec.Authentication.Certificate = &CertificateIdentity{CommonNames: []string{name}}
+	return c
+}
+
+// atScale is 1,000 webhooks shared by 100 clusters, each with a binding of its
+// own for a third of them.
+func atScale() *objects {
+	o := &objects{configurations: []configuration{manyWebhooks(1000)}}
+	for i := range 100 {
+		name := fmt.Sprintf("c%d", i)
+		o.clusters = append(o.clusters, clusterNamed(name, "prod"))
+		b := bindingManifest{origin: origin{"f", "WebhookBinding/" + name}}
+		b.Name = name
+		b.Spec.Webhooks = []string{fmt.Sprintf("policy/w%d*", i%9+1), fmt.Sprintf("policy/w?%d*", i%10), "policy/w??5.*"}
+		b.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"name": name}}
+		b.Spec.Mode = []string{"Enforce", "Warn", "Shadow"}[i%3]
+		b.Spec.Timeout = &metav1.Duration{Duration: time.Duration(i+1) * 10 * time.Millisecond}
+		o.bindings = append(o.bindings, b)
+	}
+	return o
+}
+
+// BenchmarkCompile measures P14: a reload, and what its Snapshot holds.
+func BenchmarkCompile(b *testing.B) {
+	o, cel := atScale(), celenv.NewCompiler()
+	var s *Snapshot
+	before := heap()
+	for b.Loop() {
+		c := newCompiler(Settings{}.withDefaults(), cel, input{objects: o}, nil)
+		if s = c.compile(); s == nil {
+			b.Fatal(c.problems[0])
+		}
+	}
+	b.ReportMetric(float64(heap()-before)/(1<<20), "MiB-held")
+	runtime.KeepAlive(s)
+	runtime.KeepAlive(o)
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
