@@ -2,19 +2,71 @@
 
 package codec
 
+import "sync"
+
+var reviews = sync.Pool{New: func() any { return new(Review) }}
+
 // AcquireReview returns an empty Review from the pool.
-func AcquireReview() *Review { panic("stub") }
+func AcquireReview() *Review { return reviews.Get().(*Review) }
 
 // ReleaseReview releases the Review's Body and returns r to the pool. Nothing
 // borrowed from r may be used afterwards.
-func ReleaseReview(r *Review) { panic("stub") }
+func ReleaseReview(r *Review) {
+	if r.Body != nil {
+		r.Body.Release()
+	}
+	r.reset()
+	reviews.Put(r)
+}
 
 // Decode fills r from body in one strict pass and retains body until
 // ReleaseReview. It fails with an *EnvelopeError, or with a *RequestError when
-// at least the version and the uid are set (requests.md B1 to B25).
-func (r *Review) Decode(body *Body) error { panic("stub") }
+// at least the version and the uid are set (requests.md B1 to B25). A Review is
+// decoded once.
+func (r *Review) Decode(body *Body) error {
+	r.Body = body.Retain()
+	d := acquireDecoder(body.Bytes())
+	defer d.release()
+	d.review, d.scratch = r, r.scratch
+	if d.readReview() {
+		d.complete()
+	}
+	r.scratch = d.scratch
+	return d.err()
+}
 
 // ScanObject fills o with what admission reads of the object raw, strictly as
 // Decode does for the objects in a Review. o borrows from raw. It fails with a
 // *RequestError.
-func ScanObject(o *Object, raw []byte) error { panic("stub") }
+func ScanObject(o *Object, raw []byte) error {
+	*o = Object{Labels: o.Labels[:0]}
+	d := acquireDecoder(raw)
+	defer d.release()
+	d.depth = reviewDepth
+	if d.readAlone(o) {
+		return nil
+	}
+	return d.asRequestError()
+}
+
+// reviewDepth is how deep an object is in a Review: one that could not be spliced
+// into it is not accepted alone.
+const reviewDepth = 2
+
+// readAlone reads an object that is the whole document.
+func (d *decoder) readAlone(o *Object) bool {
+	if !d.checkUTF8() {
+		return false
+	}
+	return d.readAdmitted(o) && d.end() && d.request == nil
+}
+
+// asRequestError returns what went wrong with an object that is in no envelope.
+func (d *decoder) asRequestError() error {
+	switch e := d.err().(type) {
+	case *EnvelopeError:
+		return &RequestError{Pointer: e.Pointer, Reason: e.Reason}
+	default:
+		return e
+	}
+}

@@ -122,10 +122,45 @@ type Review struct {
 	User                       UserInfo
 	Object, OldObject          Object
 	DryRun                     bool
-	Options                    []byte // raw JSON, nil when null or absent
-	HasRequestResource         bool   // requestKind and requestResource were present
-	apiVersionSpan, objectSpan span   // of the values in Body, for splicing
-	scratch                    []byte // unescaped strings
+	Options                    []byte   // raw JSON, nil when null or absent
+	HasRequestResource         bool     // requestKind and requestResource were present
+	apiVersionSpan, objectSpan span     // of the values in Body, for splicing
+	scratch                    []byte   // unescaped strings
+	values                     [][]byte // of User.Extra
+}
+
+// What a pooled Review keeps of its slices: room for every ordinary review (a
+// service account has 4 groups and 2 extras, an object rarely 30 labels). What an
+// extraordinary one needed goes back to the collector.
+const (
+	maxPooledGroups  = 256
+	maxPooledExtra   = 64
+	maxPooledLabels  = 256
+	maxPooledScratch = 16 << 10
+)
+
+// reset empties r, keeping memory for the next review but no reference to this
+// one's.
+func (r *Review) reset() {
+	*r = Review{
+		User: UserInfo{
+			Groups: emptied(r.User.Groups, maxPooledGroups),
+			Extra:  emptied(r.User.Extra, maxPooledExtra),
+		},
+		Object:    Object{Labels: emptied(r.Object.Labels, maxPooledLabels)},
+		OldObject: Object{Labels: emptied(r.OldObject.Labels, maxPooledLabels)},
+		scratch:   emptied(r.scratch, maxPooledScratch),
+		values:    emptied(r.values, maxPooledExtra),
+	}
+}
+
+// emptied returns s without elements, or nil if it has room for more than most.
+func emptied[E any](s []E, most int) []E {
+	if cap(s) > most {
+		return nil
+	}
+	clear(s)
+	return s[:0]
 }
 
 // span is a half-open range of a Body's bytes.

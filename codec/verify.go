@@ -2,6 +2,8 @@
 
 package codec
 
+import "fmt"
+
 // Compatibility says how strictly an answer is read.
 type Compatibility uint8
 
@@ -24,4 +26,56 @@ type Expectation struct {
 // Verify reads the body of a 200 answer. It fails with an *AnswerError
 // (answers.md C1 to C29). The Response is cleaned: codes, texts, warnings and
 // annotations are within the limits of one webhook. It borrows nothing from body.
-func Verify(body []byte, want Expectation) (Response, error) { panic("stub") }
+func Verify(body []byte, want Expectation) (Response, error) {
+	a := acquireAnswer(body, want.Compat)
+	defer a.release()
+	if !a.read() {
+		return Response{}, &AnswerError{Reason: a.syntaxError()}
+	}
+	if defect := a.defectOf(&want); defect != "" {
+		return Response{}, a.unusable(defect, a.saysFalse || a.allowed.onlyVariant() || a.response.onlyVariant())
+	}
+	patch, defect := a.readPatch(&want)
+	if defect != "" {
+		return Response{}, a.unusable(defect, !a.verdict)
+	}
+	return a.verified(patch), nil
+}
+
+// verified is the cleaned Response of an answer that is in order.
+func (a *answer) verified(patch []byte) Response {
+	resp := Response{Allowed: a.verdict, Patch: patch}
+	if !a.verdict {
+		a.explain(&resp)
+	}
+	resp.Warnings = a.cleanWarnings()
+	resp.Annotations, resp.DroppedAnnotations = a.cleanAnnotations()
+	return resp
+}
+
+// unusable makes an AnswerError. kube-apiserver drops a denial together with the
+// answer that it is in.
+func (a *answer) unusable(defect string, denies bool) error {
+	return &AnswerError{Reason: defect, Denies: denies && a.compat == Strict}
+}
+
+// defectOf says why the answer is not one to this call, or "".
+func (a *answer) defectOf(want *Expectation) string {
+	// kube-apiserver looks at neither kind nor uid of v1beta1.
+	checked := want.Version == V1 || a.compat == Strict
+	switch {
+	case a.defect != "":
+		return a.defect
+	case !a.response.exact || a.absent:
+		return "webhook response was absent"
+	case checked && string(a.uid) != string(want.UID):
+		return fmt.Sprintf("expected response.uid=%q, got %q", want.UID, clean(a.uid, maxQuoted))
+	case checked && (string(a.kind) != "AdmissionReview" || string(a.apiVersion) != want.Version.APIVersion()):
+		return fmt.Sprintf("expected webhook response of %s, Kind=AdmissionReview, got %s, Kind=%s",
+			want.Version.APIVersion(), clean(a.apiVersion, maxQuoted), clean(a.kind, maxQuoted))
+	}
+	return ""
+}
+
+// maxQuoted is how many runes of a wrong value an error quotes.
+const maxQuoted = 128

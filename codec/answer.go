@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"bytes"
+	"strconv"
+	"sync"
+	"unicode/utf8"
+)
+
+// answer is what a webhook's answer says. It borrows from the body and from its
+// own scratch.
+type answer struct {
+	scanner
+	compat  Compatibility
+	scratch []byte
+	defect  string // the first one that is not of syntax
+
+	apiVersion, kind  []byte
+	response, allowed spelling
+	absent            bool // the response is null
+	saysFalse         bool // any copy of allowed, in any spelling, is false
+	reply
+	cause cause // the one being read
+}
+
+// reply is the response.
+type reply struct {
+	verdict               bool // the last copy of allowed
+	uid, patch, patchType []byte
+	status                status
+	warnings              [][]byte // not empty, at most maxWarnings
+	annotations           []Label
+}
+
+// spelling tells in which spellings a key came.
+type spelling struct{ exact, variant bool }
+
+func (s *spelling) note(variant bool) {
+	s.exact = s.exact || !variant
+	s.variant = s.variant || variant
+}
+
+// onlyVariant reports whether only a reader that ignores case sees the key.
+func (s spelling) onlyVariant() bool { return s.variant && !s.exact }
+
+// status is what we read of the metav1.Status.
+type status struct {
+	code, retryAfterSeconds int32
+	reason, message         []byte
+	causes                  []cause // at most maxCauses
+}
+
+type cause struct{ reason, message, field []byte }
+
+var answers = sync.Pool{New: func() any { return new(answer) }}
+
+// What a pooled answer keeps: room for every reasonable one.
+const (
+	maxPooledAnnotations   = 128
+	maxPooledAnswerScratch = 16 << 10
+)
+
+func acquireAnswer(body []byte, compat Compatibility) *answer {
+	a := answers.Get().(*answer)
+	a.data, a.compat, a.lenient = body, compat, compat == APIServer
+	return a
+}
+
+func (a *answer) release() {
+	a.scanner.release()
+	a.scratch = emptied(a.scratch, maxPooledAnswerScratch)
+	a.defect, a.apiVersion, a.kind, a.cause = "", nil, nil, cause{}
+	a.response, a.allowed, a.absent, a.saysFalse = spelling{}, spelling{}, false, false
+	a.reply.reset()
+	answers.Put(a)
+}
+
+// reset empties r, keeping memory for the next one.
+func (r *reply) reset() {
+	*r = reply{
+		status:      status{causes: emptied(r.status.causes, maxCauses)},
+		warnings:    emptied(r.warnings, maxWarnings),
+		annotations: emptied(r.annotations, maxPooledAnnotations),
+	}
+}
+
+// read reads the whole document. It fails if that is not JSON.
+func (a *answer) read() bool {
+	if !utf8.Valid(a.data) {
+		if !a.lenient {
+			return a.fail(invalidUTF8(a.data), faultUTF8)
+		}
+		a.data = bytes.ToValidUTF8(a.data, []byte("\uFFFD"))
+	}
+	return a.readObject("the answer", &answerFields) && a.end()
+}
+
+// members reads the object at pos. A field that occurs twice or under another
+// spelling is a defect, but read all the same: it may deny.
+func (a *answer) members(t *table[*answer]) bool {
+	if !a.enter() {
+		return false
+	}
+	var seen uint32
+	expected, first := 0, true
+	for ; a.more(first, '}'); first = false {
+		key, ok := a.key()
+		if !ok {
+			return false
+		}
+		i := t.find(key, expected)
+		variant := false
+		if i < 0 && a.compat == Strict {
+			i = t.variant(key)
+			variant = i >= 0
+		}
+		if i < 0 {
+			if !a.skip() {
+				return false
+			}
+			continue
+		}
+		a.noteKey(t.fields[i].name, variant, seen&(1<<i) != 0)
+		seen |= 1 << i
+		expected = i + 1
+		if !t.fields[i].read(a) {
+			return false
+		}
+	}
+	return a.fault == ""
+}
+
+// noteKey records how the key of the field name came.
+func (a *answer) noteKey(name string, variant, again bool) {
+	switch name {
+	case "allowed":
+		a.allowed.note(variant)
+	case "response":
+		a.response.note(variant)
+	}
+	switch {
+	case a.compat == APIServer:
+	case variant:
+		a.found("the answer has a case variant of the key " + name)
+	case again:
+		a.found("the answer has the key " + name + " twice")
+	}
+}
+
+// found records a defect.
+func (a *answer) found(defect string) {
+	if a.defect == "" {
+		a.defect = defect
+	}
+}
+
+// wrongType records that the value of name is not what it must be, and skips it.
+func (a *answer) wrongType(name, must string) bool {
+	a.found(name + " must be " + must)
+	return a.skip()
+}
+
+func (a *answer) key() (key []byte, ok bool) {
+	raw, escaped, ok := a.scanner.key()
+	if escaped {
+		raw = a.unescape(raw)
+	}
+	return raw, ok
+}
+
+func (a *answer) text() (text []byte, ok bool) {
+	raw, escaped, ok := a.quoted()
+	if escaped && ok {
+		raw = a.unescape(raw)
+	}
+	return raw, ok
+}
+
+func (a *answer) unescape(raw []byte) []byte {
+	start := len(a.scratch)
+	a.scratch = appendUnescaped(a.scratch, raw)
+	return a.scratch[start:len(a.scratch):len(a.scratch)]
+}
+
+// readText reads a string into dst. Null leaves it as it was, as in Go's decoders.
+func (a *answer) readText(name string, dst *[]byte) (ok bool) {
+	switch a.next() {
+	case '"':
+		*dst, ok = a.text()
+		return ok
+	case 'n':
+		return a.skip()
+	}
+	return a.wrongType(name, "a string")
+}
+
+// readObject reads an object whose members t knows.
+func (a *answer) readObject(name string, t *table[*answer]) bool {
+	switch a.next() {
+	case '{':
+		return a.members(t)
+	case 'n':
+		return a.skip()
+	}
+	return a.wrongType(name, "an object")
+}
+
+// readInteger reads an integer into dst, cut to what an int32 holds.
+func (a *answer) readInteger(name string, dst *int32) bool {
+	a.next()
+	start := a.pos
+	if !a.skip() {
+		return false
+	}
+	literal := a.data[start:a.pos]
+	if string(literal) == "null" {
+		return true
+	}
+	digits := bytes.TrimPrefix(literal, []byte("-"))
+	if digitsEnd(digits, 0) != len(digits) {
+		a.found(name + " must be an integer")
+		return true
+	}
+	n, _ := strconv.ParseInt(string(literal), 10, 32) // out of range is cut to the range
+	*dst = int32(n)
+	return true
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+var answerFields = table[*answer]{
+	fields: []field[*answer]{
+		{"kind", func(a *answer) bool { return a.readText("kind", &a.kind) }},
+		{"apiVersion", func(a *answer) bool { return a.readText("apiVersion", &a.apiVersion) }},
+		{"request", func(a *answer) bool { return a.readObject("request", &ignored) }},
+		{"response", (*answer).readResponse},
+	},
+}
+
+var responseFields = table[*answer]{
+	fields: []field[*answer]{
+		{"uid", func(a *answer) bool { return a.readText("response.uid", &a.uid) }},
+		{"allowed", (*answer).readAllowed},
+		{"status", (*answer).readStatus},
+		{"patch", func(a *answer) bool { return a.readPointer("response.patch", &a.patch) }},
+		{"patchType", func(a *answer) bool { return a.readPointer("response.patchType", &a.patchType) }},
+		{"auditAnnotations", (*answer).readAnnotations},
+		{"warnings", (*answer).readWarnings},
+	},
+}
+
+var statusFields = table[*answer]{
+	fields: []field[*answer]{
+		{"metadata", func(a *answer) bool { return a.readObject("status.metadata", &ignored) }},
+		{"status", func(a *answer) bool { return a.readText("status.status", new([]byte)) }},
+		{"message", func(a *answer) bool { return a.readText("status.message", &a.status.message) }},
+		{"reason", func(a *answer) bool { return a.readText("status.reason", &a.status.reason) }},
+		{"details", func(a *answer) bool { return a.readObject("status.details", &detailsFields) }},
+		{"code", func(a *answer) bool { return a.readInteger("status.code", &a.status.code) }},
+	},
+}
+
+var detailsFields = table[*answer]{
+	fields: []field[*answer]{
+		{"causes", (*answer).readCauses},
+		{"retryAfterSeconds", func(a *answer) bool {
+			return a.readInteger("status.details.retryAfterSeconds", &a.status.retryAfterSeconds)
+		}},
+	},
+}
+
+var causeFields = table[*answer]{
+	fields: []field[*answer]{
+		{"reason", func(a *answer) bool { return a.readText("a cause's reason", &a.cause.reason) }},
+		{"message", func(a *answer) bool { return a.readText("a cause's message", &a.cause.message) }},
+		{"field", func(a *answer) bool { return a.readText("a cause's field", &a.cause.field) }},
+	},
+}
+
+// ignored are the fields of objects whose kind is all that matters.
+var ignored table[*answer]
+
+// readResponse reads the response. In kube-apiserver's reading a second one is
+// merged into the first, and a null takes that back.
+func (a *answer) readResponse() bool {
+	if a.absent = a.next() == 'n'; a.absent {
+		a.reply.reset()
+	}
+	return a.readObject("response", &responseFields)
+}
+
+func (a *answer) readAllowed() bool {
+	switch a.next() {
+	case 't':
+		a.verdict = true
+	case 'f':
+		a.verdict, a.saysFalse = false, true
+	case 'n':
+	default:
+		return a.wrongType("response.allowed", "true or false")
+	}
+	return a.skip()
+}
+
+func (a *answer) readStatus() bool {
+	if a.next() == 'n' {
+		a.status = status{causes: a.status.causes[:0]}
+	}
+	return a.readObject("response.status", &statusFields)
+}
+
+// readPointer reads a string that null unsets.
+func (a *answer) readPointer(name string, dst *[]byte) bool {
+	if a.next() == 'n' {
+		*dst = nil
+	}
+	return a.readText(name, dst)
+}
+
+func (a *answer) readCauses() bool {
+	a.status.causes = a.status.causes[:0]
+	return a.elements("status.details.causes", "an array of objects", func() bool {
+		a.cause = cause{}
+		ok := a.readObject("a cause", &causeFields)
+		if len(a.status.causes) < maxCauses {
+			a.status.causes = append(a.status.causes, a.cause)
+		}
+		return ok
+	})
+}
+
+func (a *answer) readWarnings() bool {
+	a.warnings = a.warnings[:0]
+	return a.elements("response.warnings", "an array of strings", func() bool {
+		var warning []byte
+		ok := a.readText("a warning", &warning)
+		if len(warning) > 0 && len(a.warnings) < maxWarnings {
+			a.warnings = append(a.warnings, warning)
+		}
+		return ok
+	})
+}
+
+// elements reads an array, or null for an empty one.
+func (a *answer) elements(name, must string, read func() bool) bool {
+	switch a.next() {
+	case '[':
+	case 'n':
+		return a.skip()
+	default:
+		return a.wrongType(name, must)
+	}
+	if !a.enter() {
+		return false
+	}
+	first := true
+	for ; a.more(first, ']'); first = false {
+		if !read() {
+			return false
+		}
+	}
+	return a.fault == ""
+}
+
+func (a *answer) readAnnotations() bool {
+	switch a.next() {
+	case '{':
+	case 'n':
+		a.annotations = a.annotations[:0]
+		return a.skip()
+	default:
+		return a.wrongType("response.auditAnnotations", "a map of strings")
+	}
+	if !a.enter() {
+		return false
+	}
+	first := true
+	for ; a.more(first, '}'); first = false {
+		key, ok := a.key()
+		if !ok {
+			return false
+		}
+		var value []byte
+		if !a.readText("an audit annotation", &value) {
+			return false
+		}
+		a.annotations = append(a.annotations, Label{key, value})
+	}
+	return a.fault == ""
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// The limits of what one webhook may say (answers.md C22 to C25). Texts are in
+// runes, annotation keys and values in bytes.
+const (
+	maxMessage         = 1024
+	maxReason          = 128
+	maxCauses          = 16
+	maxCauseText       = 256
+	maxRetryAfter      = 30 // seconds
+	maxWarnings        = 16
+	maxWarning         = 256
+	maxAnnotations     = 32
+	maxAnnotationKey   = 63 // as kube-apiserver's
+	maxAnnotationValue = 1024
+)
+
+// ownPrefix starts the keys of the dispatcher's own annotations, which a webhook
+// must not forge.
+const ownPrefix = "dispatcher.dev"
+
+// The codes that a denial can have; kube-apiserver replaces lower ones likewise.
+const (
+	minDenyCode     = 400
+	maxDenyCode     = 599
+	defaultDenyCode = 400
+)
+
+// explain fills in why the answer denies.
+func (a *answer) explain(resp *Response) {
+	s := &a.status
+	resp.Code = s.code
+	if s.code < minDenyCode || s.code > maxDenyCode && a.compat == Strict {
+		resp.Code = defaultDenyCode
+	}
+	resp.Reason = clean(s.reason, maxReason)
+	resp.Message = clean(s.message, maxMessage)
+	resp.RetryAfterSeconds = min(max(s.retryAfterSeconds, 0), maxRetryAfter)
+	for _, c := range s.causes {
+		resp.Causes = append(resp.Causes, Cause{
+			Type:    clean(c.reason, maxCauseText),
+			Field:   clean(c.field, maxCauseText),
+			Message: clean(c.message, maxCauseText),
+		})
+	}
+}
+
+func (a *answer) cleanWarnings() []string {
+	if len(a.warnings) == 0 {
+		return nil
+	}
+	texts := make([]string, len(a.warnings))
+	for i, w := range a.warnings {
+		texts[i] = clean(w, maxWarning)
+	}
+	return texts
+}
+
+// cleanAnnotations returns the annotations that can be passed on, sorted by key,
+// and how many cannot. Of two with one key the later stands.
+func (a *answer) cleanAnnotations() (kept []Annotation, dropped int) {
+	all := slices.DeleteFunc(a.annotations, func(l Label) bool { return !isAnnotationKey(l.Key) })
+	slices.SortStableFunc(all, func(x, y Label) int { return bytes.Compare(x.Key, y.Key) })
+	for i, l := range all {
+		again := i+1 < len(all) && bytes.Equal(l.Key, all[i+1].Key)
+		if again || len(kept) == maxAnnotations {
+			continue
+		}
+		kept = append(kept, Annotation{Key: string(l.Key), Value: cutValue(l.Value)})
+	}
+	return kept, len(a.annotations) - len(kept)
+}
+
+// isAnnotationKey reports whether key can follow "<webhook>." in the name part of
+// a qualified name.
+func isAnnotationKey(key []byte) bool {
+	if len(key) == 0 || len(key) > maxAnnotationKey || bytes.HasPrefix(key, []byte(ownPrefix)) {
+		return false
+	}
+	for _, c := range key {
+		if !isAlphanumeric(c) && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return isAlphanumeric(key[0]) && isAlphanumeric(key[len(key)-1])
+}
+
+func isAlphanumeric(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+// cutValue returns at most maxAnnotationValue bytes of v, not ending in the
+// middle of a rune.
+func cutValue(v []byte) string {
+	n := len(v)
+	if n > maxAnnotationValue {
+		for n = maxAnnotationValue; !utf8.RuneStart(v[n]); n-- {
+		}
+	}
+	return string(v[:n])
+}
+
+// clean returns at most limit runes of text, fit for one line of a terminal or a
+// log: control characters and line separators become spaces, and what changes
+// the direction of text becomes U+FFFD, so that it shows.
+func clean(text []byte, limit int) string {
+	var b strings.Builder
+	b.Grow(min(len(text), limit))
+	for i := 0; i < len(text) && limit > 0; limit-- {
+		r, n := utf8.DecodeRune(text[i:])
+		b.WriteRune(visible(r))
+		i += n
+	}
+	return b.String()
+}
+
+func visible(r rune) rune {
+	switch {
+	case r < 0x20, 0x7F <= r && r < 0xA0, r == '\u2028', r == '\u2029':
+		return ' '
+	case r == '\u061C', r == '\u200E', r == '\u200F',
+		'\u202A' <= r && r <= '\u202E', '\u2066' <= r && r <= '\u2069':
+		return utf8.RuneError
+	}
+	return r
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"sync"
+	"unicode/utf8"
+)
+
+// decoder fills a Review or an Object. Its fields' readers return false after an
+// EnvelopeError, which ends the pass; a RequestError does not, because an
+// EnvelopeError further on would outweigh it.
+type decoder struct {
+	scanner
+	review *Review
+	object *Object // the object being read
+	names          // of the kind or resource being read
+	has    presence
+
+	at      pointer
+	scratch []byte   // unescaped strings; borrowed by what is being filled
+	keys    [][]byte // of the open objects whose keys must be unique
+
+	envelope *EnvelopeError
+	request  *RequestError // the first
+}
+
+// presence tells which fields were there, where their value cannot tell.
+type presence struct{ kind, request, requestKind, requestResource bool }
+
+// decoders are pooled apart from Reviews: they are only needed while scanning,
+// and weigh 16 KiB.
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+// maxPooledKeys is how many keys a pooled decoder has room for: plenty for every
+// real object. What a hostile one needed goes back to the collector.
+const maxPooledKeys = 1024
+
+// acquireDecoder returns a decoder at the start of data.
+func acquireDecoder(data []byte) *decoder {
+	d := decoders.Get().(*decoder)
+	d.data = data
+	return d
+}
+
+func (d *decoder) release() {
+	d.scanner.release()
+	d.review, d.object, d.names, d.has = nil, nil, names{}, presence{}
+	d.at.n, d.scratch, d.envelope, d.request = 0, nil, nil, nil
+	d.keys = emptied(d.keys, maxPooledKeys)
+	decoders.Put(d)
+}
+
+// checkUTF8 makes sure that all of the data is UTF-8. Once for everything is
+// several times faster than string by string.
+func (d *decoder) checkUTF8() bool {
+	return utf8.Valid(d.data) || d.fail(invalidUTF8(d.data), faultUTF8)
+}
+
+// invalidUTF8 returns the index of the first byte of data that is not UTF-8.
+func invalidUTF8(data []byte) int {
+	i := 0
+	for i < len(data) {
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		i += n
+	}
+	return i
+}
+
+// refuse ends the pass with an EnvelopeError about the value at pointer.
+func (d *decoder) refuse(pointer, reason string) bool {
+	if d.envelope == nil {
+		d.envelope = &EnvelopeError{Pointer: pointer, Reason: reason}
+	}
+	return false
+}
+
+// reject records a RequestError about the value being read and skips that.
+func (d *decoder) reject(reason string) bool {
+	if d.request == nil {
+		d.request = &RequestError{Pointer: d.at.String(), Reason: reason}
+	}
+	return d.skip()
+}
+
+// err returns what ended the pass, or what was recorded on the way.
+func (d *decoder) err() error {
+	switch {
+	case d.envelope != nil:
+		return d.envelope
+	case d.fault != "":
+		return &EnvelopeError{Reason: d.syntaxError()}
+	case d.request != nil:
+		return d.request
+	}
+	return nil
+}
+
+// members reads the object at pos: what t knows by its readers, the rest by
+// skipping it.
+func (d *decoder) members(t *table[*decoder]) bool {
+	if !d.enter() {
+		return false
+	}
+	var seen uint32 // a bit per field
+	expected, base := 0, len(d.keys)
+	first := true
+	for ; d.more(first, '}'); first = false {
+		key, ok := d.key()
+		if !ok {
+			return false
+		}
+		i := t.find(key, expected)
+		if i < 0 {
+			if !d.unknown(t, key) {
+				return false
+			}
+			continue
+		}
+		if seen&(1<<i) != 0 {
+			return d.duplicate(key)
+		}
+		seen |= 1 << i
+		expected = i + 1
+		d.at.push(t.fields[i].name)
+		if !t.fields[i].read(d) {
+			return false
+		}
+		d.at.pop()
+	}
+	return d.fault == "" && d.uniqueSince(base)
+}
+
+// unknown skips the value of a key that t does not have.
+func (d *decoder) unknown(t *table[*decoder], key []byte) bool {
+	if i := t.variant(key); i >= 0 {
+		return d.refuse(d.at.member(key), "the key is a case variant of "+t.fields[i].name)
+	}
+	if t.unique {
+		d.keys = append(d.keys, key)
+	}
+	return d.skip()
+}
+
+// uniqueSince makes sure that the keys from base on are unique, and forgets them.
+func (d *decoder) uniqueSince(base int) bool {
+	if key := firstDuplicate(d.keys[base:]); key != nil {
+		return d.duplicate(key)
+	}
+	clear(d.keys[base:])
+	d.keys = d.keys[:base]
+	return true
+}
+
+func (d *decoder) duplicate(key []byte) bool {
+	return d.refuse(d.at.member(key), "duplicate key")
+}
+
+// key consumes a member's key and colon and returns the key.
+func (d *decoder) key() (key []byte, ok bool) {
+	raw, escaped, ok := d.scanner.key()
+	if escaped {
+		raw = d.unescape(raw)
+	}
+	return raw, ok
+}
+
+// text consumes the string at pos and returns it.
+func (d *decoder) text() (text []byte, ok bool) {
+	raw, escaped, ok := d.quoted()
+	if escaped && ok {
+		raw = d.unescape(raw)
+	}
+	return raw, ok
+}
+
+// unescape returns the text of raw in scratch. Where scratch grows, what was
+// handed out before stays valid in the previous array.
+func (d *decoder) unescape(raw []byte) []byte {
+	start := len(d.scratch)
+	d.scratch = appendUnescaped(d.scratch, raw)
+	return d.scratch[start:len(d.scratch):len(d.scratch)]
+}
+
+// readString reads a string into dst. Null is absent, as for Go's decoders.
+func (d *decoder) readString(dst *[]byte) (ok bool) {
+	switch d.next() {
+	case '"':
+		*dst, ok = d.text()
+		return ok
+	case 'n':
+		return d.skip()
+	}
+	return d.reject("must be a string")
+}
+
+// readStrings appends the elements of an array of strings to dst.
+func (d *decoder) readStrings(dst *[][]byte) bool {
+	switch d.next() {
+	case '[':
+	case 'n':
+		return d.skip()
+	default:
+		return d.reject("must be an array of strings")
+	}
+	if !d.enter() {
+		return false
+	}
+	first := true
+	for ; d.more(first, ']'); first = false {
+		if d.next() != '"' {
+			if !d.reject("must be an array of strings") {
+				return false
+			}
+			continue
+		}
+		text, ok := d.text()
+		if !ok {
+			return false
+		}
+		*dst = append(*dst, text)
+	}
+	return d.fault == ""
+}
+
+// readObject reads an object whose members t knows.
+func (d *decoder) readObject(t *table[*decoder]) bool {
+	switch d.next() {
+	case '{':
+		return d.members(t)
+	case 'n':
+		return d.skip()
+	}
+	return d.reject("must be an object")
+}

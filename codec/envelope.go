@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxUID is the length of the longest uid that we answer to, in bytes.
+// kube-apiserver's has 36.
+const maxUID = 128
+
+var envelopeFields = table[*decoder]{
+	unique: true,
+	fields: []field[*decoder]{
+		{"kind", (*decoder).readReviewKind},
+		{"apiVersion", (*decoder).readReviewVersion},
+		{"request", (*decoder).readRequest},
+		{"response", (*decoder).readResponse},
+	},
+}
+
+// readReview reads the whole document.
+func (d *decoder) readReview() bool {
+	if !d.checkUTF8() {
+		return false
+	}
+	if d.next() != '{' {
+		return d.refuseValue("must be an object")
+	}
+	return d.members(&envelopeFields) && d.end() && d.answerable()
+}
+
+// answerable makes sure that the envelope has what an answer needs.
+func (d *decoder) answerable() bool {
+	switch r := d.review; {
+	case !d.has.kind:
+		return d.refuse("/kind", "required")
+	case r.Version == 0:
+		return d.refuse("/apiVersion", "required")
+	case !d.has.request:
+		return d.refuse("/request", "required")
+	case r.UID == nil:
+		return d.refuse("/request/uid", "required")
+	}
+	return true
+}
+
+// refuseValue refuses the value being read, unless it is not JSON at all.
+func (d *decoder) refuseValue(reason string) bool {
+	return d.skip() && d.refuse(d.at.String(), reason)
+}
+
+func (d *decoder) readReviewKind() bool {
+	kind, ok := d.required()
+	if ok && string(kind) != "AdmissionReview" {
+		return d.refuse(d.at.String(), "must be AdmissionReview")
+	}
+	d.has.kind = true
+	return ok
+}
+
+func (d *decoder) readReviewVersion() bool {
+	d.next()
+	start := d.pos
+	version, ok := d.required()
+	if !ok {
+		return false
+	}
+	d.review.apiVersionSpan = span{start, d.pos}
+	switch string(version) {
+	case "admission.k8s.io/v1":
+		d.review.Version = V1
+	case "admission.k8s.io/v1beta1":
+		d.review.Version = V1beta1
+	default:
+		return d.refuse(d.at.String(), "must be admission.k8s.io/v1 or admission.k8s.io/v1beta1")
+	}
+	return true
+}
+
+// required consumes a string without which there is no answer.
+func (d *decoder) required() (text []byte, ok bool) {
+	if d.next() != '"' {
+		return nil, d.refuseValue("must be a string")
+	}
+	return d.text()
+}
+
+func (d *decoder) readUID() bool {
+	uid, ok := d.required()
+	if !ok {
+		return false
+	}
+	if reason := invalidUID(uid); reason != "" {
+		return d.refuse(d.at.String(), reason)
+	}
+	d.review.UID = uid
+	return true
+}
+
+// invalidUID says why we do not answer to uid, or "". It ends up in log lines
+// and audit records of others.
+func invalidUID(uid []byte) string {
+	switch {
+	case len(uid) == 0:
+		return "must not be empty"
+	case len(uid) > maxUID:
+		return "must not be longer than 128 bytes"
+	}
+	for i := 0; i < len(uid); {
+		r, n := utf8.DecodeRune(uid[i:])
+		if unicode.IsControl(r) {
+			return "must not contain control characters"
+		}
+		i += n
+	}
+	return ""
+}
+
+// readResponse skips the response, which a request has no use for.
+func (d *decoder) readResponse() bool { return d.skip() }

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+var requestFields = table[*decoder]{
+	unique: true,
+	fields: []field[*decoder]{
+		{"uid", (*decoder).readUID},
+		{"kind", func(d *decoder) bool { return d.readKind(&d.review.Kind) }},
+		{"resource", func(d *decoder) bool { return d.readResource(&d.review.Resource) }},
+		{"subResource", func(d *decoder) bool { return d.readString(&d.review.SubResource) }},
+		{"requestKind", (*decoder).readRequestKind},
+		{"requestResource", (*decoder).readRequestResource},
+		{"requestSubResource", func(d *decoder) bool { return d.readString(&d.review.RequestSubResource) }},
+		{"name", func(d *decoder) bool { return d.readString(&d.review.Name) }},
+		{"namespace", func(d *decoder) bool { return d.readString(&d.review.Namespace) }},
+		{"operation", (*decoder).readOperation},
+		{"userInfo", func(d *decoder) bool { return d.readObject(&userFields) }},
+		{"object", (*decoder).readNewObject},
+		{"oldObject", func(d *decoder) bool { return d.readAdmitted(&d.review.OldObject) }},
+		{"dryRun", (*decoder).readDryRun},
+		{"options", (*decoder).readOptions},
+	},
+}
+
+var kindFields = table[*decoder]{
+	unique: true,
+	fields: []field[*decoder]{
+		{"group", func(d *decoder) bool { return d.readString(&d.group) }},
+		{"version", func(d *decoder) bool { return d.readString(&d.version) }},
+		{"kind", func(d *decoder) bool { return d.readString(&d.kind) }},
+	},
+}
+
+var resourceFields = table[*decoder]{
+	unique: true,
+	fields: []field[*decoder]{
+		{"group", func(d *decoder) bool { return d.readString(&d.group) }},
+		{"version", func(d *decoder) bool { return d.readString(&d.version) }},
+		{"resource", func(d *decoder) bool { return d.readString(&d.resource) }},
+	},
+}
+
+// names are the strings of the kind or resource being read.
+type names struct{ group, version, kind, resource []byte }
+
+func (d *decoder) readRequest() bool {
+	if d.next() != '{' {
+		return d.refuseValue("must be an object")
+	}
+	d.has.request = true
+	return d.members(&requestFields)
+}
+
+func (d *decoder) readKind(dst *GroupVersionKind) bool {
+	d.names = names{}
+	ok := d.readObject(&kindFields)
+	*dst = GroupVersionKind{d.group, d.version, d.kind}
+	return ok
+}
+
+func (d *decoder) readResource(dst *GroupVersionResource) bool {
+	d.names = names{}
+	ok := d.readObject(&resourceFields)
+	*dst = GroupVersionResource{d.group, d.version, d.resource}
+	return ok
+}
+
+func (d *decoder) readRequestKind() bool {
+	d.has.requestKind = d.next() == '{'
+	return d.readKind(&d.review.RequestKind)
+}
+
+func (d *decoder) readRequestResource() bool {
+	d.has.requestResource = d.next() == '{'
+	return d.readResource(&d.review.RequestResource)
+}
+
+func (d *decoder) readOperation() bool {
+	var name []byte
+	if !d.readString(&name) {
+		return false
+	}
+	for o := Create; o <= Connect; o++ {
+		if string(name) == o.String() {
+			d.review.Operation = o
+		}
+	}
+	return true
+}
+
+func (d *decoder) readDryRun() bool {
+	switch d.next() {
+	case 't':
+		d.review.DryRun = true
+	case 'f', 'n':
+	default:
+		return d.reject("must be true or false")
+	}
+	return d.skip()
+}
+
+func (d *decoder) readOptions() bool {
+	switch d.next() {
+	case '{':
+	case 'n':
+		return d.skip()
+	default:
+		return d.reject("must be an object")
+	}
+	start := d.pos
+	ok := d.skip()
+	d.review.Options = d.data[start:d.pos:d.pos]
+	return ok
+}
+
+// complete makes sure that the request says what it is about, and fills in what
+// the caller may leave out.
+func (d *decoder) complete() {
+	r := d.review
+	r.HasRequestResource = d.has.requestKind && d.has.requestResource
+	if !d.has.requestKind {
+		r.RequestKind = r.Kind
+	}
+	if !d.has.requestResource {
+		r.RequestResource, r.RequestSubResource = r.Resource, r.SubResource
+	}
+	switch {
+	case d.request != nil: // the first RequestError stands
+	case r.Operation == 0:
+		d.request = &RequestError{Pointer: "/request/operation", Reason: "must be CREATE, UPDATE, DELETE or CONNECT"}
+	case len(r.Resource.Resource) == 0:
+		d.request = &RequestError{Pointer: "/request/resource", Reason: "required"}
+	}
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// One byte repeated eight times, to look at eight bytes of a string at once
+// (Hacker's Delight, "find the first zero byte").
+const (
+	ones       = 0x0101010101010101
+	highs      = 0x80 * ones
+	backslash8 = '\\' * ones
+)
+
+// plainEnd returns the index of the first byte from i on that is a quote, a
+// backslash or a control character, or len(b).
+func plainEnd(b []byte, i int) int {
+	for i+8 <= len(b) {
+		w := binary.LittleEndian.Uint64(b[i:])
+		// Flipping bit 1 turns the quote (0x22) into 0x20 and keeps the control
+		// characters below 0x20: one comparison with 0x21 finds both.
+		found := ((w ^ 0x02*ones) - 0x21*ones) | ((w ^ backslash8) - ones)
+		if found &= ^w & highs; found != 0 {
+			return i + bits.TrailingZeros64(found)/8
+		}
+		i += 8
+	}
+	for ; i < len(b); i++ {
+		if c := b[i]; c < ' ' || c == '"' || c == '\\' {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// escapedEnd goes on with a string at i, where plainEnd found something other
+// than its closing quote, and returns the index of that quote, or -2.
+func (s *scanner) escapedEnd(i int) int {
+	const failed = -2
+	b := s.data
+	for {
+		switch {
+		case i >= len(b):
+			s.fail(i, faultEnd)
+			return failed
+		case b[i] == '"':
+			return i
+		case b[i] != '\\':
+			s.fail(i, faultControl)
+			return failed
+		}
+		n, fault := escapeLen(b[i:])
+		if fault == faultSurrogate && s.lenient {
+			n, fault = 6, ""
+		}
+		if fault != "" {
+			s.fail(i, fault)
+			return failed
+		}
+		i = plainEnd(b, i+n)
+	}
+}
+
+// escapeLen returns the length of the escape at the start of b. A pair of
+// surrogates is one escape.
+func escapeLen(b []byte) (n int, fault string) {
+	if len(b) < 2 {
+		return 0, faultEnd
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2, ""
+	case 'u':
+	default:
+		return 0, faultEscape
+	}
+	r := hex4(b)
+	switch {
+	case r < 0:
+		return 0, faultEscape
+	case !utf16.IsSurrogate(r):
+		return 6, ""
+	case utf16.DecodeRune(r, hex4(b[6:])) == utf8.RuneError:
+		return 0, faultSurrogate
+	}
+	return 12, ""
+}
+
+// hex4 returns the code unit of the escape \uXXXX at the start of b, or -1.
+func hex4(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	var r rune
+	for _, c := range b[2:6] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return -1
+		}
+		r = r<<4 | rune(c)
+	}
+	return r
+}
+
+// appendUnescaped appends the text of raw, which is what the scanner accepted
+// between two quotes, to dst.
+func appendUnescaped(dst, raw []byte) []byte {
+	for {
+		i := plainEnd(raw, 0)
+		dst = append(dst, raw[:i]...)
+		if i == len(raw) {
+			return dst
+		}
+		n := 2
+		switch c := raw[i+1]; c {
+		case 'b':
+			dst = append(dst, '\b')
+		case 'f':
+			dst = append(dst, '\f')
+		case 'n':
+			dst = append(dst, '\n')
+		case 'r':
+			dst = append(dst, '\r')
+		case 't':
+			dst = append(dst, '\t')
+		case 'u':
+			r := hex4(raw[i:])
+			n = 6
+			if utf16.IsSurrogate(r) {
+				if r = utf16.DecodeRune(r, hex4(raw[i+6:])); r != utf8.RuneError {
+					n = 12
+				}
+			}
+			dst = utf8.AppendRune(dst, r)
+		default:
+			dst = append(dst, c)
+		}
+		raw = raw[i+n:]
+	}
+}
