@@ -3,10 +3,6 @@
 package registry
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
-	"io/fs"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -105,87 +101,4 @@ func (c *compiler) compileEndpoints(m *bindingManifest) *endpointsKey {
 	k := endpointsKey(key.String())
 	c.endpoints[k] = specs
 	return &k
-}
-
-// readCA returns the checked bundle in a file; nil where there is none.
-func (c *compiler) readCA(at origin, name string, path *field.Path) []byte {
-	if name == "" {
-		return nil
-	}
-	bundle, err := c.files.read(at, name)
-	if err != nil {
-		c.problem(unreadable(at, path, name, err))
-		return nil
-	}
-	c.checkCA(at, path, bundle)
-	return bundle
-}
-
-// checkCA checks a PEM bundle (E3) and returns its certificates.
-func (c *compiler) checkCA(at origin, path *field.Path, bundle []byte) []*x509.Certificate {
-	certificates, err := parseCABundle(bundle)
-	if err != nil {
-		c.problem(at.problem(path, "", err.Error()))
-	}
-	if warning := expiryWarning(certificates, c.now); warning != "" {
-		c.warn(at.problem(path, "", warning))
-	}
-	return certificates
-}
-
-// unreadable reports a file that cannot be read.
-func unreadable(at origin, path *field.Path, name string, err error) Problem {
-	if errors.Is(err, errSecret) {
-		return at.problem(path, "", err.Error())
-	}
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
-		err = pathError.Err
-	}
-	return at.problem(path, name, "cannot be read: "+err.Error())
-}
-
-func (c *compiler) compileClient(m *bindingManifest) *keyPair {
-	files := m.Spec.ClientCertificate
-	if files == nil || files.CertFile == "" || files.KeyFile == "" {
-		return nil
-	}
-	at := field.NewPath("spec", "clientCertificate")
-	certificate, err := c.files.read(m.origin, files.CertFile)
-	if err != nil {
-		c.problem(unreadable(m.origin, at.Child("certFile"), files.CertFile, err))
-	}
-	key, keyErr := c.files.read(m.origin, files.KeyFile)
-	if keyErr != nil {
-		c.problem(unreadable(m.origin, at.Child("keyFile"), files.KeyFile, keyErr))
-	}
-	if err != nil || keyErr != nil {
-		return nil
-	}
-	c.checkKeyPair(m, at, certificate, key)
-	return &keyPair{string(certificate), string(key)}
-}
-
-func (c *compiler) checkKeyPair(m *bindingManifest, at *field.Path, certificate, key []byte) {
-	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		files := m.Spec.ClientCertificate
-		c.problem(m.problem(at, files.CertFile+", "+files.KeyFile, strings.TrimPrefix(err.Error(), "tls: ")))
-		return
-	}
-	if warning := expiryWarning([]*x509.Certificate{pair.Leaf}, c.now); warning != "" {
-		c.warn(m.problem(at.Child("certFile"), m.Spec.ClientCertificate.CertFile, warning))
-	}
-}
-
-// compileToken never shows the file's name in a Problem: it may be the token.
-func (c *compiler) compileToken(m *bindingManifest) *string {
-	if m.Spec.BearerTokenFile == "" {
-		return nil
-	}
-	token, err := c.files.readToken(m.origin, m.Spec.BearerTokenFile)
-	if err != nil {
-		c.problem(unreadable(m.origin, field.NewPath("spec", "bearerTokenFile"), "", err))
-	}
-	return &token
 }

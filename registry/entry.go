@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // entry is one webhook of a configuration, compiled as far as all clusters
@@ -34,13 +33,6 @@ type entry struct {
 type served struct {
 	group   *group
 	webhook *Webhook
-}
-
-// variant is a Webhook with its number among all of them.
-type variant struct {
-	*Webhook
-	number uint32
-	order  int32
 }
 
 // compileConfigurations compiles the webhooks of every valid configuration.
@@ -148,65 +140,4 @@ func (e *entry) merge(selected selection) merge {
 		e.merges[string(key)] = m
 	}
 	return m
-}
-
-// compile returns the webhook under one dispatch.
-func (e *entry) compile(d dispatch, endpoints []webhook.EndpointSpec, targets *targetTable) (*Webhook, error) {
-	target, err := targets.target(e.targetSpec(d, endpoints))
-	if err != nil {
-		return nil, err
-	}
-	w := &Webhook{
-		Name:          e.spec.Name,
-		Configuration: e.configuration.meta.Name,
-		Rules:         e.spec.Rules,
-		Matcher:       e.matcher,
-		Target:        target,
-		FailurePolicy: failurePolicyOf(*e.spec.FailurePolicy),
-		SideEffects:   sideEffectsOf(*e.spec.SideEffects),
-		Timeout:       e.timeout(),
-		Mode:          d.mode,
-		Stage:         d.stage,
-		Compat:        d.compat,
-		Version:       firstVersion(e.spec.AdmissionReviewVersions),
-	}
-	if d.timeout != 0 {
-		w.Timeout = d.timeout
-	}
-	if r := e.spec.ReinvocationPolicy; r != nil {
-		w.Reinvocation = *r == admissionregistrationv1.IfNeededReinvocationPolicy
-	}
-	return w, nil
-}
-
-func (e *entry) targetSpec(d dispatch, endpoints []webhook.EndpointSpec) webhook.TargetSpec {
-	url, serverName := address(&e.spec.ClientConfig)
-	return webhook.TargetSpec{
-		URL:               url,
-		ServerName:        serverName,
-		CABundle:          e.spec.ClientConfig.CABundle,
-		ClientCertificate: []byte(d.client.certificate),
-		ClientKey:         []byte(d.client.key),
-		BearerToken:       d.token,
-		Endpoints:         endpoints,
-	}
-}
-
-func failurePolicyOf(p admissionregistrationv1.FailurePolicyType) FailurePolicy {
-	if p == admissionregistrationv1.Ignore {
-		return Ignore
-	}
-	return Fail
-}
-
-func sideEffectsOf(s admissionregistrationv1.SideEffectClass) SideEffects {
-	switch s {
-	case admissionregistrationv1.SideEffectClassNone:
-		return SideEffectsNone
-	case admissionregistrationv1.SideEffectClassNoneOnDryRun:
-		return SideEffectsNoneOnDryRun
-	case admissionregistrationv1.SideEffectClassSome:
-		return SideEffectsSome
-	}
-	return SideEffectsUnknown
 }

@@ -5,6 +5,7 @@ package registry
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 )
@@ -14,6 +15,15 @@ type file struct {
 	name string // path
 	data []byte
 	err  error
+}
+
+// cause drops the path from a file system's error; the Problem has it.
+func cause(err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
 }
 
 // references returns the paths of the files that the objects name, as

@@ -31,6 +31,7 @@ func (r *Registry) load(settle func()) []Problem {
 		}
 		in = again
 	}
+	r.tried = "" // whatever comes next is to be judged
 	return r.refuse([]Problem{{Reason: "the directories change while they are read"}})
 }
 
@@ -38,8 +39,9 @@ func (r *Registry) load(settle func()) []Problem {
 func (r *Registry) try(in input) []Problem {
 	r.tried = in.hash
 	if current := r.Snapshot(); current != nil && current.Hash == in.hash {
+		r.problems.Store(nil)
 		r.settings.Logger.Info("configuration is back to what is served", "snapshot", current.ShortHash())
-		return r.refuse(nil)
+		return nil
 	}
 	next, problems := r.compile(in)
 	if len(problems) > 0 {
@@ -116,9 +118,7 @@ func (r *Registry) refuse(problems []Problem) []Problem {
 	for _, p := range problems {
 		r.settings.Logger.Error("configuration refused", p.attributes()...)
 	}
-	if len(problems) > 0 {
-		r.settings.Logger.Error("the last good configuration stays", "problems", len(problems), "serving", r.serving())
-	}
+	r.settings.Logger.Error("the last good configuration stays", "problems", len(problems), "serving", r.serving())
 	return problems
 }
 

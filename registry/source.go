@@ -6,9 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"hash"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -104,15 +102,6 @@ func decodeAll(manifests [][]file) *decoder {
 		}
 	}
 	return d
-}
-
-// cause drops the path from a file system's error; the Problem has it.
-func cause(err error) error {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
-		return pathError.Err
-	}
-	return err
 }
 
 // populated returns which of the paths hold objects.
