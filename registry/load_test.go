@@ -5,6 +5,7 @@ package registry_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -202,6 +203,20 @@ func configMapSwap(t *testing.T) {
 	h.must(os.Rename(filepath.Join(h.dir, "..data_tmp"), filepath.Join(h.dir, "..data")))
 	if got := first(h.good(r)); got != "second.policy.example.com" {
 		t.Fatal(got)
+	}
+}
+
+func TestProblemsAreLoggedOncePerChange(t *testing.T) {
+	h := newHome(t)
+	var log strings.Builder
+	r := registry.New(registry.Settings{Directories: []string{h.dir}, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	h.good(r)
+	h.put("cluster.yaml", "junk")
+	for range 3 {
+		h.refused(r, "must be an object")
+	}
+	if n := strings.Count(log.String(), "must be an object"); n != 1 {
+		t.Fatalf("logged %d times:\n%s", n, log.String())
 	}
 }
 

@@ -3,10 +3,22 @@
 package registry_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
+
+// demoBinding is what a demo adds to make the Services of the examples reachable.
+const demoBinding = `
+apiVersion: dispatcher.dev/v1alpha1
+kind: WebhookBinding
+metadata: {name: demo}
+spec:
+  webhooks: ["*/*"]
+  endpoints: [{address: "192.0.2.1:8443", serverName: demo.example.com}]
+`
 
 func TestQuickstart(t *testing.T) {
 	const dir = "../examples/quickstart"
@@ -14,10 +26,11 @@ func TestQuickstart(t *testing.T) {
 	if len(problems)+len(warnings) > 0 {
 		t.Fatalf("problems %v, warnings %v", problems, warnings)
 	}
-	r := registry.New(registry.Settings{Directories: []string{dir}})
-	if problems := r.Load(); len(problems) > 0 {
-		t.Fatal(problems)
-	}
+	h := newHome(t)
+	h.must(os.Remove(filepath.Join(h.dir, "cluster.yaml")))
+	h.put("webhook.yaml", demoBinding)
+	r := registry.New(registry.Settings{Directories: []string{dir, h.dir}})
+	h.good(r)
 	for name, modes := range map[string]map[string]registry.Mode{
 		"dev":     {"owner.policy.example.com": registry.Warn},
 		"staging": {"images.policy.example.com": registry.Shadow},

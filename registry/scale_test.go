@@ -10,6 +10,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 )
@@ -82,6 +83,24 @@ func BenchmarkCompile(b *testing.B) {
 	b.ReportMetric(float64(heap()-before)/(1<<20), "MiB-held")
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(o)
+}
+
+// BenchmarkDecode measures the other half of a reload: the same configuration as
+// one YAML file.
+func BenchmarkDecode(b *testing.B) {
+	c := manyWebhooks(1000)
+	list := admissionregistrationv1.MutatingWebhookConfiguration{Webhooks: c.webhooks}
+	list.APIVersion, list.Kind, list.Name = v1Version, "MutatingWebhookConfiguration", "policy"
+	data, err := yaml.Marshal(list)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if d := decodeAll([][]file{{{name: "f.yaml", data: data}}}); len(d.problems) > 0 {
+			b.Fatal(d.problems[0])
+		}
+	}
 }
 
 func heap() int64 {
