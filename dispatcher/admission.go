@@ -20,7 +20,7 @@ type admission struct {
 	chain   *registry.Chain
 	subject match.Subject
 
-	payloads   pendingPayloads
+	payloads   codec.Payloads
 	generation int    // how often the object was mutated
 	object     []byte // the object as mutated so far; nil: as received
 

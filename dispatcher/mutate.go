@@ -41,30 +41,30 @@ func (d *Dispatcher) round(a *admission, positions []int, round int, again *rein
 			}
 			continue
 		}
-		o, changed := d.turn(a, inv)
-		again.invoked(i, inv.webhook.Reinvocation, changed)
+		before := a.current().Raw
+		o := d.turn(a, inv)
+		again.invoked(i, inv.webhook.Reinvocation, func() bool { return !equalJSON(before, a.current().Raw) })
 		if a.settle(o).Denies() {
 			return
 		}
 	}
 }
 
-// turn asks one webhook and applies its patch. changed tells whether the object
-// is another one now.
-func (d *Dispatcher) turn(a *admission, inv *invocation) (o Outcome, changed bool) {
+// turn asks one webhook and applies its patch.
+func (d *Dispatcher) turn(a *admission, inv *invocation) Outcome {
 	begin := time.Now()
 	resp, err := d.ask(a.ctx, inv)
 	elapsed := time.Since(begin)
 	operations := 0
 	if err == nil && resp.Allowed && resp.Patch != nil {
-		operations, changed, err = a.apply(inv.webhook, resp.Patch)
+		operations, err = a.apply(inv.webhook, resp.Patch)
 	}
 	if err != nil {
 		resp = codec.Response{Warnings: resp.Warnings, Annotations: resp.Annotations}
 	}
-	o = a.judge(inv, resp, err, elapsed)
+	o := a.judge(inv, resp, err, elapsed)
 	o.Operations = operations
-	return o, changed
+	return o
 }
 
 // reinvocation keeps which webhooks are due a second time: those with
@@ -75,8 +75,10 @@ type reinvocation struct {
 	due   []int
 }
 
-func (r *reinvocation) invoked(position int, reinvocable, changed bool) {
-	if changed {
+// invoked notes that the webhook at position was asked. changed, which is
+// costly, tells whether the object is another one since then.
+func (r *reinvocation) invoked(position int, reinvocable bool, changed func() bool) {
+	if len(r.asked) > 0 && changed() {
 		r.due = append(r.due, r.asked...)
 		r.asked = r.asked[:0]
 	}

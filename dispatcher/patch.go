@@ -12,34 +12,32 @@ import (
 )
 
 // apply applies one webhook's patch to the object as it is now and returns the
-// number of operations and whether the object is another one afterwards. Its
-// error is a *Refusal and leaves the object as it was.
-func (a *admission) apply(w *registry.Webhook, raw []byte) (operations int, changed bool, err error) {
+// number of operations. Its error is a *Refusal and leaves the object as it was.
+func (a *admission) apply(w *registry.Webhook, raw []byte) (operations int, err error) {
 	before := a.current()
 	if before.IsNull() {
-		return 0, false, refusePatch("admission webhook %q attempted to modify the object, which is not supported for this operation", w.Name)
+		return 0, refusePatch("admission webhook %q attempted to modify the object, which is not supported for this operation", w.Name)
 	}
-	limits := pendingLimits()
+	limits := jsonpatch.DefaultLimits()
 	patch, err := jsonpatch.Decode(raw, limits)
 	if err != nil {
-		return 0, false, refusePatch("the patch of webhook %q cannot be read: %w", w.Name, err)
+		return 0, refusePatch("the patch of webhook %q cannot be read: %w", w.Name, err)
 	}
 	patched, err := patch.Apply(before.Raw, limits)
 	if err != nil {
-		return 0, false, refusePatch("the patch of webhook %q does not apply: %w", w.Name, err)
+		return 0, refusePatch("the patch of webhook %q does not apply: %w", w.Name, err)
 	}
 	after := new(codec.Object)
 	if err := codec.ScanObject(after, patched); err != nil {
-		return 0, false, refusePatch("the patch of webhook %q makes the object invalid: %w", w.Name, err)
+		return 0, refusePatch("the patch of webhook %q makes the object invalid: %w", w.Name, err)
 	}
 	if field := changedIdentity(before, after); field != "" {
-		return 0, false, refusePatch("the patch of webhook %q changes %s", w.Name, field)
+		return 0, refusePatch("the patch of webhook %q changes %s", w.Name, field)
 	}
-	changed = !pendingEqual(before.Raw, patched)
 	a.patch = jsonpatch.Concat(a.patch, raw)
 	a.patches++
 	a.replaceObject(after, patched)
-	return patch.Len(), changed, nil
+	return patch.Len(), nil
 }
 
 // changedIdentity returns the first field of the object's identity that the
@@ -80,7 +78,7 @@ func (a *admission) checkPatch() {
 }
 
 func (a *admission) replay() error {
-	limits := pendingLimits()
+	limits := jsonpatch.DefaultLimits()
 	limits.Operations, limits.PatchBytes = 0, 0
 	patch, err := jsonpatch.Decode(a.patch, limits)
 	if err != nil {
@@ -90,7 +88,7 @@ func (a *admission) replay() error {
 	if err != nil {
 		return fmt.Errorf("the patches of %d webhooks together do not apply: %w", a.patches, err)
 	}
-	if !pendingEqual(replayed, a.object) {
+	if !equalJSON(replayed, a.object) {
 		return fmt.Errorf("the patches of %d webhooks together give another object than one after the other", a.patches)
 	}
 	return nil
