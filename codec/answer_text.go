@@ -68,6 +68,7 @@ func (a *answer) cleanWarnings() []string {
 // cleanAnnotations returns the annotations that can be passed on, sorted by key,
 // and how many cannot. Of two with one key the later stands.
 func (a *answer) cleanAnnotations() (kept []Annotation, dropped int) {
+	received := len(a.annotations)
 	all := slices.DeleteFunc(a.annotations, func(l Label) bool { return !isAnnotationKey(l.Key) })
 	slices.SortStableFunc(all, func(x, y Label) int { return bytes.Compare(x.Key, y.Key) })
 	for i, l := range all {
@@ -77,7 +78,7 @@ func (a *answer) cleanAnnotations() (kept []Annotation, dropped int) {
 		}
 		kept = append(kept, Annotation{Key: string(l.Key), Value: cutValue(l.Value)})
 	}
-	return kept, len(a.annotations) - len(kept)
+	return kept, received - len(kept)
 }
 
 // isAnnotationKey reports whether key can follow "<webhook>." in the name part of

@@ -1,21 +1,389 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package codec
+package codec_test
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
-func TestSmoke(t *testing.T) {
-	body := NewBody([]byte(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u1","kind":{"group":"","version":"v1","kind":"Pod"},"resource":{"group":"","version":"v1","resource":"pods"},"requestKind":{"group":"","version":"v1","kind":"Pod"},"requestResource":{"group":"","version":"v1","resource":"pods"},"name":"n","namespace":"ns","operation":"CREATE","userInfo":{"username":"a\u0062","groups":["g1","g2"],"extra":{"k":["v1","v2"]}},"object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"x","labels":{"a":"b"}},"spec":{"a":[1,2,{"b":null}],"e":{},"f":[]}},"oldObject":null,"dryRun":false,"options":{"kind":"CreateOptions"}}}`), nil)
-	r := AcquireReview()
+func TestDecodeFillsTheReview(t *testing.T) {
+	r := mustDecode(t, swap(t, `"username":"ann"`, `"username":"a\u006en \u00e9\uD83D\uDE00\"\\\/\b\f\n\r\t"`))
+	got := map[string]string{
+		"version": r.Version.String(), "uid": string(r.UID), "operation": r.Operation.String(),
+		"kind": fmt.Sprintf("%s", r.Kind), "requestKind": fmt.Sprintf("%s", r.RequestKind),
+		"resource": fmt.Sprintf("%s", r.Resource), "requestResource": fmt.Sprintf("%s", r.RequestResource),
+		"name": string(r.Name), "namespace": string(r.Namespace), "user": string(r.User.Username), "userUID": string(r.User.UID),
+		"groups": fmt.Sprintf("%s", r.User.Groups), "extra": fmt.Sprintf("%s", r.User.Extra),
+		"object":  fmt.Sprintf("%s %s %s %s %s", r.Object.APIVersion, r.Object.Kind, r.Object.Name, r.Object.Namespace, r.Object.UID),
+		"labels":  fmt.Sprintf("%s", r.Object.Labels),
+		"options": string(r.Options),
+		"flags":   fmt.Sprint(r.HasRequestResource, r.DryRun, r.Object.IsNull(), r.OldObject.IsNull(), r.Object.HasMetadata),
+	}
+	want := map[string]string{
+		"version": "v1", "uid": "0f7c9d0e", "operation": "CREATE",
+		"kind": "{ v1 Pod}", "requestKind": "{ v1 Pod}", "resource": "{ v1 pods}", "requestResource": "{ v1 pods}",
+		"name": "web", "namespace": "shop", "user": "ann \u00e9\U0001F600\"\\/\b\f\n\r\t", "userUID": "7",
+		"groups": "[dev system:authenticated]", "extra": "[{scopes [a b]}]",
+		"object": "v1 Pod web shop o1", "labels": "[{app web} {tier front}]",
+		"options": `{"apiVersion":"meta.k8s.io/v1","kind":"CreateOptions"}`,
+		"flags":   "true false false true true",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestUnreadableEnvelope has the rows for which there is no uid to answer to.
+func TestUnreadableEnvelope(t *testing.T) {
+	plain := plainReview().json()
+	withUID := func(uid string) string { return swap(t, `"uid":"0f7c9d0e"`, `"uid":`+uid) }
+	metadata := func(s string) string { return plainReview().with("object", raw(`{"metadata":`+s+`}`)).json() }
+	nested := func(depth int) string {
+		depth -= 3 // envelope, request, object
+		return plainReview().with("object", raw(`{"a":`+strings.Repeat("[", depth)+strings.Repeat("]", depth)+`}`)).json()
+	}
+	tests := []struct{ name, body, pointer string }{
+		{"B1 empty", "", ""},
+		{"B1 white space", " \n", ""},
+		{"B1 null", "null", ""},
+		{"B1 array", "[]", ""},
+		{"B1 truncated", plain[:len(plain)-1], ""},
+		{"B1 truncated in a string", plain[:strings.Index(plain, "shop")], ""},
+		{"B2 byte order mark", "\uFEFF" + plain, ""},
+		{"B2 comment", "/* x */" + plain, ""},
+		{"B2 trailing comma in the envelope", swap(t, `{"apiVersion"`, `{"x":[1,],"apiVersion"`), ""},
+		{"B2 trailing comma deep inside", swap(t, `"containers":[`, `"x":{"a":1,},"containers":[`), ""},
+		{"B2 NaN", swap(t, `"containers":[`, `"x":NaN,"containers":[`), ""},
+		{"B2 leading zero", swap(t, `"containers":[`, `"x":01,"containers":[`), ""},
+		{"B2 minus leading zero", swap(t, `"containers":[`, `"x":-01,"containers":[`), ""},
+		{"B2 bare minus", swap(t, `"containers":[`, `"x":-,"containers":[`), ""},
+		{"B2 fraction without digits", swap(t, `"containers":[`, `"x":1.,"containers":[`), ""},
+		{"B2 exponent without digits", swap(t, `"containers":[`, `"x":1e+,"containers":[`), ""},
+		{"B2 literal in capitals", swap(t, `"dryRun":false`, `"dryRun":FALSE`), ""},
+		{"B2 key without quotes", swap(t, `"containers":[`, `x:1,"containers":[`), ""},
+		{"B2 control character in a string", swap(t, `registry/web`, "registry/\tweb"), ""},
+		{"B2 unknown escape", swap(t, `registry/web`, `registry/\xweb`), ""},
+		{"B2 mismatched brackets", swap(t, `"containers":[`, `"x":[1},"containers":[`), ""},
+		{"B2 trailing bytes", plain + "x", ""},
+		{"B2 trailing zero byte", plain + "\x00", ""},
+		{"B2 second document", plain + plain, ""},
+		{"B3 duplicate key in the envelope", `{"kind":"AdmissionReview",` + plain[1:], "/kind"},
+		{"B3 duplicate unknown key in the envelope", `{"x":1,"x":2,` + plain[1:], "/x"},
+		{"B3 duplicate response", `{"response":{},"response":{},` + plain[1:], "/response"},
+		{"B3 duplicate key in request", swap(t, `"request":{`, `"request":{"uid":"other",`), "/request/uid"},
+		{"B3 duplicate key in request, escaped", swap(t, `"request":{`, `"request":{"\u0075id":"other",`), "/request/uid"},
+		{"B3 duplicate unknown key in request", swap(t, `"request":{`, `"request":{"x~/":1,"x~/":1,`), "/request/x~0~1"},
+		{"B3 duplicate key in kind", swap(t, `"kind":{`, `"kind":{"kind":"Node",`), "/request/kind/kind"},
+		{"B3 duplicate key in resource", swap(t, `"resource":{`, `"resource":{"version":"v2",`), "/request/resource/version"},
+		{"B3 duplicate key in userInfo", swap(t, `"userInfo":{`, `"userInfo":{"username":"eve",`), "/request/userInfo/username"},
+		{"B3 duplicate key in extra", swap(t, `"extra":{`, `"extra":{"scop\u0065s":[],`), "/request/userInfo/extra/scopes"},
+		{"B3 duplicate metadata", swap(t, `"metadata":{`, `"metadata":{},"metadata":{`), "/request/object/metadata"},
+		{"B3 duplicate apiVersion of the object", plainReview().with("object", raw(`{"apiVersion":"v1","apiVersion":"v2"}`)).json(), "/request/object/apiVersion"},
+		{"B3 duplicate kind of the old object", plainReview().with("oldObject", raw(`{"kind":"Pod","kind":"Node"}`)).json(), "/request/oldObject/kind"},
+		{"B3 duplicate key in metadata", metadata(`{"name":"a","name":"b"}`), "/request/object/metadata/name"},
+		{"B3 duplicate annotations in metadata", metadata(`{"annotations":{},"annotations":{}}`), "/request/object/metadata/annotations"},
+		{"B3 duplicate label", metadata(`{"labels":{"app":"a","app":"b"}}`), "/request/object/metadata/labels/app"},
+		{"B3 duplicate label with a slash", metadata(`{"labels":{"x.io/app":"a","x.io/app":"b"}}`), "/request/object/metadata/labels/x.io~1app"},
+		{"B3 duplicate label that is not printable", metadata(`{"labels":{"a\n":"a","a\n":"b"}}`), "/request/object/metadata/labels"},
+		{"B3 duplicate label among many", metadata(`{"labels":` + manyLabels(100, `,"key50":""`) + `}`), "/request/object/metadata/labels/key50"},
+		{"B3 duplicate label that is no string", metadata(`{"labels":{"app":1,"app":"b"}}`), "/request/object/metadata/labels/app"},
+		{"B4 case variant in the envelope", `{"Request":{},` + plain[1:], "/Request"},
+		{"B4 long s", `{"reque\u017ft":{},` + plain[1:], "/reque\u017ft"},
+		{"B4 long s, not escaped", "{\"reque\u017ft\":{}," + plain[1:], "/reque\u017ft"},
+		{"B4 Kelvin sign", "{\"\u212Aind\":{}," + plain[1:], "/\u212Aind"},
+		{"B4 case variant alone", strings.Replace(plain, `"request":`, `"REQUEST":`, 1), "/REQUEST"},
+		{"B4 case variant of response", `{"Response":{},` + plain[1:], "/Response"},
+		{"B4 case variant in request", swap(t, `"request":{`, `"request":{"UID":"other",`), "/request/UID"},
+		{"B4 case variant in resource", swap(t, `"resource":{`, `"resource":{"Resource":"nodes",`), "/request/resource/Resource"},
+		{"B4 case variant in userInfo", swap(t, `"userInfo":{`, `"userInfo":{"Groups":[],`), "/request/userInfo/Groups"},
+		{"B4 case variant in the object", plainReview().with("object", raw(`{"Metadata":{}}`)).json(), "/request/object/Metadata"},
+		{"B4 case variant in metadata", metadata(`{"Labels":{}}`), "/request/object/metadata/Labels"},
+		{"B5 invalid UTF-8 in a key", `{"` + "\xff" + `":1,` + plain[1:], ""},
+		{"B5 invalid UTF-8 deep inside", swap(t, `registry/web`, "registry/\xc3web"), ""},
+		{"B5 UTF-8 of a surrogate", swap(t, `registry/web`, "\xed\xa0\x80"), ""},
+		{"B5 lone high surrogate escape", swap(t, `registry/web`, `\ud800x`), ""},
+		{"B5 lone low surrogate escape", swap(t, `registry/web`, `\udc00`), ""},
+		{"B5 two high surrogate escapes", swap(t, `registry/web`, `\ud800\ud800`), ""},
+		{"B5 lone surrogate escape in a label", metadata(`{"labels":{"a\ud800":""}}`), ""},
+		{"B6 nesting 10,001", nested(10_001), ""},
+		{"B6 nesting 10,001 in an unknown field", `{"x":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `,` + plain[1:], ""},
+		{"B7 kind other", strings.Replace(plain, `"AdmissionReview"`, `"Status"`, 1), "/kind"},
+		{"B7 kind absent", strings.Replace(plain, `"kind":"AdmissionReview",`, ``, 1), "/kind"},
+		{"B7 kind not a string", strings.Replace(plain, `"AdmissionReview"`, `1`, 1), "/kind"},
+		{"B7 group other", strings.Replace(plain, `admission.k8s.io/v1`, `admission.example.com/v1`, 1), "/apiVersion"},
+		{"B7 version unknown", strings.Replace(plain, `admission.k8s.io/v1`, `admission.k8s.io/v2`, 1), "/apiVersion"},
+		{"B7 version absent", strings.Replace(plain, `"apiVersion":"admission.k8s.io/v1",`, ``, 1), "/apiVersion"},
+		{"B9 request null", `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":null}`, "/request"},
+		{"B9 request absent", `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, "/request"},
+		{"B9 request an array", `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":[]}`, "/request"},
+		{"B9 uid absent", plainReview().without("uid").json(), "/request/uid"},
+		{"B9 uid null", withUID(`null`), "/request/uid"},
+		{"B9 uid empty", withUID(`""`), "/request/uid"},
+		{"B9 uid a number", withUID(`7`), "/request/uid"},
+		{"B9 uid of 129 bytes", withUID(`"` + strings.Repeat("a", 129) + `"`), "/request/uid"},
+		{"B9 uid with a control character", withUID(`"a\n"`), "/request/uid"},
+		{"B9 uid with DEL", withUID("\"a\x7f\""), "/request/uid"},
+		{"B9 uid with a C1 control character", withUID(`"a\u0085"`), "/request/uid"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := decode(t, tt.body)
+			var bad *codec.EnvelopeError
+			if !errors.As(err, &bad) {
+				t.Fatalf("got %v, want an EnvelopeError", err)
+			}
+			if bad.Pointer != tt.pointer {
+				t.Errorf("got %q, want the pointer %q", bad, tt.pointer)
+			}
+		})
+	}
+}
+
+// TestRequestThatCannotBeJudged has the rows that are denied with code 400.
+func TestRequestThatCannotBeJudged(t *testing.T) {
+	object := func(s string) string { return plainReview().with("object", raw(s)).json() }
+	tests := []struct{ name, body, pointer string }{
+		{"B10 operation absent", plainReview().without("operation").json(), "/request/operation"},
+		{"B10 operation null", plainReview().with("operation", nil).json(), "/request/operation"},
+		{"B10 operation unknown", plainReview().with("operation", "PATCH").json(), "/request/operation"},
+		{"B10 operation in lower case", plainReview().with("operation", "create").json(), "/request/operation"},
+		{"B10 operation a number", plainReview().with("operation", 1).json(), "/request/operation"},
+		{"B10 resource absent", plainReview().without("resource").json(), "/request/resource"},
+		{"B10 resource null", plainReview().with("resource", nil).json(), "/request/resource"},
+		{"B10 resource empty", plainReview().with("resource", raw(`{}`)).json(), "/request/resource"},
+		{"B10 resource a string", plainReview().with("resource", "pods").json(), "/request/resource"},
+		{"B13 object a string", object(`"x"`), "/request/object"},
+		{"B13 object an array", object(`[]`), "/request/object"},
+		{"B13 old object a number", plainReview().with("oldObject", 1).json(), "/request/oldObject"},
+		{"B13 metadata an array", object(`{"metadata":[]}`), "/request/object/metadata"},
+		{"B13 labels an array", object(`{"metadata":{"labels":[]}}`), "/request/object/metadata/labels"},
+		{"B13 label a number", object(`{"metadata":{"labels":{"a":1}}}`), "/request/object/metadata/labels"},
+		{"B13 label null", object(`{"metadata":{"labels":{"a":null}}}`), "/request/object/metadata/labels"},
+		{"B13 name a number", object(`{"metadata":{"name":1}}`), "/request/object/metadata/name"},
+		{"B13 kind an object", object(`{"kind":{}}`), "/request/object/kind"},
+		{"B13 options an array", plainReview().with("options", raw(`[]`)).json(), "/request/options"},
+		{"dryRun a string", plainReview().with("dryRun", "true").json(), "/request/dryRun"},
+		{"username a number", plainReview().with("userInfo", raw(`{"username":1}`)).json(), "/request/userInfo/username"},
+		{"userInfo an array", plainReview().with("userInfo", raw(`[]`)).json(), "/request/userInfo"},
+		{"group a number", plainReview().with("userInfo", raw(`{"groups":["a",1,"b"]}`)).json(), "/request/userInfo/groups"},
+		{"groups a string", plainReview().with("userInfo", raw(`{"groups":"a"}`)).json(), "/request/userInfo/groups"},
+		{"extra a string", plainReview().with("userInfo", raw(`{"extra":{"a":"b"}}`)).json(), "/request/userInfo/extra"},
+		{"the first of two", plainReview().with("userInfo", 1).without("operation").json(), "/request/userInfo"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := decode(t, tt.body)
+			var bad *codec.RequestError
+			if !errors.As(err, &bad) {
+				t.Fatalf("got %v, want a RequestError", err)
+			}
+			if bad.Pointer != tt.pointer {
+				t.Errorf("got %q, want the pointer %q", bad, tt.pointer)
+			}
+			if r.Version != codec.V1 || string(r.UID) != "0f7c9d0e" {
+				t.Errorf("got version %v and uid %q: there is nothing to answer to", r.Version, r.UID)
+			}
+		})
+	}
+	t.Run("an unreadable envelope outweighs it", func(t *testing.T) {
+		body := `{"request":{"operation":7,"object":7,"uid":"u"},"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v3"}`
+		_, err := decode(t, body)
+		if bad := (*codec.EnvelopeError)(nil); !errors.As(err, &bad) {
+			t.Errorf("got %v, want an EnvelopeError", err)
+		}
+	})
+	t.Run("whatever the order of the keys", func(t *testing.T) {
+		r, err := decode(t, `{"request":{"operation":7,"uid":"u"},"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1"}`)
+		if bad := (*codec.RequestError)(nil); !errors.As(err, &bad) || r.Version != codec.V1beta1 || string(r.UID) != "u" {
+			t.Errorf("got %v with version %v and uid %q", err, r.Version, r.UID)
+		}
+	})
+}
+
+func manyLabels(n int, more string) string {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `"key%d":"v%d"`, (i*7919)%n, i)
+	}
+	return b.String() + more + "}"
+}
+
+// TestReadableReview has the rows that are processed.
+func TestReadableReview(t *testing.T) {
+	t.Run("B6 nesting 9,000 and 10,000", func(t *testing.T) {
+		for _, depth := range []int{9_000, 10_000} {
+			n := depth - 3
+			r := mustDecode(t, plainReview().with("object", raw(`{"a":`+strings.Repeat("[", n)+strings.Repeat("]", n)+`}`)).json())
+			if len(r.Object.Raw) != 2*n+6 {
+				t.Errorf("depth %d: the object has %d bytes", depth, len(r.Object.Raw))
+			}
+		}
+	})
+	t.Run("B8 v1beta1", func(t *testing.T) {
+		v := plainReview()
+		v.apiVersion = "admission.k8s.io/v1beta1"
+		if r := mustDecode(t, v.json()); r.Version != codec.V1beta1 || string(r.UID) != "0f7c9d0e" {
+			t.Errorf("got version %v and uid %q", r.Version, r.UID)
+		}
+	})
+	t.Run("B9 uid of 128 bytes", func(t *testing.T) {
+		uid := strings.Repeat("é", 64)
+		if r := mustDecode(t, plainReview().with("uid", uid).json()); string(r.UID) != uid {
+			t.Errorf("got %q", r.UID)
+		}
+	})
+	t.Run("B11 unknown fields", func(t *testing.T) {
+		body := swap(t, `"request":{`, `"x":[1,{"x":1,"x":2}],"request":{"future":{"uid":"other"},`)
+		if r := mustDecode(t, body); string(r.Body.Bytes()) != body || string(r.UID) != "0f7c9d0e" {
+			t.Errorf("uid %q, forwarded as %s", r.UID, r.Body.Bytes())
+		}
+	})
+	t.Run("B11 duplicate keys in what is not read", func(t *testing.T) {
+		mustDecode(t, plainReview().with("object", raw(`{"spec":{"a":1,"a":2},"spec":{},"metadata":{"annotations":{"a":"","a":""}}}`)).json())
+	})
+	t.Run("B11 case variants in what is not read", func(t *testing.T) {
+		mustDecode(t, plainReview().with("object", raw(`{"Spec":1,"spec":2,"metadata":{"Annotations":{}}}`)).json())
+	})
+	t.Run("B12 object null on CREATE", func(t *testing.T) {
+		if r := mustDecode(t, plainReview().with("object", nil).json()); !r.Object.IsNull() {
+			t.Errorf("got %s", r.Object.Raw)
+		}
+	})
+	t.Run("B12 old object null on UPDATE", func(t *testing.T) {
+		if r := mustDecode(t, plainReview().with("operation", "UPDATE").json()); !r.OldObject.IsNull() || r.Operation != codec.Update {
+			t.Errorf("got %v %s", r.Operation, r.OldObject.Raw)
+		}
+	})
+	t.Run("B12 object without metadata", func(t *testing.T) {
+		for _, object := range []string{`{"kind":"PodExecOptions"}`, `{"kind":"PodExecOptions","metadata":null}`} {
+			if r := mustDecode(t, plainReview().with("object", raw(object)).json()); r.Object.HasMetadata || r.Object.IsNull() {
+				t.Errorf("%s: metadata %v, null %v", object, r.Object.HasMetadata, r.Object.IsNull())
+			}
+		}
+	})
+	t.Run("B13 null counts as absent", func(t *testing.T) {
+		r := mustDecode(t, plainReview().with("options", nil, "dryRun", nil, "name", nil, "userInfo", raw(`{"username":null,"groups":null,"extra":{"a":null}}`),
+			"object", raw(`{"kind":null,"metadata":{"name":null,"labels":null}}`)).json())
+		if r.Options != nil || r.DryRun || r.Name != nil || len(r.User.Groups) != 0 || len(r.Object.Labels) != 0 || !r.Object.HasMetadata {
+			t.Errorf("got %+v", r)
+		}
+	})
+	t.Run("B14 namespaces that differ", func(t *testing.T) {
+		r := mustDecode(t, plainReview().with("namespace", "other").json())
+		if string(r.Namespace) != "other" || string(r.Object.Namespace) != "shop" {
+			t.Errorf("got %q and %q", r.Namespace, r.Object.Namespace)
+		}
+	})
+	t.Run("B15 identical bytes", func(t *testing.T) {
+		object := `{ "a": [9223372036854775807, 1.0, 1e3, -0, 12345678901234567890, 1E-7] , "\u0062" : "\u003c\/\u2028" }`
+		body := swap(t, `"oldObject":null`, `"oldObject": `+object)
+		if r := mustDecode(t, body); string(r.OldObject.Raw) != object || string(r.Body.Bytes()) != body {
+			t.Errorf("got %s", r.OldObject.Raw)
+		}
+	})
+	t.Run("B19 DELETE with an old object", func(t *testing.T) {
+		r := mustDecode(t, plainReview().with("operation", "DELETE", "object", nil, "oldObject", raw(`{"metadata":{"name":"gone"}}`)).json())
+		if r.Operation != codec.Delete || !r.Object.IsNull() || string(r.OldObject.Name) != "gone" {
+			t.Errorf("got %v %s %s", r.Operation, r.Object.Raw, r.OldObject.Name)
+		}
+	})
+	t.Run("B19 CONNECT pods/exec", func(t *testing.T) {
+		r := mustDecode(t, plainReview().with("operation", "CONNECT", "subResource", "exec", "object", raw(`{"kind":"PodExecOptions","command":["sh"]}`)).json())
+		if r.Operation != codec.Connect || string(r.SubResource) != "exec" || string(r.Object.Kind) != "PodExecOptions" {
+			t.Errorf("got %v %s %s", r.Operation, r.SubResource, r.Object.Kind)
+		}
+	})
+	t.Run("B21 userInfo absent", func(t *testing.T) {
+		if r := mustDecode(t, plainReview().without("userInfo").json()); r.User.Username != nil {
+			t.Errorf("got %q", r.User.Username)
+		}
+	})
+	t.Run("B22 unusual names", func(t *testing.T) {
+		name := "a\n\x1b[31m\"'\u202e\u0000"
+		r := mustDecode(t, plainReview().with("name", name, "userInfo", map[string]any{"username": name, "uid": name, "groups": []string{name}}).json())
+		for _, got := range [][]byte{r.Name, r.User.Username, r.User.UID, r.User.Groups[0]} {
+			if string(got) != name {
+				t.Errorf("got %q", got)
+			}
+		}
+	})
+}
+
+func TestRequestKindAndResourceDefaultToKindAndResource(t *testing.T) {
+	v := plainReview().without("requestKind", "requestResource").with("subResource", "status")
+	r := mustDecode(t, v.json())
+	if r.HasRequestResource || string(r.RequestKind.Kind) != "Pod" || string(r.RequestResource.Resource) != "pods" || string(r.RequestSubResource) != "status" {
+		t.Errorf("got %v %s %s %s", r.HasRequestResource, r.RequestKind, r.RequestResource, r.RequestSubResource)
+	}
+	v.with("requestKind", nil, "requestResource", raw(`{"group":"apps","version":"v1","resource":"deployments"}`))
+	r = mustDecode(t, v.json())
+	if r.HasRequestResource || string(r.RequestKind.Kind) != "Pod" || string(r.RequestResource.Resource) != "deployments" || len(r.RequestSubResource) != 0 {
+		t.Errorf("got %v %s %s %q", r.HasRequestResource, r.RequestKind, r.RequestResource, r.RequestSubResource)
+	}
+}
+
+func TestDryRun(t *testing.T) {
+	if r := mustDecode(t, plainReview().with("dryRun", true).json()); !r.DryRun {
+		t.Error("dryRun: true is not seen")
+	}
+}
+
+// A Review from the pool must not show anything of the one before.
+func TestReviewIsEmptyAfterRelease(t *testing.T) {
+	bare := `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","operation":"CREATE","resource":{"resource":"pods"}}}`
+	for range 10 {
+		body := codec.NewBody([]byte(plainReview().with("oldObject", raw(`{"metadata":{"labels":{"a":"b"}}}`)).json()), nil)
+		r := codec.AcquireReview()
+		if err := r.Decode(body); err != nil {
+			t.Fatal(err)
+		}
+		codec.ReleaseReview(r)
+		body.Release()
+
+		got := mustDecode(t, bare)
+		if len(got.User.Groups)+len(got.User.Extra)+len(got.Object.Labels)+len(got.OldObject.Labels) > 0 || got.Name != nil || got.Object.Raw != nil || got.Options != nil {
+			t.Fatalf("got %+v", got)
+		}
+	}
+}
+
+// Unescaped strings stay valid while the memory that they are in grows.
+func TestUnescapedStringsSurviveGrowth(t *testing.T) {
+	var groups, want []string
+	for i := range 5_000 {
+		groups = append(groups, fmt.Sprintf(`"\u0067roup %d\n"`, i))
+		want = append(want, fmt.Sprintf("group %d\n", i))
+	}
+	r := mustDecode(t, plainReview().with("userInfo", raw(`{"groups":[`+strings.Join(groups, ",")+`]}`)).json())
+	for i, g := range r.User.Groups {
+		if string(g) != want[i] {
+			t.Fatalf("group %d is %q", i, g)
+		}
+	}
+}
+
+func TestReviewRetainsItsBody(t *testing.T) {
+	freed := 0
+	body := codec.NewBody([]byte(plainReview().json()), func([]byte) { freed++ })
+	r := codec.AcquireReview()
 	if err := r.Decode(body); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s %s %s %s %v %s", r.UID, r.Kind.Kind, r.User.Username, r.User.Groups, r.Object.Labels, r.AppendReview(nil, V1beta1, []byte(`{}`)))
-	resp, err := Verify([]byte(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"u1","allowed":false,"status":{"code":200,"message":"hi\nx"}}}`), Expectation{UID: []byte("u1"), Version: V1})
-	t.Logf("%+v %v", resp, err)
-	t.Logf("%s", AppendAnswer(nil, V1, []byte("u1"), &resp))
-	ReleaseReview(r)
-	body.Release()
+	if body.Release(); freed != 0 {
+		t.Error("the body is gone while its Review is in use")
+	}
+	if codec.ReleaseReview(r); freed != 1 {
+		t.Errorf("the body was freed %d times", freed)
+	}
 }
