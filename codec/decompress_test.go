@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+)
+
+func gzipped(t testing.TB, content []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func zstandard(t testing.TB, content []byte) []byte {
+	t.Helper()
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	return w.EncodeAll(content, nil)
+}
+
+func TestDecompress(t *testing.T) {
+	encoders := map[string]func(testing.TB, []byte) []byte{"gzip": gzipped, "zstd": zstandard}
+	for encoding, encode := range encoders {
+		content := []byte(strings.Repeat(plainReview().json(), 100))
+		body := encode(t, content)
+		t.Run("A10 "+encoding, func(t *testing.T) {
+			for range 3 {
+				got, err := codec.Decompress([]byte("prefix"), encoding, body, len(content))
+				if err != nil || string(got) != "prefix"+string(content) {
+					t.Fatalf("%v, %d bytes", err, len(got))
+				}
+			}
+		})
+		t.Run("A10 "+encoding+" above the limit", func(t *testing.T) {
+			if got, err := codec.Decompress(nil, encoding, body, len(content)-1); !errors.Is(err, codec.ErrTooLarge) || got != nil {
+				t.Errorf("got %v, %d bytes", err, len(got))
+			}
+		})
+		t.Run("A10 "+encoding+" truncated", func(t *testing.T) {
+			if got, err := codec.Decompress(nil, encoding, body[:len(body)-5], len(content)); err == nil || got != nil {
+				t.Errorf("got %v, %d bytes", err, len(got))
+			}
+		})
+		t.Run("A10 "+encoding+" with trailing bytes", func(t *testing.T) {
+			if _, err := codec.Decompress(nil, encoding, append(bytes.Clone(body), "xxxx"...), len(content)); err == nil {
+				t.Error("accepted")
+			}
+		})
+		t.Run("A10 not "+encoding, func(t *testing.T) {
+			if _, err := codec.Decompress(nil, encoding, content, len(content)); err == nil {
+				t.Error("accepted")
+			}
+		})
+		t.Run("A21 "+encoding+" bomb", func(t *testing.T) {
+			const limit = 1 << 20
+			bomb := encode(t, make([]byte, 200<<20))
+			before := allocated()
+			if _, err := codec.Decompress(nil, encoding, bomb, limit); !errors.Is(err, codec.ErrTooLarge) {
+				t.Errorf("got %v", err)
+			}
+			if got := allocated() - before; got > 32<<20 {
+				t.Errorf("%d bytes were allocated", got)
+			}
+		})
+	}
+	t.Run("A10 other", func(t *testing.T) {
+		for _, encoding := range []string{"", "identity", "br", "deflate", "gzip, gzip"} {
+			if _, err := codec.Decompress(nil, encoding, nil, 1); !errors.Is(err, codec.ErrUnknownEncoding) {
+				t.Errorf("%q: got %v", encoding, err)
+			}
+		}
+	})
+}
