@@ -2,109 +2,122 @@
 
 package codec
 
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
 // skip consumes one value of any kind, checking all of it. It is where almost
-// all time of a Decode goes, which is why it keeps its state in local variables.
+// all time of a Decode goes, which is why it keeps its state in local variables
+// and looks for the common form of a token, compact and plain, first.
 func (s *scanner) skip() bool {
-	b, i, depth := s.data, s.pos, s.depth
+	b, i, depth := s.data, uint(s.pos), s.depth
 	outer := depth
+	key := false // expected next, with its colon
 	for {
-		// A value, or the opening of a container up to its first value.
-		for uint(i) < uint(len(b)) && isSpace(b[i]) {
-			i++
+		if i < uint(len(b)) && b[i] <= ' ' {
+			i = spaceEnd(b, i)
 		}
-		if uint(i) >= uint(len(b)) {
-			return s.fail(i, faultEnd)
+		if i >= uint(len(b)) {
+			return s.fail(len(b), faultEnd)
 		}
-		switch c := b[i]; c {
-		case '"':
-			if i = s.stringEnd(b, i+1); i < 0 {
-				return false
-			}
-		case '{', '[':
-			closer := c + 2 // '}' and ']'
-			if depth++; depth > maxDepth {
-				return s.fail(i, faultDepth)
-			}
-			s.closers[depth&(len(s.closers)-1)] = closer
+		switch c := b[i]; {
+		case c == '"':
 			i++
-			for uint(i) < uint(len(b)) && isSpace(b[i]) {
+			if i+16 <= uint(len(b)) {
+				low := special(binary.LittleEndian.Uint64(b[i : i+8]))
+				high := special(binary.LittleEndian.Uint64(b[i+8 : i+16]))
+				n := uint(bits.TrailingZeros64(low)) / 8
+				if n == 8 {
+					n += uint(bits.TrailingZeros64(high)) / 8
+				}
+				i += n
+			}
+			if i < uint(len(b)) && b[i] == '"' {
 				i++
-			}
-			if uint(i) < uint(len(b)) && b[i] == closer {
-				break
-			}
-			if c == '{' {
-				if i = s.keyEnd(b, i); i < 0 {
+			} else {
+				end := s.stringEnd(b, int(i))
+				if end < 0 {
 					return false
 				}
+				i = uint(end)
 			}
+			if !key {
+				break
+			}
+			if i < uint(len(b)) && b[i] <= ' ' {
+				i = spaceEnd(b, i)
+			}
+			if i >= uint(len(b)) || b[i] != ':' {
+				return s.failAt(i, faultColon)
+			}
+			i++
+			key = false
+			continue
+		case key:
+			return s.fail(int(i), faultKey)
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return s.fail(int(i), faultDepth)
+			}
+			closer := c + 2 // '}' and ']'
+			s.closers[depth&(len(s.closers)-1)] = closer
+			i++
+			if i < uint(len(b)) && b[i] <= ' ' {
+				i = spaceEnd(b, i)
+			}
+			if i < uint(len(b)) && b[i] == closer {
+				break
+			}
+			key = c == '{'
 			continue
 		default:
-			if i = s.scalarEnd(b, i); i < 0 {
+			end := s.scalarEnd(b, int(i))
+			if end < 0 {
 				return false
 			}
+			i = uint(end)
 		}
 		// Behind a value: close containers until another value follows.
 		for {
 			if depth == outer {
-				s.pos = i
+				s.pos = int(i)
 				return true
 			}
-			for uint(i) < uint(len(b)) && isSpace(b[i]) {
-				i++
+			if i < uint(len(b)) && b[i] <= ' ' {
+				i = spaceEnd(b, i)
 			}
-			if uint(i) >= uint(len(b)) {
-				return s.fail(i, faultEnd)
+			if i >= uint(len(b)) {
+				return s.fail(len(b), faultEnd)
 			}
 			closer := s.closers[depth&(len(s.closers)-1)]
 			c := b[i]
-			if c == closer {
-				i++
-				depth--
-				continue
-			}
-			if c != ',' {
-				return s.fail(i, faultSeparator)
-			}
 			i++
-			if closer == '}' {
-				if i = s.keyEnd(b, i); i < 0 {
-					return false
-				}
+			if c == ',' {
+				key = closer == '}'
+				break
 			}
-			break
+			if c != closer {
+				return s.fail(int(i-1), faultSeparator)
+			}
+			depth--
 		}
 	}
 }
 
-// keyEnd returns the index behind the colon of the key at i, or -1.
-func (s *scanner) keyEnd(b []byte, i int) int {
-	for uint(i) < uint(len(b)) && isSpace(b[i]) {
+// failAt fails at i, which may be the end.
+func (s *scanner) failAt(i uint, fault string) bool {
+	if i >= uint(len(s.data)) {
+		fault = faultEnd
+	}
+	return s.fail(int(i), fault)
+}
+
+func spaceEnd(b []byte, i uint) uint {
+	for i < uint(len(b)) && isSpace(b[i]) {
 		i++
 	}
-	if uint(i) >= uint(len(b)) {
-		s.fail(i, faultEnd)
-		return -1
-	}
-	if b[i] != '"' {
-		s.fail(i, faultKey)
-		return -1
-	}
-	if i = s.stringEnd(b, i+1); i < 0 {
-		return -1
-	}
-	for uint(i) < uint(len(b)) && isSpace(b[i]) {
-		i++
-	}
-	if uint(i) >= uint(len(b)) {
-		s.fail(i, faultEnd)
-		return -1
-	}
-	if b[i] != ':' {
-		s.fail(i, faultColon)
-		return -1
-	}
-	return i + 1
+	return i
 }
 
 // stringEnd returns the index behind the closing quote of the string whose first

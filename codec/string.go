@@ -17,16 +17,20 @@ const (
 	backslash8 = '\\' * ones
 )
 
+// special has the high bit of each byte of w set that is a quote, a backslash or
+// a control character, up to the first one; what it has above that means nothing.
+func special(w uint64) uint64 {
+	// Flipping bit 1 turns the quote (0x22) into 0x20 and keeps the control
+	// characters below 0x20: one comparison with 0x21 finds both.
+	return (((w ^ 0x02*ones) - 0x21*ones) | ((w ^ backslash8) - ones)) & ^w & highs
+}
+
 // plainEnd returns the index of the first byte from i on that is a quote, a
 // backslash or a control character, or len(b).
 func plainEnd(b []byte, i int) int {
 	for i+8 <= len(b) {
-		w := binary.LittleEndian.Uint64(b[i:])
-		// Flipping bit 1 turns the quote (0x22) into 0x20 and keeps the control
-		// characters below 0x20: one comparison with 0x21 finds both.
-		found := ((w ^ 0x02*ones) - 0x21*ones) | ((w ^ backslash8) - ones)
-		if found &= ^w & highs; found != 0 {
-			return i + bits.TrailingZeros64(found)/8
+		if m := special(binary.LittleEndian.Uint64(b[i:])); m != 0 {
+			return i + bits.TrailingZeros64(m)/8
 		}
 		i += 8
 	}
@@ -43,44 +47,46 @@ func plainEnd(b []byte, i int) int {
 func (s *scanner) escapedEnd(i int) int {
 	const failed = -2
 	b := s.data
-	for {
+	for uint(i) < uint(len(b)) {
+		c := b[i]
 		switch {
-		case i >= len(b):
-			s.fail(i, faultEnd)
-			return failed
-		case b[i] == '"':
+		case c == '"':
 			return i
-		case b[i] != '\\':
+		case c != '\\':
 			s.fail(i, faultControl)
 			return failed
+		case uint(i+1) < uint(len(b)) && isSimpleEscape(b[i+1]):
+			i += 2
+		default:
+			n, fault := unicodeEscapeLen(b[i:])
+			if fault == faultSurrogate && s.lenient {
+				n, fault = 6, ""
+			}
+			if fault != "" {
+				s.fail(i, fault)
+				return failed
+			}
+			i += n
 		}
-		n, fault := escapeLen(b[i:])
-		if fault == faultSurrogate && s.lenient {
-			n, fault = 6, ""
-		}
-		if fault != "" {
-			s.fail(i, fault)
-			return failed
-		}
-		i = plainEnd(b, i+n)
+		i = plainEnd(b, i)
 	}
+	s.fail(i, faultEnd)
+	return failed
 }
 
-// escapeLen returns the length of the escape at the start of b. A pair of
-// surrogates is one escape.
-func escapeLen(b []byte) (n int, fault string) {
+// isSimpleEscape reports whether c may follow a backslash without more; the
+// frequent ones first.
+func isSimpleEscape(c byte) bool {
+	return c == 'n' || c == '"' || c == '\\' || c == 't' || c == '/' || c == 'b' || c == 'f' || c == 'r'
+}
+
+// unicodeEscapeLen returns the length of the escape \uXXXX at the start of b. A
+// pair of surrogates is one escape.
+func unicodeEscapeLen(b []byte) (n int, fault string) {
 	if len(b) < 2 {
 		return 0, faultEnd
 	}
-	switch b[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return 2, ""
-	case 'u':
-	default:
-		return 0, faultEscape
-	}
-	r := hex4(b)
-	switch {
+	switch r := hex4(b); {
 	case r < 0:
 		return 0, faultEscape
 	case !utf16.IsSurrogate(r):
