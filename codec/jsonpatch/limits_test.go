@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonpatch
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+func repeat(operation string, n int) []byte {
+	return []byte("[" + strings.Repeat(operation+",", n-1) + operation + "]")
+}
+
+func limited(doc, patch []byte, limits Limits) error {
+	p, err := Decode(patch, limits)
+	if err != nil {
+		return err
+	}
+	_, err = p.Apply(doc, limits)
+	return err
+}
+
+func TestLimits(t *testing.T) {
+	const mib = 1 << 20
+	add := func(size int) string {
+		return `{"op":"add","path":"/x","value":"` + strings.Repeat("x", size) + `"}`
+	}
+	large := []byte(`{"a":"` + strings.Repeat("a", mib) + `"}`)
+	deep := func(tokens int) []byte {
+		return repeat(`{"op":"test","path":"`+strings.Repeat("/a", tokens)+`"}`, 1)
+	}
+	nested := []byte(strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200))
+	tests := []struct {
+		name  string
+		doc   []byte
+		patch []byte
+		limit string // empty if the patch is within the limits
+	}{
+		{"C19 2000 operations", []byte(`{}`), repeat(add(1), 2000), ""},
+		{"C19 2001 operations", []byte(`{}`), repeat(add(1), 2001), "2000 operations"},
+		{"C19 patch of 1 MiB", []byte(`{}`), repeat(add(mib-2-len(add(0))), 1), ""},
+		{"C19 patch over 1 MiB", []byte(`{}`), repeat(add(mib-1-len(add(0))), 1), "1048576 bytes"},
+		{"C19 less than 3 MiB copied", large, repeat(`{"op":"copy","from":"/a","path":"/b"}`, 2), ""},
+		{"C19 over 3 MiB copied", large, repeat(`{"op":"copy","from":"/a","path":"/b"}`, 3), "copies more than"},
+		{"C19 copies that double", []byte(`{"a":[0]}`), repeat(`{"op":"copy","from":"/a","path":"/a/-"}`, 40), "copies more than"},
+		{"C19 copies within themselves", []byte(`{"a":{"b":0}}`), repeat(`{"op":"copy","from":"/a","path":"/a/b"}`, 2000), "copies more than"},
+		{"C19 pointer of 128 tokens", nested, repeat(`{"op":"remove","path":"`+strings.Repeat("/a", 128)+`"}`, 1), ""},
+		{"C19 pointer of 129 tokens", nested, deep(129), "128 reference tokens"},
+		{"C19 from of 129 tokens", nested, repeat(`{"op":"copy","path":"/b","from":"`+strings.Repeat("/a", 129)+`"}`, 1), "128 reference tokens"},
+		{"C18 result over 3 MiB", large, repeat(`{"op":"copy","from":"/a","path":"/b"},{"op":"copy","from":"/a","path":"/c"},`+add(mib-200), 1), "patched document has more than"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			limits := DefaultLimits()
+			limits.Time = 0 // a slow machine is not a failure
+			err := limited(test.doc, test.patch, limits)
+			if test.limit == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			e, ok := errors.AsType[*Error](err)
+			if !ok || !e.Limit || !strings.Contains(e.Reason, test.limit) {
+				t.Fatalf("got %v, want a limit error about %s", err, test.limit)
+			}
+		})
+	}
+}
+
+// TestTimeLimit gives bombs that would run for many seconds a moment.
+func TestTimeLimit(t *testing.T) {
+	inserts := repeat(`{"op":"add","path":"/a/0","value":0}`, 2000)
+	ones := `{"a":[` + strings.Repeat("1,", 3<<19-10) + `1]}`
+	nested := strings.Repeat(`{"a":`, 127) + `"` + strings.Repeat("x", 3<<20) + `"` + strings.Repeat("}", 127)
+	tests := []struct {
+		name       string
+		doc, patch string
+	}{
+		{"C19 250 ms: inserts at the front of a long array", ones, string(inserts)},
+		{"C19 250 ms: through a large and deep document", nested, `[{"op":"remove","path":"` + strings.Repeat("/a", 127) + `"}]`},
+		{"C19 250 ms: deep equality", `{"a":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}`, `[{"op":"test","path":"/a","value":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}]`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			limits := DefaultLimits()
+			limits.Time = time.Millisecond
+			e, ok := errors.AsType[*Error](limited([]byte(test.doc), []byte(test.patch), limits))
+			if !ok || !e.Limit || e.Reason != tooSlow.Error() {
+				t.Fatalf("got %v, want that the time is over", e)
+			}
+		})
+	}
+}
+
+func TestError(t *testing.T) {
+	long := strings.Repeat("é", 1000)
+	_, err := applyOurs([]byte(`{}`), fmt.Appendf(nil, `[{"op":"test","path":"/a"},{"op":"%s","path":"/%s"}]`, long, long))
+	e, ok := errors.AsType[*Error](err)
+	switch {
+	case !ok:
+		t.Fatalf("got %v", err)
+	case e.Index != 1, e.Limit:
+		t.Errorf("got %+v", e)
+	case len(e.Op) > maxErrorOp, len(e.Path) > maxErrorPath:
+		t.Errorf("op of %d bytes, path of %d", len(e.Op), len(e.Path))
+	case !utf8.ValidString(e.Op), !utf8.ValidString(e.Path), !strings.HasPrefix(e.Path, "/éé"):
+		t.Errorf("op %q, path %q", e.Op, e.Path)
+	}
+	if text := err.Error(); !strings.HasPrefix(text, `operation 1 ("éé`) || len(text) > 400 {
+		t.Errorf("text %q", text)
+	}
+}
+
+func TestErrorOfTheWholePatch(t *testing.T) {
+	for _, patch := range []string{`{}`, `[{"op":"remove","path":"/a"}`, strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001)} {
+		_, err := Decode([]byte(patch), Limits{})
+		if e, ok := errors.AsType[*Error](err); !ok || e.Index >= 0 && patch[0] == '{' {
+			t.Errorf("got %v for %.20s", err, patch)
+		}
+	}
+}
+
+func TestNesting(t *testing.T) {
+	nested := func(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
+	for _, test := range []struct {
+		name, doc, patch string
+		ok               bool
+	}{
+		{"document of 10000", nested(10_000), `[]`, true},
+		{"document of 10001", nested(10_001), `[]`, false},
+		{"result of 10000", `{"a":` + nested(9_998) + `,"b":{}}`, `[{"op":"move","from":"/a","path":"/b/c"}]`, true},
+		{"result of 10001", `{"a":` + nested(9_999) + `,"b":{}}`, `[{"op":"copy","from":"/a","path":"/b/c"}]`, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := applyOurs([]byte(test.doc), []byte(test.patch)); (err == nil) != test.ok {
+				t.Fatalf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestConcat(t *testing.T) {
+	const a, b = `{"op":"remove","path":"/a"}`, `{"op":"remove","path":"/b"}`
+	for _, test := range []struct{ dst, ops, want string }{
+		{"", "[" + a + "]", "[" + a + "]"},
+		{"[]", "[" + a + "]", "[" + a + "]"},
+		{"null", "[" + a + "]", "[" + a + "]"},
+		{"[" + a + "]", "[" + b + "]", "[" + a + "," + b + "]"},
+		{"[" + a + "] \n", " [ " + b + " ] ", "[" + a + "," + b + "]"},
+		{"[" + a + "]", "[ ]", "[" + a + "]"},
+		{"[" + a + "]", "null", "[" + a + "]"},
+		{"", "", "[]"},
+	} {
+		if got := string(Concat([]byte(test.dst), []byte(test.ops))); got != test.want {
+			t.Errorf("Concat(%q, %q) = %s, want %s", test.dst, test.ops, got, test.want)
+		}
+	}
+}
