@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -121,8 +122,9 @@ func ownAnnotations(outcomes []Outcome) []codec.Annotation {
 		}
 		return fmt.Sprintf("%s (%s)", o.Webhook.Name, o.Cause)
 	})
+	denied := slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Denies() })
 	list(mutatedAnnotation, func(o *Outcome) string {
-		if o.Operations == 0 {
+		if o.Operations == 0 || denied {
 			return ""
 		}
 		return fmt.Sprintf("%s/%s (%d operations, round %d)", o.Webhook.Configuration, o.Webhook.Name, o.Operations, o.Round)

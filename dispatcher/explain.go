@@ -3,8 +3,6 @@
 package dispatcher
 
 import (
-	"fmt"
-
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
@@ -76,11 +74,11 @@ func explain(w *registry.Webhook, m match.Decision, r *codec.Review) WebhookExpl
 		URL:           w.Target.URL(),
 	}
 	if m.Rule >= 0 && m.Rule < len(w.Rules) {
-		x.Rule = pendingRule(w.Rules[m.Rule])
+		x.Rule = match.RuleString(w.Rules[m.Rule])
 	}
 	switch {
 	case m.Reason != match.Matched:
-		x.Reason, x.Detail = fmt.Sprint(m.Reason), m.Condition
+		x.Reason, x.Detail = m.Reason.String(), m.Condition
 		if m.Err != nil {
 			x.Detail = m.Err.Error()
 		}

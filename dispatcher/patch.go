@@ -62,7 +62,7 @@ func changedIdentity(before, after *codec.Object) string {
 func (a *admission) replaceObject(o *codec.Object, raw []byte) {
 	a.object = raw
 	a.generation++
-	a.subject.Object = o
+	a.subject.SetObject(o)
 }
 
 // checkPatch makes sure that the caller can apply the concatenated patch to the

@@ -5,14 +5,15 @@
 package match
 
 import (
+	"errors"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 )
 
-// Spec is what one webhook of a configuration wants, defaulted.
+// Spec is what one webhook of a configuration wants, defaulted and validated.
 type Spec struct {
 	Rules             []admissionregistrationv1.RuleWithOperations
 	MatchPolicy       admissionregistrationv1.MatchPolicyType
@@ -23,75 +24,54 @@ type Spec struct {
 }
 
 // Matcher is a compiled Spec, read-only and safe for concurrent use.
-type Matcher struct{}
+type Matcher struct {
+	rules      []rule
+	exact      bool // matchPolicy: Exact
+	namespaces selector
+	objects    selector
+	conditions conditions
+}
 
 // Compile compiles a validated Spec. The conditions come from cel, which caches
-// them across reloads.
-func Compile(spec Spec, cel *celenv.Compiler) (*Matcher, error) { panic("stub") }
-
-// Subject is what a webhook is matched against. It is used by one goroutine.
-type Subject struct {
-	Review *codec.Review
-	// Object is the object as mutated so far; &Review.Object where nothing was.
-	Object *codec.Object
-	// ClusterName and ClusterLabels are the cluster variable of matchConditions.
-	ClusterName   string
-	ClusterLabels map[string]string
-	Namespaces    Namespaces // nil: only kubernetes.io/metadata.name is known
+// them across reloads. The error joins everything that is wrong.
+func Compile(spec Spec, cel *celenv.Compiler) (*Matcher, error) {
+	m := &Matcher{exact: spec.MatchPolicy == admissionregistrationv1.Exact}
+	var errs [3]error
+	m.namespaces, errs[0] = compileSelector("namespaceSelector", spec.NamespaceSelector)
+	m.objects, errs[1] = compileSelector("objectSelector", spec.ObjectSelector)
+	m.conditions, errs[2] = compileConditions(spec, cel)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	for i := range spec.Rules {
+		m.rules = append(m.rules, compileRule(&spec.Rules[i]))
+	}
+	return m, nil
 }
 
-// Namespaces tells the labels of a cluster's namespaces. ok is false for a
-// namespace that the source does not know.
-type Namespaces interface {
-	NamespaceLabels(name string) (labels map[string]string, ok bool)
+// Match decides. What is cheap is asked first; the order does not show in the
+// result, but that a webhook that would not be called anyway never makes an
+// undecidable match.
+func (m *Matcher) Match(s *Subject) Decision {
+	index, found := m.selectRule(s.Review)
+	if !found && index < 0 {
+		return Decision{Reason: NoRule, Rule: -1}
+	}
+	if !m.objectFits(s) {
+		return Decision{Reason: ObjectSelector, Rule: index}
+	}
+	if fits, err := m.namespaceFits(s); err != nil {
+		return Decision{Reason: NamespaceUnknown, Rule: index, Err: err}
+	} else if !fits {
+		return Decision{Reason: NamespaceSelector, Rule: index}
+	}
+	if !found {
+		return Decision{Reason: NotConvertible, Rule: index, Err: errNotConvertible}
+	}
+	d := m.conditions.evaluate(s)
+	d.Rule = index
+	return d
 }
 
-// Reason is why a webhook is not called. The set is closed.
-type Reason uint8
-
-// The reasons. Matched is the zero Reason: the webhook wants the review.
-const (
-	Matched Reason = iota
-	NoRule
-	NamespaceSelector
-	ObjectSelector
-	MatchCondition
-	// ConditionError: a matchCondition failed under failurePolicy Ignore; skipped, visibly.
-	ConditionError
-	// ConditionRefusal: a matchCondition failed under failurePolicy Fail: Refusal 403.
-	ConditionRefusal
-	// NamespaceUnknown: the selector needs labels of a namespace that the source does not know: Refusal 404.
-	NamespaceUnknown
-	// NotConvertible: only other versions of the resource are listed: CallError.
-	NotConvertible
-)
-
-// Decision is a matcher's answer.
-type Decision struct {
-	Reason Reason
-	// Rule is the index of the rule that selected the review, -1 if none did.
-	Rule int
-	// Condition is the name of the matchCondition that decided, if one did.
-	Condition string
-	// Err explains ConditionError, ConditionRefusal, NamespaceUnknown, NotConvertible.
-	Err error
-}
-
-// Match decides. The order of evaluation does not show in the result.
-func (m *Matcher) Match(s *Subject) Decision { panic("stub") }
-
-// Index finds, for a review, the few of many matchers whose rules can select it.
-type Index struct{}
-
-// NewIndex indexes matchers by their position.
-func NewIndex(matchers []*Matcher) *Index { panic("stub") }
-
-// Candidates appends to dst, in ascending order and without duplicates, the
-// positions of all matchers that do not answer NoRule to r, and perhaps of a few
-// that do.
-func (ix *Index) Candidates(dst []int, r *codec.Review) []int { panic("stub") }
-
-// IsExempt reports whether the review's resource is never sent to webhooks: the
-// admissionregistration kinds and the auth review resources that kube-apiserver
-// 1.37 excludes.
-func IsExempt(r *codec.Review) bool { panic("stub") }
+var errNotConvertible = errors.New("the webhook lists this resource only in other versions, and objects cannot be converted here; " +
+	"list the version in the cluster's registration of the dispatcher, then the API server converts")

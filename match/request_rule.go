@@ -2,13 +2,23 @@
 
 package match
 
-import "github.com/admission-dispatcher/dispatcher/codec"
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+)
 
 // RequestRule selects requests by what their user cannot choose: never by
 // labels or by names of objects. It stands in the lists bypass and failOpen of
 // configurations. A rule with several fields set selects requests that fit all
 // of them; a field fits if any of its entries does. A rule without any field is
 // invalid.
+//
+// Whoever may create objects in a namespace chooses among the namespaces that
+// the cluster's own authorization opens to them; request.namespace is what the
+// API server authorized, not what the object says.
 type RequestRule struct {
 	// Name is shown wherever the rule decided: annotation, log, metric. Required.
 	Name string `json:"name"`
@@ -29,11 +39,82 @@ type RequestRule struct {
 	ExtraKeys []string `json:"extraKeys,omitempty"`
 }
 
-// RequestRules are compiled RequestRules, read-only.
-type RequestRules struct{}
+// DefaultBypass are the rules without which a webhook that fails can keep a
+// cluster from healing. dispatcherNamespace, if not empty, is where the
+// dispatcher itself runs.
+func DefaultBypass(dispatcherNamespace string) []RequestRule {
+	rules := []RequestRule{
+		{Name: "system-namespaces", Namespaces: []string{"kube-system", "kube-node-lease"}},
+		{Name: "leases", Resources: []string{"coordination.k8s.io/leases"}},
+		{Name: "node-heartbeats", Groups: []string{"system:nodes"}, Resources: []string{"/nodes/status"}},
+	}
+	if dispatcherNamespace != "" {
+		rules = append(rules, RequestRule{Name: "dispatcher-namespace", Namespaces: []string{dispatcherNamespace}})
+	}
+	return rules
+}
 
-// CompileRequestRules compiles rules; problems are reported by ValidateRequestRules.
-func CompileRequestRules(rules []RequestRule) RequestRules { panic("stub") }
+// ValidateRequestRules returns everything that is wrong with rules, which stand
+// at path.
+func ValidateRequestRules(rules []RequestRule, path *field.Path, allowExtraKeys bool) field.ErrorList {
+	var errs field.ErrorList
+	names := map[string]bool{}
+	for i := range rules {
+		r, at := &rules[i], path.Index(i)
+		switch {
+		case r.Name == "":
+			errs = append(errs, field.Required(at.Child("name"), "names the rule wherever it decides"))
+		case names[r.Name]:
+			errs = append(errs, field.Duplicate(at.Child("name"), r.Name))
+		}
+		names[r.Name] = true
+		errs = append(errs, r.validate(at, allowExtraKeys)...)
+	}
+	return errs
+}
 
-// Match returns the name of the first rule that selects r.
-func (rs *RequestRules) Match(r *codec.Review) (name string, ok bool) { panic("stub") }
+func (r *RequestRule) validate(at *field.Path, allowExtraKeys bool) field.ErrorList {
+	var errs field.ErrorList
+	if r.isEmpty() {
+		errs = append(errs, field.Required(at, "a rule without any field would select every request"))
+	}
+	for i, s := range r.ServiceAccounts {
+		if namespace, name, ok := strings.Cut(s, "/"); !ok || namespace == "" || name == "" || strings.Contains(name, "/") || namespace == "*" {
+			errs = append(errs, field.Invalid(at.Child("serviceAccounts").Index(i), s, "must be namespace/name or namespace/*"))
+		}
+	}
+	for i, s := range r.Resources {
+		if parts := strings.Split(s, "/"); len(parts) < 2 || len(parts) > 3 || parts[1] == "" {
+			errs = append(errs, field.Invalid(at.Child("resources").Index(i), s, "must be group/resource or group/resource/subresource; the core group is empty: /pods"))
+		}
+	}
+	for i, s := range r.Operations {
+		if parseOperation(s) == 0 {
+			errs = append(errs, field.NotSupported(at.Child("operations").Index(i), s, []string{"CREATE", "UPDATE", "DELETE", "CONNECT"}))
+		}
+	}
+	if len(r.ExtraKeys) > 0 && !allowExtraKeys {
+		errs = append(errs, field.Forbidden(at.Child("extraKeys"), "only failOpen rules may look at userInfo.extra"))
+	}
+	for name, list := range map[string][]string{"namespaces": r.Namespaces, "users": r.Users, "groups": r.Groups, "extraKeys": r.ExtraKeys} {
+		for i, s := range list {
+			if s == "" {
+				errs = append(errs, field.Required(at.Child(name).Index(i), ""))
+			}
+		}
+	}
+	return errs
+}
+
+func (r *RequestRule) isEmpty() bool {
+	return len(r.Namespaces)+len(r.Users)+len(r.Groups)+len(r.ServiceAccounts)+len(r.Resources)+len(r.Operations)+len(r.ExtraKeys) == 0
+}
+
+func parseOperation(s string) codec.Operation {
+	for o := codec.Create; o <= codec.Connect; o++ {
+		if o.String() == s {
+			return o
+		}
+	}
+	return 0
+}

@@ -2,18 +2,46 @@
 
 package webhook
 
-import "time"
+import (
+	"time"
+)
 
 // ClientConfig is the configuration of a Client. Zero values mean the defaults.
 type ClientConfig struct {
 	Addresses      AddressPolicy // which addresses may be dialled
 	ConnectTimeout time.Duration // TCP and TLS together; 1 s
 	ResponseLimit  int           // bytes of an answer's body; 4 MiB
-	UserAgent      string
+	UserAgent      string        // "admission-dispatcher"
 }
 
+const (
+	defaultConnectTimeout = time.Second
+	defaultResponseLimit  = 4 << 20
+	defaultUserAgent      = "admission-dispatcher"
+)
+
 // Client calls webhooks. It is safe for concurrent use.
-type Client struct{}
+type Client struct {
+	dialer        dialer
+	responseLimit int
+	userAgent     string
+}
 
 // NewClient returns a Client.
-func NewClient(cfg ClientConfig) *Client { panic("stub") }
+func NewClient(cfg ClientConfig) *Client {
+	c := &Client{
+		dialer:        dialer{policy: cfg.Addresses, timeout: cfg.ConnectTimeout},
+		responseLimit: cfg.ResponseLimit,
+		userAgent:     cfg.UserAgent,
+	}
+	if c.dialer.timeout == 0 {
+		c.dialer.timeout = defaultConnectTimeout
+	}
+	if c.responseLimit == 0 {
+		c.responseLimit = defaultResponseLimit
+	}
+	if c.userAgent == "" {
+		c.userAgent = defaultUserAgent
+	}
+	return c
+}

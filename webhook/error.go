@@ -2,7 +2,17 @@
 
 package webhook
 
-import "time"
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
 
 // CallError says that a webhook gave no usable answer. The failure policy
 // decides what that means. A defective answer that can be read as a denial is
@@ -16,3 +26,43 @@ type CallError struct {
 func (e *CallError) Error() string { return e.Err.Error() }
 
 func (e *CallError) Unwrap() error { return e.Err }
+
+// callError maps the errors of net, crypto/tls and fasthttp, here and nowhere
+// else, to the closed set of causes.
+func callError(err error, host string, allowed time.Duration) *CallError {
+	var (
+		dial    *dialError
+		timeout interface{ Timeout() bool }
+	)
+	switch {
+	case errors.As(err, &dial) && dial.tls && isCertificateTrouble(err):
+		return &CallError{Cause: TLS, Err: fmt.Errorf("%s: %w", host, err)}
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return &CallError{Cause: Timeout, Err: fmt.Errorf("%s did not answer within %v", host, allowed.Round(time.Millisecond))}
+	case errors.As(err, &dial) && dial.tls:
+		return &CallError{Cause: TLS, Err: fmt.Errorf("%s: %w", host, err)}
+	case errors.As(err, &dial):
+		return &CallError{Cause: Unreachable, Err: fmt.Errorf("%s: %w", host, err)}
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s answered with a body over the limit", host)}
+	case errors.Is(err, fasthttp.ErrNoFreeConns):
+		return &CallError{Cause: Unreachable, Err: fmt.Errorf("%s: all %d connections are in use", host, maxConnections)}
+	case isBroken(err):
+		return &CallError{Cause: Unreachable, Err: fmt.Errorf("%s broke the connection: %w", host, err)}
+	}
+	return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s answered with something else than HTTP", host)}
+}
+
+func isCertificateTrouble(err error) bool {
+	var verification *tls.CertificateVerificationError
+	var unknown x509.UnknownAuthorityError
+	return errors.As(err, &verification) || errors.As(err, &unknown)
+}
+
+// isBroken reports whether the connection, not the answer, is at fault.
+func isBroken(err error) bool {
+	var network *net.OpError
+	var alert tls.AlertError
+	return errors.Is(err, fasthttp.ErrConnectionClosed) || errors.As(err, &network) || errors.As(err, &alert) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, bufio.ErrNegativeCount)
+}

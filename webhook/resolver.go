@@ -4,6 +4,13 @@ package webhook
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -17,16 +24,172 @@ type ResolverConfig struct {
 	Server    string        // host:port of a DNS server; empty: the system's
 }
 
+const (
+	defaultResolveInterval = 10 * time.Second
+	defaultResolveTimeout  = 5 * time.Second
+	lookupsAtOnce          = 16
+)
+
 // Resolver keeps the Endpoints of Targets current: names are looked up in the
 // background, never on the request path, and the last good addresses are kept.
-type Resolver struct{}
+type Resolver struct {
+	cfg ResolverConfig
+	dns *net.Resolver
+
+	mu sync.Mutex // one pass at a time
+}
 
 // NewResolver returns a Resolver. It does nothing until Run or Refresh.
-func NewResolver(cfg ResolverConfig) *Resolver { panic("stub") }
+func NewResolver(cfg ResolverConfig) *Resolver {
+	if cfg.Interval == 0 {
+		cfg.Interval = defaultResolveInterval
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = defaultResolveTimeout
+	}
+	r := &Resolver{cfg: cfg, dns: net.DefaultResolver}
+	if cfg.Server != "" {
+		r.dns = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, cfg.Server)
+		}}
+	}
+	return r
+}
 
 // Run resolves until ctx is done.
-func (r *Resolver) Run(ctx context.Context) { panic("stub") }
+func (r *Resolver) Run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			r.resolve(ctx, r.cfg.Targets())
+			// A tenth of jitter keeps replicas from asking in step.
+			timer.Reset(r.cfg.Interval - time.Duration(rand.Int64N(int64(r.cfg.Interval/10)+1)))
+		}
+	}
+}
 
 // Refresh resolves every Target that has no Endpoints yet and returns when each
 // has been tried or ctx is done.
-func (r *Resolver) Refresh(ctx context.Context) { panic("stub") }
+func (r *Resolver) Refresh(ctx context.Context) {
+	var missing []*Target
+	for _, t := range r.cfg.Targets() {
+		if len(t.Endpoints()) == 0 {
+			missing = append(missing, t)
+		}
+	}
+	r.resolve(ctx, missing)
+}
+
+// resolve looks up the hosts of all targets, a few at a time.
+func (r *Resolver) resolve(ctx context.Context, targets []*Target) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, lookupsAtOnce)
+	for _, t := range targets {
+		select {
+		case <-ctx.Done():
+			return
+		case slots <- struct{}{}:
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			r.resolveTarget(ctx, t)
+		})
+	}
+}
+
+// resolveTarget replaces the Endpoints of t if every host of it gave an address
+// that may be dialled. Otherwise the last good ones stay.
+func (r *Resolver) resolveTarget(ctx context.Context, t *Target) {
+	var list []*Endpoint
+	for i := range t.origins {
+		o := &t.origins[i]
+		addresses, err := r.lookup(ctx, o)
+		if err != nil {
+			t.lastErr.Store(&err)
+			return
+		}
+		for _, a := range addresses {
+			list = append(list, t.endpointFor(o, a))
+		}
+	}
+	t.replace(list)
+}
+
+// lookup returns the addresses of an origin's host that may be dialled, sorted.
+func (r *Resolver) lookup(ctx context.Context, o *origin) ([]netip.AddrPort, error) {
+	ips, err := r.lookupHost(ctx, o.host)
+	if err != nil {
+		return nil, err
+	}
+	var allowed []netip.AddrPort
+	var refused []error
+	for _, ip := range ips {
+		at := netip.AddrPortFrom(ip.Unmap(), o.port)
+		if err := r.cfg.Addresses.Check(at); err != nil {
+			refused = append(refused, err)
+			continue
+		}
+		allowed = append(allowed, at)
+	}
+	if len(allowed) == 0 {
+		return nil, fmt.Errorf("no address of %s may be dialled: %w", o.host, errors.Join(refused...))
+	}
+	slices.SortFunc(allowed, netip.AddrPort.Compare)
+	return slices.Compact(allowed), nil
+}
+
+func (r *Resolver) lookupHost(ctx context.Context, host string) ([]netip.Addr, error) {
+	if ip, ok := ParseHost(host); ok {
+		return []netip.Addr{ip}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
+	defer cancel()
+	ips, err := r.dns.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil, fmt.Errorf("look up %s: %w", host, err)
+	}
+	return ips, nil
+}
+
+// endpointFor returns the Endpoint that t has for the address, or a new one.
+func (t *Target) endpointFor(o *origin, address netip.AddrPort) *Endpoint {
+	for _, e := range t.Endpoints() {
+		if e.origin == o && e.address == address {
+			return e
+		}
+	}
+	return newEndpoint(o, address)
+}
+
+// replace swaps in a list of Endpoints and closes the idle connections of those
+// that left; their calls finish.
+func (t *Target) replace(list []*Endpoint) {
+	before := t.Endpoints()
+	if slices.Equal(before, list) {
+		return
+	}
+	t.endpoints.Store(&list)
+	for _, e := range before {
+		if !slices.Contains(list, e) {
+			e.close()
+		}
+	}
+}
+
+var errNotResolved = errors.New("its address has not been looked up yet")
+
+// whyNoEndpoint says why t has nothing to dial.
+func (t *Target) whyNoEndpoint() error {
+	err := errNotResolved
+	if last := t.lastErr.Load(); last != nil {
+		err = *last
+	}
+	return fmt.Errorf("%s: %w", t.host, err)
+}

@@ -4,6 +4,15 @@
 // and connection pools and is the only outbound HTTP of the process.
 package webhook
 
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/url"
+	"sync/atomic"
+)
+
 // TargetSpec says where a webhook is served and how to reach it there. It is
 // plain data: secrets and certificates are PEM bytes that somebody else read.
 type TargetSpec struct {
@@ -27,20 +36,108 @@ type EndpointSpec struct {
 
 // Identity names a Target by everything that makes it that Target. Two specs
 // with one Identity share connections and health.
-type Identity [32]byte
+type Identity [sha256.Size]byte
 
 // Identity returns the spec's identity.
-func (s TargetSpec) Identity() Identity { panic("stub") }
+func (s TargetSpec) Identity() Identity {
+	h := sha256.New()
+	field := func(b []byte) {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(b)))
+		h.Write(size[:])
+		h.Write(b)
+	}
+	for _, b := range [][]byte{[]byte(s.URL), []byte(s.ServerName), s.CABundle, s.ClientCertificate, s.ClientKey, []byte(s.BearerToken)} {
+		field(b)
+	}
+	for _, e := range s.Endpoints {
+		field([]byte(e.Address))
+		field([]byte(e.ServerName))
+		field(e.CABundle)
+	}
+	return Identity(h.Sum(nil))
+}
 
 // Target is where a webhook is served: the stable identity with an atomically
 // replaced list of Endpoints. It is safe for concurrent use.
-type Target struct{}
+type Target struct {
+	identity  Identity
+	url       string
+	host      string // the URL's, with its port if it has one: the Host header
+	path      string
+	authorize string   // the Authorization header, or empty
+	origins   []origin // what Endpoints come from
 
-// NewTarget compiles a spec. It starts nothing and dials nothing.
-func NewTarget(spec TargetSpec) (*Target, error) { panic("stub") }
+	endpoints atomic.Pointer[[]*Endpoint]
+	next      atomic.Uint32 // round robin
+	lastErr   atomic.Pointer[error]
+}
+
+// NewTarget compiles a spec. It starts nothing and dials nothing; the Target has
+// no Endpoints until a Resolver has seen it.
+func NewTarget(spec TargetSpec) (*Target, error) {
+	u, err := url.Parse(spec.URL)
+	if err != nil {
+		return nil, fmt.Errorf("parse the webhook's URL: %w", err)
+	}
+	if u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("%q is not an https URL of host and path alone", u.Redacted())
+	}
+	t := &Target{identity: spec.Identity(), url: spec.URL, host: u.Host, path: u.EscapedPath()}
+	if t.path == "" {
+		t.path = "/"
+	}
+	if spec.BearerToken != "" {
+		t.authorize = "Bearer " + spec.BearerToken
+	}
+	endpoints := spec.Endpoints
+	if len(endpoints) == 0 {
+		endpoints = []EndpointSpec{{Address: net.JoinHostPort(u.Hostname(), portOf(u))}}
+	}
+	for _, e := range endpoints {
+		o, err := newOrigin(&spec, &e, u.Hostname())
+		if err != nil {
+			return nil, err
+		}
+		t.origins = append(t.origins, o)
+	}
+	return t, nil
+}
+
+func portOf(u *url.URL) string {
+	if port := u.Port(); port != "" {
+		return port
+	}
+	return "443"
+}
 
 // Identity returns the identity of the spec that t was made from.
-func (t *Target) Identity() Identity { panic("stub") }
+func (t *Target) Identity() Identity { return t.identity }
 
 // URL returns the URL of the spec.
-func (t *Target) URL() string { panic("stub") }
+func (t *Target) URL() string { return t.url }
+
+// Endpoints returns the current Endpoints. The slice is read-only.
+func (t *Target) Endpoints() []*Endpoint {
+	if list := t.endpoints.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// pick returns the next Endpoint in turn, or nil if there is none.
+func (t *Target) pick() *Endpoint {
+	list := t.Endpoints()
+	if len(list) == 0 {
+		return nil
+	}
+	return list[int(t.next.Add(1)-1)%len(list)]
+}
+
+// Close closes the idle connections of all Endpoints. Calls under way finish;
+// their connections are closed when they turn idle.
+func (t *Target) Close() {
+	for _, e := range t.Endpoints() {
+		e.close()
+	}
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package match
+
+// Reason is why a webhook is not called. The set is closed.
+type Reason uint8
+
+// The reasons. Matched is the zero Reason: the webhook wants the review.
+const (
+	Matched Reason = iota
+	NoRule
+	NamespaceSelector
+	ObjectSelector
+	MatchCondition
+	// ConditionError: a matchCondition failed under failurePolicy Ignore; skipped, visibly.
+	ConditionError
+	// ConditionRefusal: a matchCondition failed under failurePolicy Fail: Refusal 403.
+	ConditionRefusal
+	// NamespaceUnknown: the selector needs labels of a namespace that the source does not know: Refusal 404.
+	NamespaceUnknown
+	// NotConvertible: only other versions of the resource are listed: CallError.
+	NotConvertible
+)
+
+var reasonNames = [...]string{
+	"Matched", "NoRule", "NamespaceSelector", "ObjectSelector", "MatchCondition",
+	"ConditionError", "ConditionRefusal", "NamespaceUnknown", "NotConvertible",
+}
+
+// String returns the reason as logs and explanations spell it.
+func (r Reason) String() string {
+	if int(r) < len(reasonNames) {
+		return reasonNames[r]
+	}
+	return "Unknown"
+}
+
+// Decision is a matcher's answer.
+type Decision struct {
+	Reason Reason
+	// Rule is the index of the rule that selected the review, -1 if none did.
+	Rule int
+	// Condition is the name of the matchCondition that decided, if one did.
+	Condition string
+	// Err explains ConditionError, ConditionRefusal, NamespaceUnknown, NotConvertible.
+	Err error
+}

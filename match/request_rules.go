@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package match
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+)
+
+// RequestRules are compiled RequestRules, read-only and safe for concurrent use.
+// The zero value selects nothing.
+type RequestRules struct{ rules []requestRule }
+
+type requestRule struct {
+	source          RequestRule
+	namespaces      map[string]bool // nil: any
+	users           map[string]bool
+	groups          map[string]bool
+	serviceAccounts []serviceAccount
+	resources       []requestResource
+	operations      [codec.Connect + 1]bool
+	extraKeys       map[string]bool
+}
+
+type serviceAccount struct{ namespace, name string }
+
+type requestResource struct {
+	group   string
+	pattern resourcePattern
+}
+
+// CompileRequestRules compiles rules that ValidateRequestRules found good.
+func CompileRequestRules(rules []RequestRule) RequestRules {
+	compiled := RequestRules{rules: make([]requestRule, len(rules))}
+	for i := range rules {
+		compiled.rules[i] = compileRequestRule(&rules[i])
+	}
+	return compiled
+}
+
+func compileRequestRule(r *RequestRule) requestRule {
+	c := requestRule{
+		source:     *r,
+		namespaces: setOf(r.Namespaces),
+		users:      setOf(r.Users),
+		groups:     setOf(r.Groups),
+		extraKeys:  setOf(r.ExtraKeys),
+	}
+	for _, s := range r.ServiceAccounts {
+		namespace, name, _ := strings.Cut(s, "/")
+		c.serviceAccounts = append(c.serviceAccounts, serviceAccount{namespace, name})
+	}
+	for _, s := range r.Resources {
+		group, rest, _ := strings.Cut(s, "/")
+		resource, sub, _ := strings.Cut(rest, "/")
+		c.resources = append(c.resources, requestResource{group, resourcePattern{resource, sub}})
+	}
+	for o := codec.Create; o <= codec.Connect; o++ {
+		c.operations[o] = len(r.Operations) == 0
+	}
+	for _, s := range r.Operations {
+		c.operations[parseOperation(s)] = true
+	}
+	return c
+}
+
+func setOf(names []string) map[string]bool {
+	if len(names) == 0 {
+		return nil
+	}
+	s := make(map[string]bool, len(names))
+	for _, name := range names {
+		s[name] = true
+	}
+	return s
+}
+
+// Sources returns the rules as they were written, in order.
+func (rs *RequestRules) Sources() []RequestRule {
+	sources := make([]RequestRule, len(rs.rules))
+	for i := range rs.rules {
+		sources[i] = rs.rules[i].source
+	}
+	return sources
+}
+
+// Match returns the name of the first rule that selects r.
+func (rs *RequestRules) Match(r *codec.Review) (name string, ok bool) {
+	for i := range rs.rules {
+		if rs.rules[i].selects(r) {
+			return rs.rules[i].source.Name, true
+		}
+	}
+	return "", false
+}
+
+// selects reports whether every field that is set fits.
+func (c *requestRule) selects(r *codec.Review) bool {
+	return c.operations[r.Operation] &&
+		(c.namespaces == nil || c.namespaces[string(r.Namespace)]) &&
+		(c.users == nil || c.users[string(r.User.Username)]) &&
+		(c.groups == nil || c.fitsGroup(r)) &&
+		(c.serviceAccounts == nil || c.fitsServiceAccount(r)) &&
+		(c.resources == nil || c.fitsResource(r)) &&
+		(c.extraKeys == nil || c.fitsExtra(r))
+}
+
+func (c *requestRule) fitsGroup(r *codec.Review) bool {
+	for _, g := range r.User.Groups {
+		if c.groups[string(g)] {
+			return true
+		}
+	}
+	return false
+}
+
+var serviceAccountPrefix = []byte("system:serviceaccount:")
+
+func (c *requestRule) fitsServiceAccount(r *codec.Review) bool {
+	rest, ok := bytes.CutPrefix(r.User.Username, serviceAccountPrefix)
+	if !ok {
+		return false
+	}
+	namespace, name, ok := bytes.Cut(rest, []byte(":"))
+	if !ok {
+		return false
+	}
+	for i := range c.serviceAccounts {
+		a := &c.serviceAccounts[i]
+		if a.namespace == string(namespace) && (a.name == "*" || a.name == string(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *requestRule) fitsResource(r *codec.Review) bool {
+	for i := range c.resources {
+		p := &c.resources[i]
+		if (p.group == "*" || p.group == string(r.Resource.Group)) && p.pattern.fits(r.Resource.Resource, r.SubResource) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *requestRule) fitsExtra(r *codec.Review) bool {
+	for i := range r.User.Extra {
+		if c.extraKeys[string(r.User.Extra[i].Key)] {
+			return true
+		}
+	}
+	return false
+}

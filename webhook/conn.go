@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"crypto/tls"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// conn is a connection that knows whether it has been used and can tell whether
+// there is something to read.
+type conn struct {
+	*tls.Conn
+	raw  syscall.RawConn // nil where the system has none
+	used bool
+}
+
+func newConn(plain net.Conn, secured *tls.Conn) *conn {
+	c := &conn{Conn: secured}
+	if tcp, ok := plain.(syscall.Conn); ok {
+		c.raw, _ = tcp.SyscallConn()
+	}
+	return c
+}
+
+// readable reports whether bytes, or the end, of the stream wait to be read. It
+// does not block and takes nothing out of the stream.
+func (c *conn) readable() bool {
+	if c.raw == nil {
+		return false
+	}
+	waiting := false
+	err := c.raw.Read(func(fd uintptr) bool {
+		var one [1]byte
+		_, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		waiting = err != syscall.EAGAIN && err != syscall.EINTR
+		return true
+	})
+	return waiting || err != nil
+}
+
+// talk writes req and reads resp within the deadline. clean tells whether the
+// connection can carry another request.
+func talk(pool *fasthttp.HostClient, c net.Conn, req *fasthttp.Request, resp *fasthttp.Response, deadline time.Time) (clean bool, err error) {
+	if err := c.SetDeadline(deadline); err != nil {
+		return false, err
+	}
+	w := pool.AcquireWriter(c)
+	err = req.Write(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	pool.ReleaseWriter(w)
+	if err != nil {
+		return false, err
+	}
+	r := pool.AcquireReader(c)
+	defer pool.ReleaseReader(r)
+	if err := resp.ReadLimitBody(r, pool.MaxResponseBodySize); err != nil {
+		return false, err
+	}
+	return r.Buffered() == 0 && !resp.ConnectionClose(), nil
+}

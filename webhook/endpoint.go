@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+const (
+	maxConnections = 1024             // per Endpoint; a call beyond fails at once
+	maxIdle        = 60 * time.Second // below the idle timeouts of usual servers
+	readBuffer     = 16 << 10         // of one connection, and the limit of an answer's headers
+	writeBuffer    = 32 << 10
+)
+
+// Endpoint is one dialable address of a Target; it owns a connection pool.
+type Endpoint struct {
+	address netip.AddrPort
+	origin  *origin
+	pool    fasthttp.HostClient
+
+	once   sync.Once
+	dialer dialer // set once, by the Client that calls first
+}
+
+func newEndpoint(o *origin, address netip.AddrPort) *Endpoint {
+	e := &Endpoint{address: address, origin: o}
+	e.pool = fasthttp.HostClient{
+		Addr:                          address.String(),
+		IsTLS:                         true,
+		DialTimeout:                   func(_ string, timeout time.Duration) (net.Conn, error) { return e.dial(timeout) },
+		Transport:                     exchange{},
+		MaxConns:                      maxConnections,
+		MaxIdleConnDuration:           maxIdle,
+		MaxIdemponentCallAttempts:     1,
+		ReadBufferSize:                readBuffer,
+		WriteBufferSize:               writeBuffer,
+		DisablePathNormalizing:        true,
+		DisableHeaderNamesNormalizing: false,
+		NoDefaultUserAgentHeader:      true,
+		RetryIfErr:                    func(*fasthttp.Request, int, error) (bool, bool) { return false, false },
+	}
+	return e
+}
+
+// Address returns the address that is dialled.
+func (e *Endpoint) Address() netip.AddrPort { return e.address }
+
+func (e *Endpoint) close() { e.pool.CloseIdleConnections() }
+
+// dialer is how a Client connects.
+type dialer struct {
+	policy  AddressPolicy
+	timeout time.Duration // TCP and TLS together
+}
+
+// dial connects within the shorter of timeout and the dialer's own. The address
+// is judged here, where it is dialled, whatever was judged before.
+func (e *Endpoint) dial(timeout time.Duration) (net.Conn, error) {
+	if err := e.dialer.policy.Check(e.address); err != nil {
+		return nil, &dialError{stage: "forbidden address", err: err}
+	}
+	if e.dialer.timeout < timeout || timeout <= 0 {
+		timeout = e.dialer.timeout
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", e.address.String())
+	if err != nil {
+		return nil, &dialError{stage: "connect", err: err}
+	}
+	secured := tls.Client(raw, e.origin.tls)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, &dialError{stage: "TLS handshake", tls: true, err: err}
+	}
+	return newConn(raw, secured), nil
+}
+
+// dialError says at which stage a connection failed.
+type dialError struct {
+	stage string
+	tls   bool
+	err   error
+}
+
+func (e *dialError) Error() string { return fmt.Sprintf("%s: %v", e.stage, e.err) }
+
+func (e *dialError) Unwrap() error { return e.err }
