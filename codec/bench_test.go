@@ -4,6 +4,7 @@ package codec_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,14 +18,27 @@ import (
 // payloads are the reference payloads of the benchmarks, in an order from small
 // to large.
 func payloads() []struct{ name, body string } {
-	deployment := referencePod()
+	pod, bigger := referencePod(3), referencePod(5)
 	return []struct{ name, body string }{
-		{"pod-6KB", plainReview().with("object", referencePod()).json()},
-		{"update-18KB", plainReview().with("operation", "UPDATE", "object", deployment, "oldObject", deployment).json()},
-		{"configmap-1MB", plainReview().with("object", referenceConfigMap(1<<20)).json()},
-		{"crd-1MB", plainReview().with("object", referenceCRD(1<<20)).json()},
-		{"update-6MB", plainReview().with("object", referenceConfigMap(3<<20), "oldObject", referenceConfigMap(3<<20)).json()},
+		{"pod-6KB", asSent(plainReview().with("object", pod))},
+		{"update-18KB", asSent(plainReview().with("operation", "UPDATE", "object", bigger, "oldObject", bigger))},
+		{"configmap-1MB", asSent(plainReview().with("object", referenceConfigMap(1<<20)))},
+		{"crd-1MB", asSent(plainReview().with("object", referenceCRD(1<<20)))},
+		{"update-6MB", asSent(plainReview().with("object", referenceConfigMap(3<<20), "oldObject", referenceConfigMap(3<<20)))},
 	}
+}
+
+// asSent is v with its fields in the order in which kube-apiserver writes them.
+func asSent(v review) string {
+	var typed admissionv1.AdmissionReview
+	if err := json.Unmarshal([]byte(v.json()), &typed); err != nil {
+		panic(err)
+	}
+	body, err := json.Marshal(&typed)
+	if err != nil {
+		panic(err)
+	}
+	return string(body)
 }
 
 // BenchmarkDecode compares with the peers of P5 and P6: what kube-apiserver's

@@ -98,10 +98,11 @@ func mustDecode(t testing.TB, body string) *codec.Review {
 // Reference payloads of the benchmarks, varied enough not to flatter a branch
 // predictor; the same in every run.
 
-func referencePod() map[string]any {
+// referencePod has about 1.8 KB per container.
+func referencePod(size int) map[string]any {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var containers []any
-	for i := range 3 {
+	for i := range size {
 		var env []any
 		for j := range 8 {
 			env = append(env, map[string]any{"name": fmt.Sprintf("SETTING_%d_%d", i, j), "value": word(rnd, 4+rnd.IntN(40))})
@@ -149,14 +150,16 @@ func word(rnd *rand.Rand, n int) string {
 	return string(b)
 }
 
-// referenceConfigMap has about size bytes of text files.
+// referenceConfigMap has about size bytes of text files: properties, YAML, and
+// one in three with quotes to escape.
 func referenceConfigMap(size int) map[string]any {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	data := map[string]any{}
+	formats := []string{"%s=%s\n", "    %s: %s\n", "%s = %q\n"}
 	for total := 0; total < size; {
 		var file strings.Builder
 		for range 20 + rnd.IntN(60) {
-			fmt.Fprintf(&file, "%s = %q\n", word(rnd, 4+rnd.IntN(16)), word(rnd, rnd.IntN(60)))
+			fmt.Fprintf(&file, formats[len(data)%len(formats)], word(rnd, 4+rnd.IntN(16)), word(rnd, rnd.IntN(60)))
 		}
 		data[word(rnd, 12)+".conf"] = file.String()
 		total += file.Len()

@@ -24,14 +24,13 @@ func (s *scanner) skip() bool {
 		switch c := b[i]; {
 		case c == '"':
 			i++
-			if i+16 <= uint(len(b)) {
-				low := special(binary.LittleEndian.Uint64(b[i : i+8]))
-				high := special(binary.LittleEndian.Uint64(b[i+8 : i+16]))
-				n := uint(bits.TrailingZeros64(low)) / 8
-				if n == 8 {
-					n += uint(bits.TrailingZeros64(high)) / 8
+			for i+8 <= uint(len(b)) {
+				m := special(binary.LittleEndian.Uint64(b[i : i+8]))
+				if m != 0 {
+					i += uint(bits.TrailingZeros64(m)) / 8
+					break
 				}
-				i += n
+				i += 8
 			}
 			if i < uint(len(b)) && b[i] == '"' {
 				i++

@@ -43,42 +43,66 @@ func plainEnd(b []byte, i int) int {
 }
 
 // escapedEnd goes on with a string at i, where plainEnd found something other
-// than its closing quote, and returns the index of that quote, or -2.
+// than its closing quote, and returns the index of that quote, or -2. Strings
+// with one escape mostly have many: it looks for them block by block.
 func (s *scanner) escapedEnd(i int) int {
-	const failed = -2
 	b := s.data
-	for uint(i) < uint(len(b)) {
-		c := b[i]
-		switch {
-		case c == '"':
-			return i
-		case c != '\\':
-			s.fail(i, faultControl)
-			return failed
-		case uint(i+1) < uint(len(b)) && isSimpleEscape(b[i+1]):
-			i += 2
-		default:
-			n, fault := unicodeEscapeLen(b[i:])
-			if fault == faultSurrogate && s.lenient {
-				n, fault = 6, ""
+	for i+blockSize < len(b) {
+		next := i + blockSize
+		for mask := specials((*[blockSize]byte)(b[i:])); mask != 0; {
+			n := bits.TrailingZeros64(mask)
+			at := i + n
+			if b[at] != '\\' || !isSimpleEscape[b[at+1]] {
+				if next = s.afterSpecial(at); next <= at {
+					return next
+				}
+				break
 			}
-			if fault != "" {
-				s.fail(i, fault)
-				return failed
-			}
-			i += n
+			mask &^= 3 << n
+			next = max(next, at+2)
 		}
-		i = plainEnd(b, i)
+		i = next
 	}
-	s.fail(i, faultEnd)
-	return failed
+	for {
+		i = plainEnd(b, i)
+		next := s.afterSpecial(i)
+		if next <= i {
+			return next
+		}
+		i = next
+	}
 }
 
-// isSimpleEscape reports whether c may follow a backslash without more; the
-// frequent ones first.
-func isSimpleEscape(c byte) bool {
-	return c == 'n' || c == '"' || c == '\\' || c == 't' || c == '/' || c == 'b' || c == 'f' || c == 'r'
+// afterSpecial returns the index behind the escape at i, i itself if that is the
+// closing quote, or -2.
+func (s *scanner) afterSpecial(i int) int {
+	const failed = -2
+	b := s.data
+	switch {
+	case i >= len(b):
+		s.fail(i, faultEnd)
+		return failed
+	case b[i] == '"':
+		return i
+	case b[i] != '\\':
+		s.fail(i, faultControl)
+		return failed
+	case i+1 < len(b) && isSimpleEscape[b[i+1]]:
+		return i + 2
+	}
+	n, fault := unicodeEscapeLen(b[i:])
+	if fault == faultSurrogate && s.lenient {
+		n, fault = len(`\uXXXX`), ""
+	}
+	if fault != "" {
+		s.fail(i, fault)
+		return failed
+	}
+	return i + n
 }
+
+// isSimpleEscape tells which bytes may follow a backslash without more.
+var isSimpleEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
 // unicodeEscapeLen returns the length of the escape \uXXXX at the start of b. A
 // pair of surrogates is one escape.
