@@ -108,32 +108,32 @@ func (s *scanner) string() bool {
 	if !s.skip('"') {
 		return false
 	}
-	for i := s.pos; i < len(s.text); i++ {
-		switch c := s.text[i]; {
-		case c == '"':
-			s.pos = i + 1
+	rest := s.text[s.pos:]
+	for i := 0; i < len(rest); i++ {
+		c := rest[i]
+		if c != '"' && c != '\\' && c >= ' ' {
+			continue
+		}
+		if c == '"' {
+			s.pos += i + 1
 			return true
-		case c == '\\':
-			n := escapeLength(s.text[i:])
-			if n == 0 {
-				s.pos = i
-				return false
-			}
-			i += n - 1
-		case c < ' ':
-			s.pos = i
+		}
+		n := escapeLength(rest[i:])
+		if n == 0 {
+			s.pos += i
 			return false
 		}
+		i += n - 1
 	}
 	s.pos = len(s.text)
 	return false
 }
 
 // escapeLength returns the length of the escape sequence that s starts with,
-// or 0 if it is none.
+// or 0 if it starts with none.
 func escapeLength(s string) int {
 	switch {
-	case len(s) < 2:
+	case len(s) < 2 || s[0] != '\\':
 		return 0
 	case s[1] != 'u':
 		if strings.IndexByte(`"\/bfnrt`, s[1]) < 0 {
