@@ -6,13 +6,13 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
-	"log/slog"
 	"net"
-	"time"
+	"sync"
+	"sync/atomic"
+
+	"github.com/valyala/fasthttp"
 
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // Decider decides admissions; *dispatcher.Dispatcher does.
@@ -20,35 +20,106 @@ type Decider interface {
 	Dispatch(ctx context.Context, req dispatcher.Request) dispatcher.Verdict
 }
 
-// Config is the configuration of a Server. Zero values mean the defaults.
-type Config struct {
-	TLS       *tls.Config               // required: certificates, client CAs, client authentication
-	Snapshot  func() *registry.Snapshot // required
-	Decider   Decider                   // required
-	Logger    *slog.Logger              // required
-	BodyLimit int                       // bytes of a request body, also after decompression; 8 MiB
-	// Connections limits open connections; 4096.
-	Connections   int
-	HeaderTimeout time.Duration // TLS handshake and request headers; 5 s
-	BodyTimeout   time.Duration // request body; 5 s
-	IdleTimeout   time.Duration // between two requests; 120 s
-	// DefaultTimeout is for a caller that sends no ?timeout=; 10 s. MaxTimeout
-	// is the longest that an admission may take; 30 s.
-	DefaultTimeout, MaxTimeout time.Duration
+// Server serves admissions on one listener. It is safe for concurrent use.
+type Server struct {
+	cfg     Config
+	http    *fasthttp.Server
+	records records
+	buffers buffers
+
+	// decisions carries the shutdown to the Decider: it is cancelled when the
+	// answer can reach nobody any more.
+	decisions context.Context
+	cancel    context.CancelFunc
+	lame      atomic.Bool
+
+	mu       sync.Mutex
+	listener *listener // nil before Serve
+	stopped  bool
 }
 
-// Server serves admissions on one listener.
-type Server struct{}
-
 // New returns a Server.
-func New(cfg Config) *Server { panic("stub") }
+func New(cfg Config) *Server {
+	s := &Server{cfg: cfg.withDefaults(), buffers: newBuffers()}
+	s.records.log = cfg.Logger
+	s.decisions, s.cancel = context.WithCancel(context.Background())
+	s.http = &fasthttp.Server{
+		Handler:        s.handle,
+		HeaderReceived: s.headerReceived,
+		ErrorHandler:   s.notReceived,
+		ConnState:      connState,
+		Logger:         silent{},
 
-// Serve accepts TLS connections from ln, a plain TCP listener, until Shutdown.
-func (s *Server) Serve(ln net.Listener) error { panic("stub") }
+		// The listener limits connections. fasthttp must never come to its own
+		// limit: it would write to a connection before its TLS handshake, and
+		// accept nothing until that is done.
+		Concurrency: 2*s.cfg.Connections + 1024,
+
+		ReadBufferSize:     headerLimit + uriLimit + 1024,
+		WriteBufferSize:    32 << 10,
+		MaxRequestBodySize: s.cfg.BodyLimit,
+		ReadTimeout:        s.cfg.HeaderTimeout,
+		IdleTimeout:        s.cfg.IdleTimeout,
+		ReduceMemoryUsage:  true, // an idle connection holds no buffer; connState relies on it
+		CloseOnShutdown:    true,
+
+		DisablePreParseMultipartForm: true,
+		SecureErrorLogMessage:        true,
+		NoDefaultServerHeader:        true,
+		NoDefaultDate:                true,
+		NoDefaultContentType:         true,
+	}
+	return s
+}
+
+// silent drops what fasthttp says: it quotes requests. What matters is recorded
+// by us.
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// Serve accepts TLS connections from ln, a plain TCP listener, until Shutdown,
+// which makes it return nil.
+func (s *Server) Serve(ln net.Listener) error {
+	l := newListener(ln, s.cfg, &s.records)
+	if !s.start(l) {
+		return l.Close()
+	}
+	return s.http.Serve(l)
+}
+
+// start makes l the listener, unless Shutdown came first.
+func (s *Server) start(l *listener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listener = l
+	return !s.stopped
+}
+
+// stop keeps Serve from starting and returns the listener if it has.
+func (s *Server) stop() *listener {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	return s.listener
+}
 
 // LameDuck makes every further answer carry "Connection: close".
-func (s *Server) LameDuck() { panic("stub") }
+func (s *Server) LameDuck() { s.lame.Store(true) }
 
 // Shutdown stops accepting and returns when every request in flight has been
-// answered or ctx is done.
-func (s *Server) Shutdown(ctx context.Context) error { panic("stub") }
+// answered, or with ctx's error when ctx is done; whatever is still open then is
+// closed.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.LameDuck()
+	defer s.cancel()
+	l := s.stop()
+	if l == nil {
+		return nil
+	}
+	defer l.closeAll()
+	if err := l.Close(); err != nil {
+		return err
+	}
+	return s.http.ShutdownWithContext(ctx)
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"cmp"
+	"crypto/tls"
+	"log/slog"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// Config is the configuration of a Server. Zero values mean the defaults.
+type Config struct {
+	TLS       *tls.Config               // required: certificates, client CAs, client authentication
+	Snapshot  func() *registry.Snapshot // required
+	Decider   Decider                   // required
+	Logger    *slog.Logger              // required
+	BodyLimit int                       // bytes of a request body, also after decompression; 8 MiB
+	// Connections limits open connections; 4096.
+	Connections   int
+	HeaderTimeout time.Duration // TLS handshake, and request headers; 5 s each
+	BodyTimeout   time.Duration // request body; 5 s
+	IdleTimeout   time.Duration // between two requests; 120 s, above the 90 s of kube-apiserver
+	// DefaultTimeout is for a caller that sends no ?timeout=; 10 s. MaxTimeout
+	// is the longest that an admission may take; 30 s.
+	DefaultTimeout, MaxTimeout time.Duration
+}
+
+// The limits of what stands before the body, in bytes.
+const (
+	uriLimit    = 8 << 10
+	headerLimit = 32 << 10
+)
+
+// writeTimeout bounds one write to a caller that does not read.
+const writeTimeout = 10 * time.Second
+
+func (c Config) withDefaults() Config {
+	c.TLS = hardened(c.TLS)
+	c.BodyLimit = cmp.Or(c.BodyLimit, 8<<20)
+	c.Connections = cmp.Or(c.Connections, 4096)
+	c.HeaderTimeout = cmp.Or(c.HeaderTimeout, 5*time.Second)
+	c.BodyTimeout = cmp.Or(c.BodyTimeout, 5*time.Second)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, 120*time.Second)
+	c.DefaultTimeout = cmp.Or(c.DefaultTimeout, 10*time.Second)
+	c.MaxTimeout = cmp.Or(c.MaxTimeout, 30*time.Second)
+	return c
+}
+
+// hardened returns cfg, and every configuration that it hands out by
+// connection, with what we insist on: TLS 1.2, and HTTP/1.1 only, because for
+// some URLs kube-apiserver would take HTTP/2.
+func hardened(cfg *tls.Config) *tls.Config {
+	cfg = cfg.Clone()
+	cfg.MinVersion = max(cfg.MinVersion, tls.VersionTLS12)
+	cfg.NextProtos = []string{"http/1.1"}
+	cfg.DynamicRecordSizingDisabled = true
+	if choose := cfg.GetConfigForClient; choose != nil {
+		cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			chosen, err := choose(hello)
+			if chosen == nil || err != nil {
+				return nil, err
+			}
+			return hardened(chosen), nil
+		}
+	}
+	return cfg
+}

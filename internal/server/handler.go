@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"errors"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// handle is the journey of one admission. fasthttp has read headers that screen
+// let pass, and the whole body; when handle returns it writes the answer.
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	defer s.contain(ctx)
+	received := s.takeBody(ctx)
+	defer received.Release()
+	req, r := s.request(ctx)
+	if r != accepted {
+		s.refuse(ctx, r, "")
+		return
+	}
+	body, r := s.plainBody(ctx, received)
+	if r != accepted {
+		s.refuse(ctx, r, "")
+		return
+	}
+	defer body.Release()
+	if isOver(req.Cluster, body) {
+		s.refuse(ctx, tooLarge, "")
+		return
+	}
+	req.Review = codec.AcquireReview()
+	defer codec.ReleaseReview(req.Review)
+	if err := req.Review.Decode(body); err != nil {
+		s.undecodable(ctx, req.Review, err)
+		return
+	}
+	response := s.decide(req)
+	s.reply(ctx, req.Review, &response)
+}
+
+// request says who asks for what, and until when.
+func (s *Server) request(ctx *fasthttp.RequestCtx) (dispatcher.Request, refusal) {
+	snapshot := s.cfg.Snapshot()
+	if snapshot == nil {
+		return dispatcher.Request{}, notReady
+	}
+	h, c := &ctx.Request.Header, connOf(ctx)
+	path, query := splitURI(h.RequestURI())
+	route, _ := parseRoute(path) // screen has seen that both
+	timeout, _ := parseTimeout(query, s.cfg.DefaultTimeout)
+	shown := credentials{c.chains, h.PeekAll(fasthttp.HeaderAuthorization)}
+	cluster := identify(snapshot, shown, route.cluster, c.arrived)
+	if cluster == nil || cluster.Name != string(route.cluster) {
+		return dispatcher.Request{}, forbidden
+	}
+	return dispatcher.Request{
+		Cluster:  cluster,
+		Phase:    route.phase,
+		Snapshot: snapshot.ShortHash(),
+		Deadline: c.arrived.Add(budget(timeout, cluster.Timeout, s.cfg.MaxTimeout)),
+	}, accepted
+}
+
+// isOver reports whether body is above the cluster's own limit.
+func isOver(cluster *registry.Cluster, body *codec.Body) bool {
+	return cluster.RequestBytes > 0 && int64(body.Len()) > cluster.RequestBytes
+}
+
+// undecodable answers a body that is no admission. Where the envelope is
+// readable the answer is a denial: kube-apiserver's failurePolicy must not turn
+// it into an allow.
+func (s *Server) undecodable(ctx *fasthttp.RequestCtx, review *codec.Review, err error) {
+	var request *codec.RequestError
+	if errors.As(err, &request) {
+		s.reply(ctx, review, &codec.Response{
+			Code:    http.StatusBadRequest,
+			Reason:  "BadRequest",
+			Message: printable(request.Error()),
+		})
+		return
+	}
+	s.refuse(ctx, notReview, printable(err.Error()))
+}
+
+// decide dispatches req. A panic there is a denial, not the end of the process.
+func (s *Server) decide(req dispatcher.Request) (response codec.Response) {
+	defer func() {
+		if value := recover(); value != nil {
+			s.records.panicked(value, debug.Stack())
+			response = codec.Response{
+				Code:    http.StatusInternalServerError,
+				Reason:  "InternalError",
+				Message: "Internal error occurred: the dispatcher failed",
+			}
+		}
+	}()
+	return s.cfg.Decider.Dispatch(s.decisions, req).Response
+}
+
+// contain ends a panic anywhere else in handle.
+func (s *Server) contain(ctx *fasthttp.RequestCtx) {
+	if value := recover(); value != nil {
+		s.records.panicked(value, debug.Stack())
+		s.refuse(ctx, panicked, "")
+	}
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"bytes"
+	"crypto/x509"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// credentials are what a request shows. Host, SNI and other headers say nothing
+// about who sends it (A18).
+type credentials struct {
+	chains        [][]*x509.Certificate // verified; empty: no certificate
+	authorization [][]byte              // the values of the header; borrowed from the request
+}
+
+// identify returns the cluster that the credentials belong to, or nil: for a
+// credential that nobody owns, for two that disagree, and for none at all unless
+// the cluster named in the path takes anonymous callers.
+func identify(s *registry.Snapshot, c credentials, named []byte, now time.Time) *registry.Cluster {
+	switch {
+	case len(c.chains) > 0 && len(c.authorization) > 0:
+		return agreed(byCertificate(s, c.chains, now), byToken(s, c.authorization))
+	case len(c.chains) > 0:
+		return byCertificate(s, c.chains, now)
+	case len(c.authorization) > 0:
+		return byToken(s, c.authorization)
+	}
+	return anonymous(s, named)
+}
+
+func agreed(a, b *registry.Cluster) *registry.Cluster {
+	if a != b {
+		return nil
+	}
+	return a
+}
+
+// byCertificate looks the certificate up. It may have expired since the
+// handshake: connections live long.
+func byCertificate(s *registry.Snapshot, chains [][]*x509.Certificate, now time.Time) *registry.Cluster {
+	if now.After(chains[0][0].NotAfter) {
+		return nil
+	}
+	return s.ByCertificate(chains)
+}
+
+const bearer = "Bearer "
+
+func byToken(s *registry.Snapshot, authorization [][]byte) *registry.Cluster {
+	value := authorization[0]
+	if len(authorization) > 1 || len(value) <= len(bearer) || !bytes.EqualFold(value[:len(bearer)], []byte(bearer)) {
+		return nil
+	}
+	return s.ByToken(value[len(bearer):])
+}
+
+func anonymous(s *registry.Snapshot, named []byte) *registry.Cluster {
+	if cluster := s.Clusters[string(named)]; cluster != nil && cluster.Anonymous {
+		return cluster
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"net/http"
+
+	"github.com/valyala/fasthttp"
+)
+
+// refusal is why a request is turned away before it is an admission. The text
+// is fixed and the connection is closed: what came after the refused request is
+// never read (requests.md, A).
+type refusal uint8
+
+const (
+	accepted refusal = iota
+	malformed
+	badTimeout
+	cutShort
+	badEncoding
+	notReview
+	forbidden
+	noRoute
+	notPost
+	tooSlow
+	noLength
+	tooLarge
+	longURI
+	wrongType
+	wrongEncoding
+	unknownExpect
+	longHeaders
+	panicked
+	notReady
+	refusals // how many there are
+)
+
+// describe returns what the caller gets.
+func (r refusal) describe() (status int, text string) {
+	switch r {
+	case badTimeout:
+		return http.StatusBadRequest, "the timeout parameter must be one positive duration"
+	case cutShort:
+		return http.StatusBadRequest, "the body is shorter than its Content-Length"
+	case badEncoding:
+		return http.StatusBadRequest, "the body is not in its Content-Encoding"
+	case notReview:
+		return http.StatusBadRequest, "the body is not a readable AdmissionReview"
+	case forbidden:
+		return http.StatusForbidden, "the credentials are not those of this cluster"
+	case noRoute:
+		return http.StatusNotFound, "no such path"
+	case notPost:
+		return http.StatusMethodNotAllowed, "the method must be POST"
+	case tooSlow:
+		return http.StatusRequestTimeout, "the request did not arrive in time"
+	case noLength:
+		return http.StatusLengthRequired, "Transfer-Encoding is not accepted, send a Content-Length"
+	case tooLarge:
+		return http.StatusRequestEntityTooLarge, "the body is too large"
+	case longURI:
+		return http.StatusRequestURITooLong, "the URI is too long"
+	case wrongType:
+		return http.StatusUnsupportedMediaType, "the Content-Type must be application/json in UTF-8"
+	case wrongEncoding:
+		return http.StatusUnsupportedMediaType, "the Content-Encoding must be gzip, zstd or none"
+	case unknownExpect:
+		return http.StatusExpectationFailed, "the only Expect is 100-continue"
+	case longHeaders:
+		return http.StatusRequestHeaderFieldsTooLarge, "the headers are too large"
+	case panicked:
+		return http.StatusInternalServerError, "internal error"
+	case notReady:
+		return http.StatusServiceUnavailable, "there is no configuration yet"
+	default:
+		return http.StatusBadRequest, "malformed request"
+	}
+}
+
+// refuse answers with r and makes fasthttp close the connection. detail, if
+// any, must be safe to send.
+func (s *Server) refuse(ctx *fasthttp.RequestCtx, r refusal, detail string) {
+	status, text := r.describe()
+	if detail != "" {
+		text += ": " + detail
+	}
+	ctx.SetStatusCode(status)
+	ctx.SetContentType("text/plain; charset=utf-8")
+	ctx.SetBodyString(text + "\n")
+	if r == notPost {
+		ctx.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
+	}
+	ctx.SetConnectionClose()
+	connOf(ctx).refused.Store(r != tooSlow)
+	s.records.refused(ctx, r, text)
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"github.com/valyala/fasthttp"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+)
+
+// reply answers an admission: always 200, whatever the verdict, because any
+// other status is a failed call to kube-apiserver. It never sends Retry-After:
+// kube-apiserver would hold the user's request and call again.
+func (s *Server) reply(ctx *fasthttp.RequestCtx, review *codec.Review, response *codec.Response) {
+	ctx.SetContentType("application/json")
+	body := ctx.Response.SwapBody(nil)
+	ctx.Response.SwapBody(codec.AppendAnswer(body[:0], review.Version, review.UID, response))
+	if s.lame.Load() {
+		ctx.SetConnectionClose()
+	}
+}
+
+// maxQuoted bounds what an answer or a record tells about a request, in bytes.
+const maxQuoted = 256
+
+// printable returns text cut to maxQuoted, with anything that is not printable
+// ASCII replaced.
+func printable(text string) string {
+	out := []byte(text[:min(len(text), maxQuoted)])
+	for i, c := range out {
+		if c < ' ' || c > '~' {
+			out[i] = '?'
+		}
+	}
+	return string(out)
+}
