@@ -22,14 +22,13 @@ func (c *compiler) compileClusters() {
 		m := &c.objects.clusters[i]
 		before := len(c.problems)
 		c.problem(m.problems(validateCluster(&m.ClusterObject))...)
-		spec := field.NewPath("spec")
 		cluster := &Cluster{
 			Name:         m.Name,
 			Labels:       m.Labels,
 			Anonymous:    m.Spec.Authentication.Anonymous,
 			RequestBytes: m.Spec.Limits.RequestBytes,
-			Bypass:       c.compileRules(m, c.settings.Bypass, &m.Spec.Bypass, spec.Child("bypass")),
-			FailOpen:     c.compileRules(m, c.settings.FailOpen, &m.Spec.FailOpen, spec.Child("failOpen")),
+			Bypass:       compileRules(c.settings.Bypass, &m.Spec.Bypass),
+			FailOpen:     compileRules(c.settings.FailOpen, &m.Spec.FailOpen),
 			Namespaces:   compileNamespaces(m.Spec.Namespaces),
 		}
 		if s := m.Spec.TimeoutSeconds; s != nil {
@@ -43,12 +42,11 @@ func (c *compiler) compileClusters() {
 }
 
 // compileRules puts the process's rules and the cluster's own together.
-func (c *compiler) compileRules(m *clusterManifest, inherited []match.RequestRule, list *RequestRuleList, at *field.Path) match.RequestRules {
-	rules := slices.Clone(inherited)
+func compileRules(inherited []match.RequestRule, list *RequestRuleList) match.RequestRules {
 	if list.Inherit != nil && !*list.Inherit {
-		rules = nil
+		inherited = nil
 	}
-	return match.CompileRequestRules(append(rules, list.Rules...))
+	return match.CompileRequestRules(slices.Concat(inherited, list.Rules))
 }
 
 // claimIdentities enters the cluster's credentials and reports those that

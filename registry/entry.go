@@ -3,8 +3,10 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -50,9 +52,26 @@ func (c *compiler) compileConfigurations() {
 	}
 }
 
-func (c *compiler) compileCondition(condition admissionregistrationv1.MatchCondition) error {
-	_, err := match.Compile(match.Spec{MatchConditions: []admissionregistrationv1.MatchCondition{condition}}, c.cel)
-	return err
+// compileCondition compiles an expression by itself, so that a problem has its
+// field; the cache makes compiling it again with its webhook free.
+func (c *compiler) compileCondition(expression string) error {
+	_, err := c.cel.Compile(expression)
+	if err == nil {
+		return nil
+	}
+	return errors.New(withoutPicture(err.Error()))
+}
+
+// withoutPicture drops the lines in which CEL draws the expression: a Problem is
+// one line and shows the expression already.
+func withoutPicture(message string) string {
+	var kept []string
+	for line := range strings.Lines(message) {
+		if !strings.HasPrefix(line, " | ") {
+			kept = append(kept, strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(kept, "; ")
 }
 
 func (c *compiler) compileEntry(configuration *configuration, i int) {

@@ -47,6 +47,7 @@ func (r *Registry) try(in input) []Problem {
 	if len(problems) > 0 {
 		return r.refuse(problems)
 	}
+	r.prepare(next)
 	// Nothing below this line can fail.
 	previous := r.snapshot.Swap(next)
 	r.problems.Store(nil)
@@ -54,6 +55,16 @@ func (r *Registry) try(in input) []Problem {
 	retire(previous, next)
 	r.logLoaded(next)
 	return nil
+}
+
+// prepare lets Prepare see the Targets of the next Snapshot.
+func (r *Registry) prepare(next *Snapshot) {
+	if r.settings.Prepare == nil {
+		return
+	}
+	r.next.Store(next)
+	defer r.next.Store(nil)
+	r.settings.Prepare()
 }
 
 func (r *Registry) compile(in input) (*Snapshot, []Problem) {
@@ -108,8 +119,18 @@ func byIdentity(targets []*webhook.Target) map[webhook.Identity]*webhook.Target 
 	return table
 }
 
-// retire closes the Targets that only the previous Snapshot has.
+// retire closes the Targets that only the previous Snapshot has. Their calls
+// under way finish.
 func retire(previous, next *Snapshot) {
+	if previous == nil {
+		return
+	}
+	kept := byIdentity(next.Targets)
+	for _, t := range previous.Targets {
+		if _, ok := kept[t.Identity()]; !ok {
+			t.Close()
+		}
+	}
 }
 
 // refuse keeps the Snapshot and remembers and logs why.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -257,6 +258,21 @@ func TestTargetsSurviveReload(t *testing.T) {
 	h.put("webhook.yaml", strings.ReplaceAll(fmt.Sprintf(webhookYAML, "renamed.policy"), "/judge", "/other"))
 	if moved := h.good(r).Targets; moved[0] == before[0] {
 		t.Fatal("another path is another Target")
+	}
+}
+
+func TestPrepareSeesTheNextTargets(t *testing.T) {
+	h := newHome(t)
+	var r *registry.Registry
+	var seen []int
+	r = registry.New(registry.Settings{Directories: []string{h.dir}, Prepare: func() { seen = append(seen, len(r.Targets())) }})
+	h.good(r)
+	h.put("webhook.yaml", strings.ReplaceAll(fmt.Sprintf(webhookYAML, "first.policy"), "/judge", "/other"))
+	h.good(r)
+	h.put("webhook.yaml", "junk")
+	h.refused(r, "must be an object")
+	if want := []int{1, 2}; !slices.Equal(seen, want) || len(r.Targets()) != 1 {
+		t.Fatalf("saw %v Targets, want %v; now %d", seen, want, len(r.Targets()))
 	}
 }
 

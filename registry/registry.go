@@ -26,6 +26,11 @@ type Settings struct {
 	FailOpen    []match.RequestRule
 	MaxTimeout  time.Duration // longest time an admission may take; 30 s
 	Logger      *slog.Logger  // default: none
+	// Prepare, if not nil, is called before a new Snapshot is swapped in, while
+	// Registry.Targets returns its Targets: whoever looks up their addresses does
+	// it now, so that a changed webhook is not without any for a while. It must
+	// return in bounded time.
+	Prepare func()
 }
 
 // The defaults of Settings.
@@ -53,6 +58,7 @@ type Registry struct {
 	cel      *celenv.Compiler
 	reload   chan struct{}
 	snapshot atomic.Pointer[Snapshot]
+	next     atomic.Pointer[Snapshot] // while it is being prepared
 	problems atomic.Pointer[[]Problem]
 
 	mu        sync.Mutex // one load at a time; guards what follows
@@ -88,12 +94,23 @@ func (r *Registry) Problems() []Problem {
 	return nil
 }
 
-// Targets returns the Targets of the current Snapshot.
+// Targets returns the Targets of the current Snapshot, and of the next one while
+// it is being prepared.
 func (r *Registry) Targets() []*webhook.Target {
-	if s := r.Snapshot(); s != nil {
-		return s.Targets
+	var targets []*webhook.Target
+	seen := map[*webhook.Target]bool{}
+	for _, s := range []*Snapshot{r.snapshot.Load(), r.next.Load()} {
+		if s == nil {
+			continue
+		}
+		for _, t := range s.Targets {
+			if !seen[t] {
+				seen[t] = true
+				targets = append(targets, t)
+			}
+		}
 	}
-	return nil
+	return targets
 }
 
 // settleTime is how long Run lets a changed directory come to rest before it

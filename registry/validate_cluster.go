@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/admission-dispatcher/dispatcher/match"
 )
 
 func validateCluster(c *ClusterObject) field.ErrorList {
@@ -18,6 +20,8 @@ func validateCluster(c *ClusterObject) field.ErrorList {
 	errs = append(errs, validateAuthentication(&c.Spec.Authentication, spec.Child("authentication"))...)
 	errs = append(errs, validateTimeout(c.Spec.TimeoutSeconds, spec.Child("timeoutSeconds"))...)
 	errs = append(errs, validateNamespaces(c.Spec.Namespaces, spec.Child("namespaces"))...)
+	errs = append(errs, match.ValidateRequestRules(c.Spec.Bypass.Rules, spec.Child("bypass", "rules"), false)...)
+	errs = append(errs, match.ValidateRequestRules(c.Spec.FailOpen.Rules, spec.Child("failOpen", "rules"), true)...)
 	if n := c.Spec.Limits.RequestBytes; n < 0 {
 		errs = append(errs, field.Invalid(spec.Child("limits", "requestBytes"), n, "must not be negative"))
 	}

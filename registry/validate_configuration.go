@@ -116,8 +116,8 @@ func firstVersion(versions []string) codec.Version {
 // maxConditions is kube-apiserver's limit of matchConditions of one webhook.
 const maxConditions = 64
 
-// conditionCompiler returns why a matchCondition does not compile, or nil.
-type conditionCompiler func(admissionregistrationv1.MatchCondition) error
+// conditionCompiler returns why an expression does not compile, or nil.
+type conditionCompiler func(expression string) error
 
 func validateConditions(conditions []admissionregistrationv1.MatchCondition, cel conditionCompiler, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
@@ -139,7 +139,7 @@ func validateCondition(c admissionregistrationv1.MatchCondition, cel conditionCo
 	var errs field.ErrorList
 	if strings.TrimSpace(c.Expression) == "" {
 		errs = append(errs, field.Required(at.Child("expression"), ""))
-	} else if err := cel(c); err != nil {
+	} else if err := cel(c.Expression); err != nil {
 		errs = append(errs, field.Invalid(at.Child("expression"), c.Expression, err.Error()))
 	}
 	if c.Name == "" {
