@@ -4,7 +4,6 @@ package codec
 
 import (
 	"bytes"
-	"strconv"
 	"sync"
 	"unicode/utf8"
 )
@@ -12,10 +11,9 @@ import (
 // answer is what a webhook's answer says. It borrows from the body and from its
 // own scratch.
 type answer struct {
-	scanner
-	compat  Compatibility
-	scratch []byte
-	defect  string // the first one that is not of syntax
+	textScanner
+	compat Compatibility
+	defect string // the first one that is not of syntax
 
 	apiVersion, kind  []byte
 	response, allowed spelling
@@ -73,7 +71,7 @@ func (a *answer) release() {
 	a.scratch = emptied(a.scratch, maxPooledAnswerScratch)
 	a.defect, a.apiVersion, a.kind, a.cause = "", nil, nil, cause{}
 	a.response, a.allowed, a.absent, a.saysFalse = spelling{}, spelling{}, false, false
-	a.reply.reset()
+	a.reset()
 	answers.Put(a)
 }
 
@@ -160,70 +158,4 @@ func (a *answer) found(defect string) {
 func (a *answer) wrongType(name, must string) bool {
 	a.found(name + " must be " + must)
 	return a.skip()
-}
-
-func (a *answer) key() (key []byte, ok bool) {
-	raw, escaped, ok := a.scanner.key()
-	if escaped {
-		raw = a.unescape(raw)
-	}
-	return raw, ok
-}
-
-func (a *answer) text() (text []byte, ok bool) {
-	raw, escaped, ok := a.quoted()
-	if escaped && ok {
-		raw = a.unescape(raw)
-	}
-	return raw, ok
-}
-
-func (a *answer) unescape(raw []byte) []byte {
-	start := len(a.scratch)
-	a.scratch = appendUnescaped(a.scratch, raw)
-	return a.scratch[start:len(a.scratch):len(a.scratch)]
-}
-
-// readText reads a string into dst. Null leaves it as it was, as in Go's decoders.
-func (a *answer) readText(name string, dst *[]byte) (ok bool) {
-	switch a.next() {
-	case '"':
-		*dst, ok = a.text()
-		return ok
-	case 'n':
-		return a.skip()
-	}
-	return a.wrongType(name, "a string")
-}
-
-// readObject reads an object whose members t knows.
-func (a *answer) readObject(name string, t *table[*answer]) bool {
-	switch a.next() {
-	case '{':
-		return a.members(t)
-	case 'n':
-		return a.skip()
-	}
-	return a.wrongType(name, "an object")
-}
-
-// readInteger reads an integer into dst, cut to what an int32 holds.
-func (a *answer) readInteger(name string, dst *int32) bool {
-	a.next()
-	start := a.pos
-	if !a.skip() {
-		return false
-	}
-	literal := a.data[start:a.pos]
-	if string(literal) == "null" {
-		return true
-	}
-	digits := bytes.TrimPrefix(literal, []byte("-"))
-	if digitsEnd(digits, 0) != len(digits) {
-		a.found(name + " must be an integer")
-		return true
-	}
-	n, _ := strconv.ParseInt(string(literal), 10, 32) // out of range is cut to the range
-	*dst = int32(n)
-	return true
 }

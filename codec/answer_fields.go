@@ -58,7 +58,7 @@ var ignored table[*answer]
 // merged into the first, and a null takes that back.
 func (a *answer) readResponse() bool {
 	if a.absent = a.next() == 'n'; a.absent {
-		a.reply.reset()
+		a.reset()
 	}
 	return a.readObject("response", &responseFields)
 }
@@ -113,27 +113,6 @@ func (a *answer) readWarnings() bool {
 		}
 		return ok
 	})
-}
-
-// elements reads an array, or null for an empty one.
-func (a *answer) elements(name, must string, read func() bool) bool {
-	switch a.next() {
-	case '[':
-	case 'n':
-		return a.skip()
-	default:
-		return a.wrongType(name, must)
-	}
-	if !a.enter() {
-		return false
-	}
-	first := true
-	for ; a.more(first, ']'); first = false {
-		if !read() {
-			return false
-		}
-	}
-	return a.fault == ""
 }
 
 func (a *answer) readAnnotations() bool {

@@ -11,15 +11,14 @@ import (
 // EnvelopeError, which ends the pass; a RequestError does not, because an
 // EnvelopeError further on would outweigh it.
 type decoder struct {
-	scanner
+	textScanner
 	review *Review
 	object *Object // the object being read
 	names          // of the kind or resource being read
 	has    presence
 
-	at      pointer
-	scratch []byte   // unescaped strings; borrowed by what is being filled
-	keys    [][]byte // of the open objects whose keys must be unique
+	at   pointer
+	keys [][]byte // of the open objects whose keys must be unique
 
 	envelope *EnvelopeError
 	request  *RequestError // the first
@@ -157,82 +156,4 @@ func (d *decoder) uniqueSince(base int) bool {
 
 func (d *decoder) duplicate(key []byte) bool {
 	return d.refuse(d.at.member(key), "duplicate key")
-}
-
-// key consumes a member's key and colon and returns the key.
-func (d *decoder) key() (key []byte, ok bool) {
-	raw, escaped, ok := d.scanner.key()
-	if escaped {
-		raw = d.unescape(raw)
-	}
-	return raw, ok
-}
-
-// text consumes the string at pos and returns it.
-func (d *decoder) text() (text []byte, ok bool) {
-	raw, escaped, ok := d.quoted()
-	if escaped && ok {
-		raw = d.unescape(raw)
-	}
-	return raw, ok
-}
-
-// unescape returns the text of raw in scratch. Where scratch grows, what was
-// handed out before stays valid in the previous array.
-func (d *decoder) unescape(raw []byte) []byte {
-	start := len(d.scratch)
-	d.scratch = appendUnescaped(d.scratch, raw)
-	return d.scratch[start:len(d.scratch):len(d.scratch)]
-}
-
-// readString reads a string into dst. Null is absent, as for Go's decoders.
-func (d *decoder) readString(dst *[]byte) (ok bool) {
-	switch d.next() {
-	case '"':
-		*dst, ok = d.text()
-		return ok
-	case 'n':
-		return d.skip()
-	}
-	return d.reject("must be a string")
-}
-
-// readStrings appends the elements of an array of strings to dst.
-func (d *decoder) readStrings(dst *[][]byte) bool {
-	switch d.next() {
-	case '[':
-	case 'n':
-		return d.skip()
-	default:
-		return d.reject("must be an array of strings")
-	}
-	if !d.enter() {
-		return false
-	}
-	first := true
-	for ; d.more(first, ']'); first = false {
-		if d.next() != '"' {
-			if !d.reject("must be an array of strings") {
-				return false
-			}
-			continue
-		}
-		text, ok := d.text()
-		if !ok {
-			return false
-		}
-		*dst = append(*dst, text)
-	}
-	return d.fault == ""
-}
-
-// readObject reads an object whose members t knows.
-func (d *decoder) readObject(t *table[*decoder]) bool {
-	switch d.next() {
-	case '{':
-		return d.members(t)
-	case 'n':
-		return d.skip()
-	}
-	return d.reject("must be an object")
 }

@@ -33,7 +33,7 @@ func zstandard(t testing.TB, content []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
+	defer func() { _ = w.Close() }()
 	return w.EncodeAll(content, nil)
 }
 

@@ -115,9 +115,9 @@ func (s *scanner) more(first bool, closer byte) bool {
 	return s.unexpected(faultSeparator)
 }
 
-// key consumes a member's key and colon and returns the key's text between the
-// quotes, and whether that has escapes.
-func (s *scanner) key() (raw []byte, escaped, ok bool) {
+// quotedKey consumes a member's key and colon and returns the key's text between
+// the quotes, and whether that has escapes.
+func (s *scanner) quotedKey() (raw []byte, escaped, ok bool) {
 	if s.next() != '"' {
 		return nil, false, s.unexpected(faultKey)
 	}

@@ -5,6 +5,7 @@ package codec
 import (
 	"bytes"
 	"slices"
+	"unicode/utf8"
 )
 
 // table is what we know of one JSON object: its fields in the order in which
@@ -43,16 +44,32 @@ func (t *table[D]) find(key []byte, from int) int {
 func (t *table[D]) variant(key []byte) int {
 	for i := range t.fields {
 		name := t.fields[i].name
-		if len(key) >= len(name) && len(key) <= 3*len(name) && bytes.EqualFold(key, []byte(name)) {
+		if mayFold(key, name) && bytes.EqualFold(key, []byte(name)) {
 			return i
 		}
 	}
 	return -1
 }
 
+// mayFold is a cheap way to say no: a variant has at most three bytes for a
+// letter, and the same first letter unless that is not ASCII.
+func mayFold(key []byte, name string) bool {
+	return len(key) >= len(name) && len(key) <= 3*len(name) && (key[0]|0x20 == name[0] || key[0] >= utf8.RuneSelf)
+}
+
+// fewKeys is up to how many keys comparing all pairs is faster than sorting.
+const fewKeys = 16
+
 // firstDuplicate returns a key that occurs twice, or nil. It reorders keys.
 func firstDuplicate(keys [][]byte) []byte {
-	if len(keys) < 2 {
+	if len(keys) <= fewKeys {
+		for i := range keys {
+			for _, key := range keys[:i] {
+				if bytes.Equal(keys[i], key) {
+					return key
+				}
+			}
+		}
 		return nil
 	}
 	slices.SortFunc(keys, bytes.Compare)
