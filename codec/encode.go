@@ -7,44 +7,6 @@ import (
 	"strconv"
 )
 
-// AppendReview appends r as an AdmissionReview of version v to dst, with object
-// in place of the received one if object is not nil. Everything else is the
-// received bytes: only the two values are spliced. Where r came without an
-// object there is nothing to replace: object must be nil.
-func (r *Review) AppendReview(dst []byte, v Version, object []byte) []byte {
-	splices := [2]splice{{at: r.apiVersionSpan}, {at: r.objectSpan, with: object}}
-	if v != r.Version {
-		splices[0].with = quotedVersion(v)
-	}
-	if r.objectSpan.start < r.apiVersionSpan.start {
-		splices[0], splices[1] = splices[1], splices[0]
-	}
-	data, from := r.Body.Bytes(), 0
-	for _, s := range splices {
-		if s.with == nil || s.at == (span{}) {
-			continue
-		}
-		dst = append(dst, data[from:s.at.start]...)
-		dst = append(dst, s.with...)
-		from = s.at.end
-	}
-	return append(dst, data[from:]...)
-}
-
-// splice is a value of the Body and what stands in its place; nil keeps it.
-type splice struct {
-	at   span
-	with []byte
-}
-
-// quotedVersion returns the JSON string of v's apiVersion.
-func quotedVersion(v Version) []byte {
-	if v == V1beta1 {
-		return []byte(`"admission.k8s.io/v1beta1"`)
-	}
-	return []byte(`"admission.k8s.io/v1"`)
-}
-
 // The frozen parts of an answer; the uid stands between head and verdict.
 const (
 	headV1      = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":`
@@ -94,27 +56,32 @@ func appendStatus(dst []byte, resp *Response) []byte {
 }
 
 func appendDetails(dst []byte, resp *Response) []byte {
-	if len(resp.Causes) == 0 && resp.RetryAfterSeconds == 0 {
+	hasCauses, hasRetry := len(resp.Causes) > 0, resp.RetryAfterSeconds != 0
+	if !hasCauses && !hasRetry {
 		return dst
 	}
-	dst = append(dst, `,"details":`...)
-	open := byte('{')
-	if len(resp.Causes) > 0 {
-		dst = append(dst, `{"causes":`...)
-		open = '['
-		for i := range resp.Causes {
-			dst = append(dst, open)
-			dst = appendCause(dst, &resp.Causes[i])
-			open = ','
-		}
-		dst = append(dst, ']')
+	dst = append(dst, `,"details":{`...)
+	if hasCauses {
+		dst = appendCauses(dst, resp.Causes)
 	}
-	if resp.RetryAfterSeconds != 0 {
-		dst = append(dst, open)
+	if hasCauses && hasRetry {
+		dst = append(dst, ',')
+	}
+	if hasRetry {
 		dst = append(dst, `"retryAfterSeconds":`...)
 		dst = strconv.AppendInt(dst, int64(resp.RetryAfterSeconds), 10)
 	}
 	return append(dst, '}')
+}
+
+func appendCauses(dst []byte, causes []Cause) []byte {
+	dst = append(dst, `"causes":`...)
+	open := byte('[')
+	for i := range causes {
+		dst = appendCause(append(dst, open), &causes[i])
+		open = ','
+	}
+	return append(dst, ']')
 }
 
 func appendCause(dst []byte, c *Cause) []byte {

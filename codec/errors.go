@@ -27,6 +27,9 @@ type RequestError struct {
 }
 
 func (e *RequestError) Error() string {
+	if e.Pointer == "" {
+		return "invalid admission request: " + e.Reason
+	}
 	return "invalid admission request at " + e.Pointer + ": " + e.Reason
 }
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+// AppendReview appends r as an AdmissionReview of version v to dst, with object
+// in place of the received one if object is not nil. Everything else is the
+// received bytes: only the two values are spliced. Where r came without an
+// object there is nothing to replace: object must be nil.
+func (r *Review) AppendReview(dst []byte, v Version, object []byte) []byte {
+	splices := [2]splice{{at: r.apiVersionSpan}, {at: r.objectSpan, with: object}}
+	if v != r.Version {
+		splices[0].with = quotedVersion(v)
+	}
+	if r.objectSpan.start < r.apiVersionSpan.start {
+		splices[0], splices[1] = splices[1], splices[0]
+	}
+	data, from := r.Body.Bytes(), 0
+	for _, s := range splices {
+		if s.with == nil || s.at == (span{}) {
+			continue
+		}
+		dst = append(dst, data[from:s.at.start]...)
+		dst = append(dst, s.with...)
+		from = s.at.end
+	}
+	return append(dst, data[from:]...)
+}
+
+// splice is a value of the Body and what stands in its place; nil keeps it.
+type splice struct {
+	at   span
+	with []byte
+}
+
+// quotedVersion returns the JSON string of v's apiVersion.
+func quotedVersion(v Version) []byte {
+	if v == V1beta1 {
+		return []byte(`"admission.k8s.io/v1beta1"`)
+	}
+	return []byte(`"admission.k8s.io/v1"`)
+}
