@@ -11,7 +11,7 @@ import (
 // all time of a Decode goes, which is why it keeps its state in local variables
 // and looks for the common form of a token, compact and plain, first.
 //
-//nolint:funlen // a call per token would cost a quarter of the speed
+//nolint:funlen // with a call per string and per white space a pod took 20 % longer
 func (s *scanner) skip() bool {
 	b, i, depth := s.data, uint(s.pos), s.depth
 	outer := depth
