@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Nothing here installs anything: a target that lacks a tool says which, and how
+# to get it.
+
+GO       ?= go
+LINT     ?= golangci-lint
+FUZZTIME ?= 10s
+# In check, where every target gets its turn.
+CHECK_FUZZTIME ?= 5s
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -X main.version=$(VERSION)
+
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# What runs tests here; check counts them on the way.
+TEST := $(GO) test
+
+# check runs every step, whatever became of those before it. COUNTED steps count
+# their tests; any other step counts as one if it fails.
+STEPS   := build vet fmt lint imports race fuzz demo-once
+COUNTED := imports race fuzz
+COUNTS  := bin/check.counts
+
+.DEFAULT_GOAL := help
+.PHONY: print-lint help build demo demo-once test race fuzz bench lint vet fmt imports check clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## bin/dispatcher
+	$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/ ./cmd/dispatcher
+
+demo: ## the main job, on this machine, with nothing to set up
+	@$(GO) run -ldflags "$(LDFLAGS)" ./cmd/dispatcher demo
+
+demo-once:
+	@$(GO) run -ldflags "$(LDFLAGS)" ./cmd/dispatcher demo --exit
+
+test: ## all tests; needs Go only
+	$(GO) test ./...
+
+race: ## all tests with the race detector; needs a C compiler
+	@command -v $${CC:-cc} >/dev/null || command -v gcc >/dev/null || { \
+	  echo "the race detector needs a C compiler: install gcc, for example with apt-get install gcc libc6-dev" >&2; exit 1; }
+	$(TEST) -race $$($(GO) list ./... | grep -v /internal/importgraph$$)
+
+fuzz: ## every fuzz target for FUZZTIME (10s)
+	@set -e; for package in $$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...); do \
+	  listed=$$($(GO) test -list '^Fuzz' $$package); \
+	  for target in $$(echo "$$listed" | grep '^Fuzz'); do \
+	    echo "fuzz $$package $$target"; \
+	    $(TEST) -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+	  done; \
+	done
+
+bench: ## every benchmark
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+lint: ## golangci-lint with .golangci.yml
+	@command -v $(LINT) >/dev/null || { \
+	  echo "golangci-lint is missing: $(GO) install $(GOLANGCI)" >&2; exit 1; }
+	$(LINT) run ./...
+
+vet:
+	$(GO) vet ./...
+
+fmt:
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { \
+	  echo "not formatted (gofmt -w):" $$unformatted >&2; exit 1; }
+
+imports: ## who imports whom, and the size of the binary
+	$(TEST) ./internal/importgraph
+
+check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, race, fuzz, demo
+	@rm -f $(COUNTS); failed=""; \
+	for step in $(STEPS); do \
+	  echo "== $$step"; start=$$(date +%s); \
+	  if $(MAKE) --no-print-directory $$step FUZZTIME=$(CHECK_FUZZTIME) TEST="bin/tally -to $(COUNTS) $(GO) test -json"; then \
+	    echo "== $$step: passed in $$(( $$(date +%s) - start )) s"; \
+	  else \
+	    echo "== $$step: FAILED after $$(( $$(date +%s) - start )) s"; failed="$$failed $$step"; \
+	    case " $(COUNTED) " in *" $$step "*) ;; *) echo "0 1 0" >> $(COUNTS);; esac; \
+	  fi; \
+	done; \
+	[ -z "$$failed" ] || echo "failed steps:$$failed"; \
+	bin/tally -sum $(COUNTS) && [ -z "$$failed" ]
+
+.PHONY: bin/tally
+bin/tally:
+	@$(GO) build -o bin/ ./internal/tally
+
+clean: ## remove what was built
+	rm -rf bin
+
+print-lint:
+	@echo $(GOLANGCI)

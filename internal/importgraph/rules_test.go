@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package importgraph tests who imports whom. A package may do what the two
+// tables here say and nothing else; test files are exempt.
+package importgraph
+
+const module = "github.com/admission-dispatcher/dispatcher"
+
+// anything stands for every package of the module.
+const anything = "*"
+
+// packages says which packages of the module a package may import.
+func packages() map[string][]string {
+	return map[string][]string{
+		"codec/jsonpatch": {},
+		"codec":           {"codec/jsonpatch"},
+		"internal/celenv": {"codec"},
+		"match":           {"codec", "internal/celenv"},
+		"webhook":         {"codec"},
+		// celenv for the cache of compiled conditions, which outlives a Snapshot.
+		"registry":            {"codec", "match", "webhook", "internal/celenv"},
+		"dispatcher":          {"codec", "codec/jsonpatch", "match", "webhook", "registry"},
+		"internal/server":     {"dispatcher", "registry", "codec"},
+		"internal/admin":      {"dispatcher", "registry"},
+		"internal/config":     {"registry", "match", "webhook"}, // types of its fields
+		"internal/app":        {anything},
+		"internal/pki":        {},
+		"internal/demo":       {"internal/app", "internal/config", "internal/pki", "registry", "codec", "examples/quickstart"},
+		"examples/quickstart": {},
+		// codec and dispatcher for explain, which reads a Review.
+		"cmd/dispatcher": {"internal/app", "internal/config", "internal/demo", "registry", "dispatcher", "codec"},
+		"internal/tally": {},
+	}
+}
+
+// modules says which packages may import a foreign module, or the packages of
+// one below a path. A foreign API has few homes, so that it can be replaced.
+func modules() map[string][]string {
+	return map[string][]string{
+		"github.com/klauspost/compress":                                 {"codec"},
+		"github.com/valyala/fasthttp":                                   {"webhook", "internal/server", "internal/webhooktest", "internal/demo", "loadtest"},
+		"github.com/sony/gobreaker/v2":                                  {"breaker"},
+		"github.com/spf13/cobra":                                        {"cmd/dispatcher"},
+		"github.com/google/cel-go":                                      {"internal/celenv"},
+		"k8s.io/apiserver/pkg/apis/cel":                                 {"internal/celenv"},
+		"k8s.io/apiserver/pkg/cel":                                      {"internal/celenv"},
+		"k8s.io/apiserver/pkg/admission/plugin/cel":                     {"internal/celenv"},
+		"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions": {"internal/celenv"},
+		"k8s.io/api":          {"internal/celenv", "match", "registry", "internal/demo"},
+		"k8s.io/apimachinery": {"internal/celenv", "match", "registry", "internal/config", "internal/demo"},
+		"sigs.k8s.io/json":    {"registry", "internal/config"},
+		"sigs.k8s.io/yaml":    {"registry", "internal/config"},
+	}
+}
+
+// guarded are packages that the binary must not contain, by whatever way, with
+// those below them.
+func guarded() map[string]string {
+	return map[string]string{
+		"k8s.io/client-go/kubernetes":                             "the typed clientset costs 22 MB: use metadata and tools/cache",
+		"sigs.k8s.io/controller-runtime":                          "it brings the typed clientset and a life cycle of its own",
+		"k8s.io/apiserver/pkg/admission/plugin/policy/validating": "it brings client-go: CEL comes from admission/plugin/cel",
+		"k8s.io/apiserver/pkg/admission/plugin/webhook/request":   "it brings client-go",
+		"k8s.io/apiserver/pkg/admission/plugin/webhook/generic":   "it brings client-go",
+		"k8s.io/apiserver/pkg/util/webhook":                       "it brings client-go: we call webhooks over fasthttp",
+		"gopkg.in/evanphx/json-patch.v4":                          "it is the oracle of codec/jsonpatch, for tests only",
+		"github.com/go-json-experiment/json":                      "it is the oracle of codec, for tests only",
+	}
+}
+
+// maxBinary is the size of the stripped binary in bytes.
+const maxBinary = 45_000_000
