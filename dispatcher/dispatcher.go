@@ -22,18 +22,15 @@ type Caller interface {
 	Call(ctx context.Context, call webhook.Call) (codec.Response, error)
 }
 
-// Config is the configuration of a Dispatcher. Zero values mean the defaults.
+// Config is the configuration of a Dispatcher.
 type Config struct {
 	Caller      Caller        // required
-	Grace       time.Duration // how long others may still answer after the first denial; 100 ms
+	Grace       time.Duration // how long others may still answer after the first denial; 0: not at all
 	ShadowCalls int           // Shadow calls under way at once; above it they are dropped, 256
 	Logger      *slog.Logger  // required
 }
 
-const (
-	defaultGrace       = 100 * time.Millisecond
-	defaultShadowCalls = 256
-)
+const defaultShadowCalls = 256
 
 func (c Config) validate() error {
 	switch {
@@ -63,9 +60,6 @@ type Dispatcher struct {
 func New(cfg Config) (*Dispatcher, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
-	}
-	if cfg.Grace == 0 {
-		cfg.Grace = defaultGrace
 	}
 	if cfg.ShadowCalls == 0 {
 		cfg.ShadowCalls = defaultShadowCalls

@@ -122,7 +122,7 @@ func (s *story) play(t *testing.T) string {
 	var got string
 	synctest.Test(t, func(t *testing.T) {
 		caller := &scriptedCaller{t: t, scripts: s.scripts}
-		d, err := dispatcher.New(dispatcher.Config{Caller: caller, Logger: slog.New(slog.DiscardHandler)})
+		d, err := dispatcher.New(dispatcher.Config{Caller: caller, Grace: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

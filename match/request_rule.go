@@ -96,10 +96,13 @@ func (r *RequestRule) validate(at *field.Path, allowExtraKeys bool) field.ErrorL
 	if len(r.ExtraKeys) > 0 && !allowExtraKeys {
 		errs = append(errs, field.Forbidden(at.Child("extraKeys"), "only failOpen rules may look at userInfo.extra"))
 	}
-	for name, list := range map[string][]string{"namespaces": r.Namespaces, "users": r.Users, "groups": r.Groups, "extraKeys": r.ExtraKeys} {
-		for i, s := range list {
+	for _, list := range []struct {
+		name    string
+		entries []string
+	}{{"namespaces", r.Namespaces}, {"users", r.Users}, {"groups", r.Groups}, {"extraKeys", r.ExtraKeys}} {
+		for i, s := range list.entries {
 			if s == "" {
-				errs = append(errs, field.Required(at.Child(name).Index(i), ""))
+				errs = append(errs, field.Required(at.Child(list.name).Index(i), ""))
 			}
 		}
 	}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// explainFlags are the command line of explain.
+type explainFlags struct {
+	config, cluster, phase, review string
+}
+
+func newExplain() *cobra.Command {
+	var flags explainFlags
+	cmd := &cobra.Command{
+		Use:   "explain --config FILE --cluster NAME --phase validate|mutate -f REVIEW",
+		Short: "Say for each webhook whether a review would be sent to it, and why or why not",
+		Long: `Say for each webhook whether a review would be sent to it, and why or why not:
+the bypass, the rule that matched, the order, the form of the payload. It is the
+dispatcher's own matching, and nobody is called. REVIEW is a file with an
+AdmissionReview in JSON, or - for standard input.`,
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.config, "config", "", "the DispatcherConfiguration file")
+	f.StringVar(&flags.cluster, "cluster", "", "the Cluster that asks")
+	f.StringVar(&flags.phase, "phase", "", "validate or mutate")
+	f.StringVarP(&flags.review, "file", "f", "", "the AdmissionReview; - is standard input")
+	for _, name := range []string{"config", "cluster", "phase", "file"} {
+		_ = cmd.MarkFlagRequired(name) // fails only for a flag that does not exist
+	}
+	format := outputFlag(cmd)
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if _, ok := parsePhase(flags.phase); !ok {
+			return fmt.Errorf("--phase must be validate or mutate, not %q", flags.phase)
+		}
+		return cobra.NoArgs(cmd, args)
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		explanation, err := explain(cmd, flags)
+		if err != nil {
+			return err
+		}
+		if *format == asJSON {
+			return printJSON(cmd.OutOrStdout(), explanation)
+		}
+		return printExplanation(cmd.OutOrStdout(), explanation)
+	}
+	return cmd
+}
+
+func parsePhase(s string) (registry.Phase, bool) {
+	for _, p := range []registry.Phase{registry.Validating, registry.Mutating} {
+		if p.String() == s {
+			return p, true
+		}
+	}
+	return 0, false
+}
+
+func explain(cmd *cobra.Command, flags explainFlags) (*dispatcher.Explanation, error) {
+	cluster, err := loadCluster(cmd.ErrOrStderr(), flags)
+	if err != nil {
+		return nil, err
+	}
+	data, err := readFile(cmd.InOrStdin(), flags.review)
+	if err != nil {
+		return nil, err
+	}
+	review := codec.AcquireReview()
+	defer codec.ReleaseReview(review)
+	body := codec.NewBody(data, nil)
+	defer body.Release()
+	if err := review.Decode(body); err != nil {
+		return nil, fmt.Errorf("%s: %w", flags.review, err)
+	}
+	phase, _ := parsePhase(flags.phase)
+	explanation := dispatcher.Explain(review, cluster, phase)
+	return &explanation, nil
+}
+
+// loadCluster compiles the sources as a running dispatcher would.
+func loadCluster(stderr io.Writer, flags explainFlags) (*registry.Cluster, error) {
+	cfg, err := loadConfig(stderr, flags.config)
+	if err != nil {
+		return nil, err
+	}
+	r := registry.New(cfg.Registry(nil, nil))
+	if problems := r.Load(); len(problems) > 0 {
+		printProblems(stderr, "error", problems)
+		return nil, errSaid
+	}
+	clusters := r.Snapshot().Clusters
+	cluster := clusters[flags.cluster]
+	if cluster == nil {
+		names := make([]string, 0, len(clusters))
+		for name := range clusters {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return nil, fmt.Errorf("there is no cluster %q; there are: %s", flags.cluster, strings.Join(names, ", "))
+	}
+	return cluster, nil
+}
+
+func readFile(stdin io.Reader, path string) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(path)
+}
+
+func printExplanation(w io.Writer, e *dispatcher.Explanation) error {
+	_, _ = fmt.Fprintf(w, "cluster %s, phase %s\n", e.Cluster, e.Phase)
+	if e.Bypass != "" {
+		_, _ = fmt.Fprintf(w, "bypassed by rule %q: nobody is called; without it:\n", e.Bypass)
+	}
+	if e.FailOpen != "" {
+		_, _ = fmt.Fprintf(w, "failOpen rule %q: no failing call blocks this request\n", e.FailOpen)
+	}
+	if len(e.Webhooks) == 0 {
+		_, err := fmt.Fprintln(w, "there are no webhooks for this cluster and phase")
+		return err
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(tw, "ORDER\tWEBHOOK\tCALLED\tWHY\tPAYLOAD\tMODE\tPOLICY\tTIMEOUT")
+	for i := range e.Webhooks {
+		x := &e.Webhooks[i]
+		_, _ = fmt.Fprintf(tw, "%s\t%s/%s\t%s\t%s\t%s\t%s\t%s\t%s\n", orderText(x), x.Configuration, x.Webhook,
+			yesNo(x.Called), whyText(x), dash(x.Payload), x.Mode, x.FailurePolicy, x.Timeout)
+	}
+	return tw.Flush()
+}
+
+func orderText(x *dispatcher.WebhookExplained) string {
+	if x.Order == 0 {
+		return "-"
+	}
+	return fmt.Sprint(x.Order)
+}
+
+// whyText is the rule of a webhook that is called, the reason of one that is not.
+func whyText(x *dispatcher.WebhookExplained) string {
+	switch {
+	case x.Called:
+		return "rule: " + x.Rule
+	case x.Detail != "":
+		return x.Reason + ": " + strings.Join(strings.Fields(x.Detail), " ")
+	}
+	return x.Reason
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

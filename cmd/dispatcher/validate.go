@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/admission-dispatcher/dispatcher/internal/config"
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// validation is what validate prints with -o json.
+type validation struct {
+	Problems []registry.Problem `json:"problems"`
+	Warnings []registry.Problem `json:"warnings"`
+}
+
+func newValidate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "validate [--config FILE] [PATH...]",
+		Short: "Check configurations as a running dispatcher would, and print every problem",
+		Long: `Check configurations as a running dispatcher would, and print every problem and
+every warning with file, object, field path and reason. A PATH is a directory or
+a file; without one the sources of the configuration file are checked. Nothing
+is contacted. The exit code is 1 if there is any problem; warnings do not count.`,
+	}
+	path := configFlag(cmd, false)
+	format := outputFlag(cmd)
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 && *path == "" {
+			return fmt.Errorf("name a PATH or a --config FILE")
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		result := validate(*path, args)
+		if err := printValidation(cmd.OutOrStdout(), *format, result); err != nil {
+			return err
+		}
+		if len(result.Problems) > 0 {
+			return errSaid
+		}
+		return nil
+	}
+	return cmd
+}
+
+// validate checks the configuration file, if there is one, and what it or paths
+// name.
+func validate(configPath string, paths []string) validation {
+	var settings registry.Settings
+	if configPath != "" {
+		cfg, problems := config.Load(configPath)
+		if len(problems) > 0 {
+			return validation{Problems: problems, Warnings: []registry.Problem{}}
+		}
+		settings = cfg.Registry(nil, nil)
+	}
+	if len(paths) == 0 {
+		paths = settings.Directories
+	}
+	problems, warnings := registry.Validate(settings, paths)
+	return validation{Problems: orEmpty(problems), Warnings: orEmpty(warnings)}
+}
+
+// orEmpty makes a list print as [] where it would be null.
+func orEmpty(list []registry.Problem) []registry.Problem {
+	if list == nil {
+		return []registry.Problem{}
+	}
+	return list
+}
+
+func printValidation(w io.Writer, format output, v validation) error {
+	if format == asJSON {
+		return printJSON(w, v)
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, list := range []struct {
+		kind     string
+		problems []registry.Problem
+	}{{"problem", v.Problems}, {"warning", v.Warnings}} {
+		for _, p := range list.problems {
+			_, _ = fmt.Fprintf(tw, "%s:\t%s\n", list.kind, p)
+		}
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%d problems, %d warnings\n", len(v.Problems), len(v.Warnings))
+	return err
+}

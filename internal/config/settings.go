@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"log/slog"
+	"net/netip"
+
+	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// Registry returns the settings of the registry that the configuration asks for.
+// own are the process's listeners, which no webhook may name.
+func (c *Config) Registry(own []netip.AddrPort, log *slog.Logger) registry.Settings {
+	s := registry.Settings{
+		Interval:   c.ReloadInterval.Duration,
+		AllowEmpty: c.AllowEmpty,
+		Addresses:  webhook.AddressPolicy{Allowed: c.allowed(), Own: own},
+		Bypass:     c.bypass(),
+		FailOpen:   c.FailOpen,
+		MaxTimeout: c.Deadline.Max.Duration,
+		Logger:     log,
+	}
+	for _, source := range c.Sources {
+		s.Directories = append(s.Directories, source.Directory)
+	}
+	return s
+}
+
+func (c *Config) allowed() []netip.Prefix {
+	prefixes := make([]netip.Prefix, len(c.AllowedNetworks))
+	for i, cidr := range c.AllowedNetworks {
+		prefixes[i] = netip.MustParsePrefix(cidr) // Load validated it
+	}
+	return prefixes
+}
+
+// bypass returns the built-in rules, unless they are off, and the further ones.
+func (c *Config) bypass() []match.RequestRule {
+	var rules []match.RequestRule
+	if *c.Bypass.Defaults {
+		rules = match.DefaultBypass(c.Bypass.DispatcherNamespace)
+	}
+	return append(rules, c.Bypass.Rules...)
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pki makes throw-away certificates for the demo and for tests. Keys
+// are short-lived and never leave the process that asked for them, unless it
+// writes them to a file.
+package pki
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/url"
+	"time"
+)
+
+// Authority is a certificate authority.
+type Authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	// PEM is the authority's own certificate.
+	PEM []byte
+}
+
+// Subject is what a certificate says of its holder. Zero times mean from an hour
+// ago for a day.
+type Subject struct {
+	CommonName          string
+	DNSNames            []string
+	IPs                 []net.IP
+	URIs                []string
+	NotBefore, NotAfter time.Time
+}
+
+// Pair is a certificate with its key, in PEM.
+type Pair struct{ Certificate, Key []byte }
+
+// NewAuthority returns a self-signed authority.
+func NewAuthority(name string) (*Authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("generate the key of authority %s: %w", name, err)
+	}
+	template, err := newTemplate(&Subject{CommonName: name})
+	if err != nil {
+		return nil, err
+	}
+	template.IsCA, template.BasicConstraintsValid = true, true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return nil, fmt.Errorf("sign authority %s: %w", name, err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("parse authority %s: %w", name, err)
+	}
+	return &Authority{certificate: certificate, key: key, PEM: encode("CERTIFICATE", der)}, nil
+}
+
+// Issue returns a certificate for s that is good for servers and clients.
+func (a *Authority) Issue(s Subject) (Pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, fmt.Errorf("generate a key: %w", err)
+	}
+	template, err := newTemplate(&s)
+	if err != nil {
+		return Pair{}, err
+	}
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &key.PublicKey, a.key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("sign a certificate: %w", err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("encode a key: %w", err)
+	}
+	return Pair{Certificate: encode("CERTIFICATE", der), Key: encode("PRIVATE KEY", secret)}, nil
+}
+
+// Pool returns a pool with this authority alone.
+func (a *Authority) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.certificate)
+	return pool
+}
+
+// TLS returns the pair as crypto/tls wants it.
+func (p Pair) TLS() (tls.Certificate, error) { return tls.X509KeyPair(p.Certificate, p.Key) }
+
+func newTemplate(s *Subject) (*x509.Certificate, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, fmt.Errorf("draw a serial number: %w", err)
+	}
+	t := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: s.CommonName},
+		DNSNames:     s.DNSNames,
+		IPAddresses:  s.IPs,
+		NotBefore:    s.NotBefore,
+		NotAfter:     s.NotAfter,
+	}
+	if t.NotBefore.IsZero() {
+		t.NotBefore = time.Now().Add(-time.Hour)
+	}
+	if t.NotAfter.IsZero() {
+		t.NotAfter = time.Now().Add(24 * time.Hour)
+	}
+	for _, text := range s.URIs {
+		u, err := url.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("URI of a certificate: %w", err)
+		}
+		t.URIs = append(t.URIs, u)
+	}
+	return t, nil
+}
+
+func encode(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}
