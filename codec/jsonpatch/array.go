@@ -3,18 +3,30 @@
 package jsonpatch
 
 import (
+	"math"
 	"slices"
 	"strconv"
 )
 
-// array is an open array.
-type array struct{ elements []node }
+// array is an open array. An element that nobody has touched is a range of text,
+// which is small and without pointers: there can be more than a million.
+type array struct {
+	text     string
+	elements []element
+	nodes    []*node
+}
+
+// element is text[start:end] of its array, or nodes[start] if end is 0.
+type element struct{ start, end, nesting int32 }
 
 func parseArray(text string, m *meter) (container, error) {
-	a := &array{}
-	err := readArray(text, func(value string, nesting int) error {
-		a.elements = append(a.elements, node{text: value, nesting: nesting})
-		return m.spend(len(value) + perMember)
+	if len(text) > math.MaxInt32 {
+		return nil, reason("the array is larger than 2 GiB")
+	}
+	a := &array{text: text}
+	err := readArray(text, func(start, end, nesting int) error {
+		a.elements = append(a.elements, element{int32(start), int32(end), int32(nesting)})
+		return m.spend(end - start + perElement)
 	})
 	if err != nil {
 		return nil, err
@@ -22,24 +34,43 @@ func parseArray(text string, m *meter) (container, error) {
 	return a, nil
 }
 
+// keep makes n an element.
+func (a *array) keep(n node) element {
+	a.nodes = append(a.nodes, &n)
+	return element{start: int32(len(a.nodes) - 1)}
+}
+
+// value returns the element at i, as it is now.
+func (a *array) value(i int) node {
+	e := a.elements[i]
+	if e.end == 0 {
+		return *a.nodes[e.start]
+	}
+	return node{text: a.text[e.start:e.end], nesting: int(e.nesting)}
+}
+
 func (a *array) get(token string) (*node, error) {
 	i, err := place(token, len(a.elements))
 	if err != nil {
 		return nil, err
 	}
-	return &a.elements[i], nil
+	e := &a.elements[i]
+	if e.end != 0 {
+		*e = a.keep(a.value(i))
+	}
+	return a.nodes[e.start], nil
 }
 
 func (a *array) add(token string, n node, m *meter) error {
 	if token == "-" {
-		a.elements = append(a.elements, n)
+		a.elements = append(a.elements, a.keep(n))
 		return nil
 	}
 	i, err := place(token, len(a.elements)+1)
 	if err != nil {
 		return err
 	}
-	a.elements = slices.Insert(a.elements, i, n)
+	a.elements = slices.Insert(a.elements, i, a.keep(n))
 	return m.spend(len(a.elements) - i)
 }
 
@@ -74,7 +105,8 @@ func (a *array) append(dst []byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = a.elements[i].append(dst)
+		n := a.value(i)
+		dst = n.append(dst)
 	}
 	return append(dst, ']')
 }
@@ -82,7 +114,8 @@ func (a *array) append(dst []byte) []byte {
 func (a *array) depth() int {
 	deepest := 0
 	for i := range a.elements {
-		deepest = max(deepest, a.elements[i].depth())
+		n := a.value(i)
+		deepest = max(deepest, n.depth())
 	}
 	return deepest + 1
 }

@@ -35,7 +35,7 @@ func (d *document) holds(op *operation) (bool, error) {
 }
 
 // equal compares two values other than null: objects in any order, scalars by
-// their spelling. It opens what it compares.
+// their spelling.
 func equal(a, b *node, m *meter) (bool, error) {
 	inA, err := a.enter(m)
 	if err != nil {
@@ -89,11 +89,11 @@ func equalMember(a, b *node, m *meter) (bool, error) {
 
 func (a *array) equal(other *array, m *meter) (bool, error) {
 	for i := range a.elements {
-		a, b := &a.elements[i], &other.elements[i]
+		a, b := a.value(i), other.value(i)
 		if a.isNull() || b.isNull() {
 			return false, nil // v4 panics
 		}
-		if same, err := equal(a, b, m); !same || err != nil {
+		if same, err := equal(&a, &b, m); !same || err != nil {
 			return false, err
 		}
 	}

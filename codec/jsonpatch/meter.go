@@ -7,8 +7,9 @@ import "time"
 const (
 	// stride is the work between two looks at the clock, about 50 us of it.
 	stride = 64 << 10
-	// perMember is what keeping one value costs, in units of bytes scanned.
-	perMember = 32
+	// What keeping one value costs, in units of bytes scanned.
+	perElement = 8
+	perMember  = 64
 
 	tooSlow = limit("applying the patch takes longer than allowed")
 )

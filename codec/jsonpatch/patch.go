@@ -50,13 +50,13 @@ func decode(text string, limits Limits) (Patch, error) {
 	if strings.Trim(text, space) == null {
 		return patch, nil
 	}
-	err := readArray(text, func(value string, _ int) error {
+	err := readArray(text, func(start, end, _ int) error {
 		index := len(patch.operations)
 		if limits.Operations > 0 && index == limits.Operations {
 			return limitf("the patch has more than %d operations", limits.Operations)
 		}
 		var op operation
-		if err := op.decode(value, limits.Depth); err != nil {
+		if err := op.decode(text[start:end], limits.Depth); err != nil {
 			return operationError(index, &op, err)
 		}
 		patch.operations = append(patch.operations, op)

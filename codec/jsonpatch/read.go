@@ -21,11 +21,12 @@ func readObject(text string, visit func(key, value string, nesting int) error) e
 		if !s.next(':') {
 			return notJSON(&s, "a colon")
 		}
-		value, nesting, ok := s.cut()
+		start = s.pos
+		nesting, ok := s.nested()
 		if !ok {
 			return notJSON(&s, "a value")
 		}
-		if err := visit(key, value, nesting); err != nil {
+		if err := visit(key, text[start:s.pos], nesting); err != nil {
 			return err
 		}
 	}
@@ -33,32 +34,30 @@ func readObject(text string, visit func(key, value string, nesting int) error) e
 }
 
 // readArray calls visit with each element of the JSON array text as readObject
-// does with members.
-func readArray(text string, visit func(value string, nesting int) error) error {
+// does with members; the element is text[start:end].
+func readArray(text string, visit func(start, end, nesting int) error) error {
 	s := scanner{text: text}
 	if !s.next('[') {
 		return notJSON(&s, "an array")
 	}
 	for more := s.peek() != ']'; more; more = s.next(',') {
-		value, nesting, ok := s.cut()
+		start := s.pos
+		nesting, ok := s.nested()
 		if !ok {
 			return notJSON(&s, "a value")
 		}
-		if err := visit(value, nesting); err != nil {
+		if err := visit(start, s.pos, nesting); err != nil {
 			return err
 		}
 	}
 	return s.end(']')
 }
 
-// cut skips a value inside one container and returns its text and nesting.
-func (s *scanner) cut() (text string, nesting int, ok bool) {
-	start := s.pos
+// nested skips a value inside one container and returns how deep it nests.
+func (s *scanner) nested() (nesting int, ok bool) {
 	s.deepest = 1
-	if !s.value(1) {
-		return "", 0, false
-	}
-	return s.text[start:s.pos], s.deepest - 1, true
+	ok = s.value(1)
+	return s.deepest - 1, ok
 }
 
 // end skips the end of a container, behind which nothing may stand.
