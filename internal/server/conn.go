@@ -5,8 +5,10 @@ package server
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"net"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +27,8 @@ type conn struct {
 	// arrived is when the first byte of the current request came; zero before
 	// the first request.
 	arrived time.Time
-	refused atomic.Bool
+	// lingers is set when the caller must get to read why it is turned away.
+	lingers atomic.Bool
 }
 
 func newConn(raw net.Conn, l *listener) *conn {
@@ -52,6 +55,7 @@ func (c *conn) Handshake() error {
 		return err
 	}
 	if err := c.Conn.Handshake(); err != nil {
+		c.lingers.Store(!errors.Is(err, os.ErrDeadlineExceeded))
 		c.listener.records.handshakeFailed(c.RemoteAddr(), err)
 		return err
 	}
@@ -80,19 +84,19 @@ func (c *conn) Write(p []byte) (int, error) {
 
 // Close closes the connection and gives its place to the next.
 func (c *conn) Close() error {
-	if c.refused.Load() {
+	if c.lingers.Load() {
 		c.linger()
 	}
 	defer c.listener.forget(c)
 	return c.Conn.Close()
 }
 
-// lingerTimeout is how long a refused caller may take to read the refusal.
+// lingerTimeout is how long a caller may take to read why it is turned away.
 const lingerTimeout = 500 * time.Millisecond
 
 // linger says that nothing more comes and drops what the caller still sends.
-// Closing on unread bytes would reset the connection, and the refusal could be
-// lost with it.
+// Closing on unread bytes would reset the connection, and what we said last
+// could be lost with it.
 func (c *conn) linger() {
 	_ = c.Conn.CloseWrite()
 	if tcp, ok := c.raw.(interface{ CloseWrite() error }); ok {

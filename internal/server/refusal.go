@@ -92,6 +92,6 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, r refusal, detail string) {
 		ctx.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
 	}
 	ctx.SetConnectionClose()
-	connOf(ctx).refused.Store(r != tooSlow)
+	connOf(ctx).lingers.Store(r != tooSlow)
 	s.records.refused(ctx, r, text)
 }

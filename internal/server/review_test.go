@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/internal/server"
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+func TestReviews(t *testing.T) {
+	w := newWorld(t, nil)
+	replaced := func(old, with string) string {
+		r := review("1")
+		if !strings.Contains(r, old) {
+			t.Fatalf("%q is not in the review", old)
+		}
+		return strings.Replace(r, old, with, 1)
+	}
+	for _, tt := range []struct{ name, body, text string }{
+		{"B1 null", "null", ""},
+		{"B1 array", "[]", ""},
+		{"B1 truncated", review("1")[:100], ""},
+		{"B1 white space", "  ", ""},
+		{"B2 trailing bytes", review("1") + "x", ""},
+		{"B2 second document", review("1") + review("2"), ""},
+		{"B2 BOM", "\xef\xbb\xbf" + review("1"), ""},
+		{"B3 duplicate key in request", replaced(`"uid":`, `"uid":"2","uid":`), "/request/uid"},
+		{"B3 a pointer is cleaned", replaced(`"uid":`, `"\u202e<script>":1,"\u202e<script>":1,"uid":`), ""},
+		{"B4 case variant", replaced(`"request"`, `"Request"`), ""},
+		{"B7 other kind", replaced(`"AdmissionReview"`, `"Pod"`), ""},
+		{"B7 unknown version", replaced(`k8s.io/v1"`, `k8s.io/v2"`), ""},
+		{"B9 request null", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":null}`, ""},
+		{"B9 request absent", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, ""},
+		{"B9 uid absent", replaced(`"uid":"1",`, ``), ""},
+		{"B9 uid empty", replaced(`"uid":"1"`, `"uid":""`), ""},
+		{"B9 uid not a string", replaced(`"uid":"1"`, `"uid":1`), ""},
+		{"B9 uid too long", replaced(`"uid":"1"`, `"uid":"`+strings.Repeat("x", 129)+`"`), ""},
+		{"B9 uid with control characters", replaced(`"uid":"1"`, `"uid":"1\n"`), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := w.isRefused(message{body: tt.body}, http.StatusBadRequest)
+			if !strings.HasPrefix(got.body, "the body is not a readable AdmissionReview: ") || !strings.Contains(got.body, tt.text) {
+				t.Errorf("body %q", got.body)
+			}
+			for _, c := range strings.TrimSuffix(got.body, "\n") {
+				if c < ' ' || c > '~' {
+					t.Errorf("body %q is not plain ASCII", got.body)
+				}
+			}
+		})
+	}
+	for _, tt := range []struct{ name, body string }{
+		{"B10 operation absent", replaced(`"operation":"CREATE",`, ``)},
+		{"B10 operation unknown", replaced(`"CREATE"`, `"READ"`)},
+		{"B10 resource absent", replaced(`"resource":{"group":"","version":"v1","resource":"pods"},`, ``)},
+		{"B13 object not an object", replaced(`"object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"}}`, `"object":7`)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := w.dial()
+			got := c.ask(message{body: tt.body})
+			if got.status != http.StatusOK || !strings.Contains(got.body, `"uid":"1","allowed":false`) || !strings.Contains(got.body, `"code":400`) {
+				t.Errorf("status %d, body %q", got.status, got.body)
+			}
+			c.isAllowed(c.ask(message{target: "/v1/clusters/a/mutate", body: review("2")}), "2") // the connection lives
+		})
+	}
+	t.Run("B8 v1beta1", func(t *testing.T) {
+		c := w.dial()
+		got := c.ask(message{body: reviewOf("v1beta1", "1")})
+		c.isAllowed(got, "1")
+		if !strings.Contains(got.body, `"apiVersion":"admission.k8s.io/v1beta1"`) {
+			t.Errorf("body %q", got.body)
+		}
+	})
+}
+
+func TestDenial(t *testing.T) {
+	w := newWorld(t, nil)
+	w.judge.do = func(_ context.Context, _ dispatcher.Request) codec.Response {
+		return codec.Response{Code: http.StatusTooManyRequests, Reason: "TooManyRequests", Message: "later", RetryAfterSeconds: 5}
+	}
+	c := w.dial()
+	got := c.ask(good("1"))
+	if got.status != http.StatusOK || got.close || !strings.Contains(got.body, `"allowed":false`) || !strings.Contains(got.body, `"code":429`) {
+		t.Errorf("%+v", got)
+	}
+	for _, header := range []string{"Retry-After", "Server", "Date"} {
+		if got.header.Get(header) != "" {
+			t.Errorf("header %s", header)
+		}
+	}
+}
+
+func TestBodyOutlivesTheRequest(t *testing.T) {
+	w := newWorld(t, nil)
+	kept := make(chan *codec.Body, 1)
+	w.judge.do = func(_ context.Context, req dispatcher.Request) codec.Response {
+		select {
+		case kept <- req.Review.Body.Retain():
+		default:
+		}
+		return codec.Response{Allowed: true}
+	}
+	c := w.dial()
+	c.isAllowed(c.ask(good("1")), "1")
+	body := <-kept
+	defer body.Release()
+	for range 100 { // whoever recycled the memory would overwrite it
+		c.isAllowed(c.ask(good("2")), "2")
+	}
+	if got := string(body.Bytes()); got != review("1") {
+		t.Errorf("the body has become %q", got)
+	}
+}
+
+func TestNoSnapshot(t *testing.T) {
+	w := newWorld(t, nil)
+	w.snapshot = nil
+	w.isRefused(good("1"), http.StatusServiceUnavailable)
+}
+
+func TestPanic(t *testing.T) {
+	w := newWorld(t, nil)
+	w.judge.do = func(context.Context, dispatcher.Request) codec.Response { panic("bug") }
+	c := w.dial()
+	got := c.ask(good("1"))
+	if got.status != http.StatusOK || !strings.Contains(got.body, `"uid":"1","allowed":false`) || !strings.Contains(got.body, `"code":500`) {
+		t.Errorf("%+v", got)
+	}
+	w.judge.do = nil
+	c.isAllowed(c.ask(good("2")), "2")
+	if lines := w.logs.lines(); !strings.Contains(lines[0], `"panic":"bug"`) {
+		t.Errorf("records %q", lines)
+	}
+}
+
+func TestPanicBeforeTheReviewIsRead(t *testing.T) {
+	w := newWorld(t, func(cfg *server.Config) {
+		cfg.Snapshot = func() *registry.Snapshot { panic("bug") }
+	})
+	w.isRefused(good("1"), http.StatusInternalServerError)
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/server"
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// fasthttp's worker pool looks every ten seconds whether it was stopped.
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
+}
+
+// patience bounds every wait for something that must happen.
+const patience = 20 * time.Second
+
+const token = "a-token-of-the-cluster-token"
+
+// The clusters of the tests: a and b by certificate, token by bearer token,
+// open by nothing, small with a limit of its own.
+const clusters = `
+apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: a}
+spec:
+  authentication: {certificate: {commonNames: [a], uris: ["spiffe://example.com/a"]}}
+  timeoutSeconds: 10
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: b}
+spec: {authentication: {certificate: {dnsNames: [b.example.com]}}}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: token}
+spec: {authentication: {bearerTokenSHA256: ["%x"]}}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: open}
+spec: {authentication: {anonymous: true}}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: small}
+spec:
+  authentication: {certificate: {commonNames: [small]}}
+  limits: {requestBytes: 2000}
+`
+
+// world is a running server with the clusters above, and their certificates.
+type world struct {
+	t        *testing.T
+	ca       *pki.Authority
+	addr     string
+	server   *server.Server
+	served   chan error
+	judge    *judge
+	logs     *logs
+	snapshot *registry.Snapshot
+}
+
+// newWorld starts a server. change, if not nil, changes its configuration.
+func newWorld(t *testing.T, change func(*server.Config)) *world {
+	t.Helper()
+	w := &world{t: t, ca: newAuthority(t), judge: &judge{}, logs: &logs{}, snapshot: newSnapshot(t), served: make(chan error, 1)}
+	cfg := w.config()
+	if change != nil {
+		change(&cfg)
+	}
+	w.server = server.New(cfg)
+	ln := listen(t)
+	w.addr = ln.Addr().String()
+	go func() { w.served <- w.server.Serve(ln) }()
+	t.Cleanup(w.stop)
+	return w
+}
+
+func (w *world) config() server.Config {
+	return server.Config{
+		TLS:      w.serverTLS(tls.RequireAndVerifyClientCert),
+		Snapshot: func() *registry.Snapshot { return w.snapshot },
+		Decider:  w.judge,
+		Logger:   slog.New(slog.NewJSONHandler(w.logs, nil)),
+	}
+}
+
+func (w *world) stop() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // whatever is still open is cut
+	_ = w.server.Shutdown(ctx)
+	if err := <-w.served; err != nil {
+		w.t.Errorf("Serve: %v", err)
+	}
+}
+
+func (w *world) serverTLS(auth tls.ClientAuthType) *tls.Config {
+	return &tls.Config{
+		Certificates: []tls.Certificate{w.issue(w.ca, pki.Subject{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})},
+		ClientAuth:   auth,
+		ClientCAs:    w.ca.Pool(),
+	}
+}
+
+func (w *world) issue(ca *pki.Authority, s pki.Subject) tls.Certificate {
+	w.t.Helper()
+	pair, err := ca.Issue(s)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	certificate, err := pair.TLS()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return certificate
+}
+
+// clientTLS is what a kube-apiserver with a certificate for s dials with.
+func (w *world) clientTLS(s pki.Subject) *tls.Config {
+	return &tls.Config{RootCAs: w.ca.Pool(), Certificates: []tls.Certificate{w.issue(w.ca, s)}}
+}
+
+func newAuthority(t *testing.T) *pki.Authority {
+	t.Helper()
+	ca, err := pki.NewAuthority("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ca
+}
+
+func newSnapshot(t *testing.T) *registry.Snapshot {
+	t.Helper()
+	dir := t.TempDir()
+	manifest := fmt.Sprintf(clusters, sha256.Sum256([]byte(token)))
+	if err := os.WriteFile(filepath.Join(dir, "clusters.yaml"), []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := registry.New(registry.Settings{Directories: []string{dir}})
+	if problems := r.Load(); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return r.Snapshot()
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ln
+}
+
+// judge is a Decider that allows, remembers, and does what the test says.
+type judge struct {
+	do func(ctx context.Context, req dispatcher.Request) codec.Response
+
+	mu   sync.Mutex
+	seen []decided
+}
+
+// decided is one Dispatch.
+type decided struct {
+	uid, body, cluster string
+	phase              registry.Phase
+	budget             time.Duration // left at the time of the call
+	deadline           time.Time
+}
+
+func (j *judge) Dispatch(ctx context.Context, req dispatcher.Request) dispatcher.Verdict {
+	j.mu.Lock()
+	j.seen = append(j.seen, decided{
+		uid:      string(req.Review.UID),
+		body:     string(req.Review.Body.Bytes()),
+		cluster:  req.Cluster.Name,
+		phase:    req.Phase,
+		budget:   time.Until(req.Deadline),
+		deadline: req.Deadline,
+	})
+	j.mu.Unlock()
+	if j.do != nil {
+		return dispatcher.Verdict{Response: j.do(ctx, req)}
+	}
+	return dispatcher.Verdict{Response: codec.Response{Allowed: true}}
+}
+
+func (j *judge) decisions() []decided {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append([]decided(nil), j.seen...)
+}
+
+// none fails the test if a request came through.
+func (j *judge) none(t *testing.T) {
+	t.Helper()
+	if seen := j.decisions(); len(seen) > 0 {
+		t.Errorf("%d requests came through, the first: %+v", len(seen), seen[0])
+	}
+}
+
+// last returns the only or latest decision.
+func (j *judge) last(t *testing.T) decided {
+	t.Helper()
+	seen := j.decisions()
+	if len(seen) == 0 {
+		t.Fatal("no request came through")
+	}
+	return seen[len(seen)-1]
+}
+
+// logs collects records.
+type logs struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logs) lines() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Split(strings.TrimSuffix(l.buf.String(), "\n"), "\n")
+}
