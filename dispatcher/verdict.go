@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
@@ -75,19 +73,18 @@ func reason(o *Outcome) string {
 	if o.Result == Denied {
 		return o.Response.Reason
 	}
-	switch o.Code {
-	case http.StatusBadRequest:
-		return string(metav1.StatusReasonBadRequest)
-	case http.StatusForbidden:
-		return string(metav1.StatusReasonForbidden)
-	case http.StatusNotFound:
-		return string(metav1.StatusReasonNotFound)
-	case http.StatusTooManyRequests:
-		return string(metav1.StatusReasonTooManyRequests)
-	case http.StatusServiceUnavailable:
-		return string(metav1.StatusReasonServiceUnavailable)
-	case http.StatusGatewayTimeout:
-		return string(metav1.StatusReasonTimeout)
+	if reason, ok := reasons[o.Code]; ok {
+		return reason
 	}
-	return string(metav1.StatusReasonInternalError)
+	return "InternalError"
+}
+
+// reasons are the metav1.StatusReasons of the codes of our own.
+var reasons = map[int32]string{
+	http.StatusBadRequest:         "BadRequest",
+	http.StatusForbidden:          "Forbidden",
+	http.StatusNotFound:           "NotFound",
+	http.StatusTooManyRequests:    "TooManyRequests",
+	http.StatusServiceUnavailable: "ServiceUnavailable",
+	http.StatusGatewayTimeout:     "Timeout",
 }
