@@ -2,8 +2,6 @@
 
 package jsonpatch
 
-import "strings"
-
 const (
 	space = " \t\r\n"
 	null  = "null"
@@ -104,98 +102,4 @@ func (s *scanner) skip(c byte) bool {
 	return true
 }
 
-func (s *scanner) string() bool {
-	if !s.skip('"') {
-		return false
-	}
-	rest := s.text[s.pos:]
-	for i := 0; i < len(rest); i++ {
-		c := rest[i]
-		if c != '"' && c != '\\' && c >= ' ' {
-			continue
-		}
-		if c == '"' {
-			s.pos += i + 1
-			return true
-		}
-		n := escapeLength(rest[i:])
-		if n == 0 {
-			s.pos += i
-			return false
-		}
-		i += n - 1
-	}
-	s.pos = len(s.text)
-	return false
-}
-
-// escapeLength returns the length of the escape sequence that s starts with,
-// or 0 if it starts with none.
-func escapeLength(s string) int {
-	switch {
-	case len(s) < 2 || s[0] != '\\':
-		return 0
-	case s[1] != 'u':
-		if strings.IndexByte(`"\/bfnrt`, s[1]) < 0 {
-			return 0
-		}
-		return 2
-	case len(s) < 6:
-		return 0
-	}
-	for i := 2; i < 6; i++ {
-		if !isHex(s[i]) {
-			return 0
-		}
-	}
-	return 6
-}
-
-func (s *scanner) literal(word string) bool {
-	if !strings.HasPrefix(s.text[s.pos:], word) {
-		return false
-	}
-	s.pos += len(word)
-	return true
-}
-
-func (s *scanner) number() bool {
-	if s.peek() == '-' {
-		s.pos++
-	}
-	if s.peek() == '0' {
-		s.pos++
-	} else if !s.digits() {
-		return false
-	}
-	if s.peek() == '.' {
-		s.pos++
-		if !s.digits() {
-			return false
-		}
-	}
-	if c := s.peek(); c != 'e' && c != 'E' {
-		return true
-	}
-	s.pos++
-	if c := s.peek(); c == '+' || c == '-' {
-		s.pos++
-	}
-	return s.digits()
-}
-
-func (s *scanner) digits() bool {
-	start := s.pos
-	for isDigit(s.peek()) {
-		s.pos++
-	}
-	return s.pos > start
-}
-
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-
-func isHex(c byte) bool {
-	return isDigit(c) || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
-}
