@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	yaml "sigs.k8s.io/yaml/goyaml.v2" //nolint:staticcheck // the only reader below sigs.k8s.io/yaml that reads streams and lets us bound aliases
+	yaml "sigs.k8s.io/yaml/goyaml.v2" // the only reader below sigs.k8s.io/yaml that reads streams and lets us bound aliases
 )
 
 // maxExpansion bounds the text of one document after its aliases are resolved,

@@ -67,6 +67,11 @@ func (o origin) problems(errs field.ErrorList) []Problem {
 	return out
 }
 
+// ProblemsOf renders what validation found in one object of a file.
+func ProblemsOf(file, object string, errs field.ErrorList) []Problem {
+	return origin{file, object}.problems(errs)
+}
+
 // hasValue tells the types of error that show the offending value.
 func hasValue(t field.ErrorType) bool {
 	return t == field.ErrorTypeInvalid || t == field.ErrorTypeNotSupported || t == field.ErrorTypeDuplicate

@@ -34,12 +34,8 @@ func Load(path string) (*Config, []registry.Problem) {
 	}
 	c.setDefaults()
 	c.anchor(filepath.Dir(path))
-	var problems []registry.Problem
-	for _, e := range c.validate() {
-		problems = append(problems, registry.Problem{File: path, Object: Kind, Field: e.Field, Value: valueText(e), Reason: e.ErrorBody()})
-	}
-	if len(problems) > 0 {
-		return nil, problems
+	if errs := c.validate(); len(errs) > 0 {
+		return nil, registry.ProblemsOf(path, Kind, errs)
 	}
 	return c, nil
 }

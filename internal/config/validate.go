@@ -143,10 +143,3 @@ func address(at *field.Path, value string) *field.Error {
 	}
 	return nil
 }
-
-func valueText(e *field.Error) string {
-	if s, ok := e.BadValue.(string); ok {
-		return s
-	}
-	return ""
-}
