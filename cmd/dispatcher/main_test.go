@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+)
+
+var update = flag.Bool("update", false, "rewrite what the stories compare with")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"dispatcher": main})
+}
+
+// TestScripts runs the stories of testdata/script against the real command line.
+// Each starts in a directory with a certificate and the example manifests.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               furnish,
+		UpdateScripts:       *update,
+	})
+}
+
+// furnish puts ca.crt, serving.crt and serving.key, and a link to the example
+// manifests, into a story's directory.
+func furnish(env *testscript.Env) error {
+	authority, err := pki.NewAuthority("test")
+	if err != nil {
+		return err
+	}
+	pair, err := authority.Issue(pki.Subject{CommonName: "dispatcher", DNSNames: []string{"localhost"}})
+	if err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{"ca.crt": authority.PEM, "serving.crt": pair.Certificate, "serving.key": pair.Key} {
+		if err := os.WriteFile(env.WorkDir+"/"+name, data, 0o600); err != nil {
+			return err
+		}
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	return os.CopyFS(env.WorkDir+"/registry", os.DirFS(wd+"/../../examples/quickstart"))
+}
