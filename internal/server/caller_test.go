@@ -52,7 +52,7 @@ func good(uid string) message { return message{body: review(uid)} }
 
 // caller is one connection.
 type caller struct {
-	t *testing.T
+	t testing.TB
 	net.Conn
 	in *bufio.Reader
 }
@@ -84,7 +84,7 @@ func (w *world) dialPlain() *caller {
 	return newCaller(w.t, c)
 }
 
-func newCaller(t *testing.T, c net.Conn) *caller {
+func newCaller(t testing.TB, c net.Conn) *caller {
 	t.Helper()
 	t.Cleanup(func() { _ = c.Close() })
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {

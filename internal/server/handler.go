@@ -11,7 +11,6 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // handle is the journey of one admission. fasthttp has read headers that screen
@@ -25,16 +24,17 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.refuse(ctx, r, "")
 		return
 	}
-	body, r := s.plainBody(ctx, received)
+	body, r := s.plainBody(ctx, received, req.Cluster)
 	if r != accepted {
 		s.refuse(ctx, r, "")
 		return
 	}
 	defer body.Release()
-	if isOver(req.Cluster, body) {
-		s.refuse(ctx, tooLarge, "")
-		return
-	}
+	s.judge(ctx, req, body)
+}
+
+// judge answers the review in body.
+func (s *Server) judge(ctx *fasthttp.RequestCtx, req dispatcher.Request, body *codec.Body) {
 	req.Review = codec.AcquireReview()
 	defer codec.ReleaseReview(req.Review)
 	if err := req.Review.Decode(body); err != nil {
@@ -68,17 +68,13 @@ func (s *Server) request(ctx *fasthttp.RequestCtx) (dispatcher.Request, refusal)
 	}, accepted
 }
 
-// isOver reports whether body is above the cluster's own limit.
-func isOver(cluster *registry.Cluster, body *codec.Body) bool {
-	return cluster.RequestBytes > 0 && int64(body.Len()) > cluster.RequestBytes
-}
-
 // undecodable answers a body that is no admission. Where the envelope is
 // readable the answer is a denial: kube-apiserver's failurePolicy must not turn
 // it into an allow.
 func (s *Server) undecodable(ctx *fasthttp.RequestCtx, review *codec.Review, err error) {
 	var request *codec.RequestError
 	if errors.As(err, &request) {
+		s.records.unjudged(ctx, printable(request.Error()))
 		s.reply(ctx, review, &codec.Response{
 			Code:    http.StatusBadRequest,
 			Reason:  "BadRequest",

@@ -18,15 +18,14 @@ import (
 // headerReceived is fasthttp's hook between the headers and the body. The hook
 // cannot say no, except by way of the body's size: a request that is refused
 // gets a length that stops fasthttp before it reads a byte of the body, and
-// that tells notReceived why (docs/decisions/0004).
+// that tells notReceived why (docs/decisions/0004-refusing-before-the-body.md).
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	if r := s.screen(h); r != accepted {
+	timeout, r := s.screen(h)
+	if r != accepted {
 		h.Del(fasthttp.HeaderExpect) // no "100 Continue" before the refusal
 		h.SetContentLength(refusedLength + int(r))
 		return fasthttp.RequestConfig{MaxRequestBodySize: 1}
 	}
-	_, query := splitURI(h.RequestURI())
-	timeout, _ := parseTimeout(query, s.cfg.DefaultTimeout)
 	return fasthttp.RequestConfig{
 		ReadTimeout: max(time.Millisecond, min(s.cfg.BodyTimeout, budget(timeout, 0, s.cfg.MaxTimeout))),
 	}
@@ -59,32 +58,34 @@ func reception(h *fasthttp.RequestHeader, err error) refusal {
 	return malformed
 }
 
-// screen judges what stands before the body.
-func (s *Server) screen(h *fasthttp.RequestHeader) refusal {
+// screen judges what stands before the body and returns what ?timeout= says.
+func (s *Server) screen(h *fasthttp.RequestHeader) (time.Duration, refusal) {
 	path, query := splitURI(h.RequestURI())
+	timeout, isTimeout := parseTimeout(query, s.cfg.DefaultTimeout)
+	_, isRoute := parseRoute(path)
 	switch {
 	case len(h.RequestURI()) > uriLimit:
-		return longURI
+		return 0, longURI
 	case len(h.RawHeaders()) > headerLimit:
-		return longHeaders
+		return 0, longHeaders
 	case hasTransferEncoding(h):
-		return noLength
-	case !isRoute(path):
-		return noRoute
+		return 0, noLength
+	case !isRoute:
+		return 0, noRoute
 	case !h.IsPost():
-		return notPost
-	case !isTimeout(query):
-		return badTimeout
+		return 0, notPost
+	case !isTimeout:
+		return 0, badTimeout
 	case !isExpected(h):
-		return unknownExpect
+		return 0, unknownExpect
 	case !isJSON(h.ContentType()):
-		return wrongType
+		return 0, wrongType
 	case !isEncoding(h):
-		return wrongEncoding
+		return 0, wrongEncoding
 	case h.ContentLength() > s.cfg.BodyLimit:
-		return tooLarge
+		return 0, tooLarge
 	}
-	return accepted
+	return timeout, accepted
 }
 
 // hasTransferEncoding looks at the bytes as received: fasthttp drops the header
@@ -99,16 +100,6 @@ func hasTransferEncoding(h *fasthttp.RequestHeader) bool {
 		}
 	}
 	return false
-}
-
-func isRoute(path []byte) bool {
-	_, ok := parseRoute(path)
-	return ok
-}
-
-func isTimeout(query []byte) bool {
-	_, ok := parseTimeout(query, time.Second)
-	return ok
 }
 
 func isExpected(h *fasthttp.RequestHeader) bool {

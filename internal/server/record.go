@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -21,19 +20,35 @@ import (
 type records struct {
 	log         *slog.Logger
 	refusals    [refusals]throttle
+	denials     throttle
 	accepts     throttle
 	connections throttle
 	handshakes  throttle
 }
 
+// refused records a request that is turned away.
 func (r *records) refused(ctx *fasthttp.RequestCtx, why refusal, text string) {
-	path, _ := splitURI(ctx.Request.Header.RequestURI())
-	r.warn(&r.refusals[why], "request refused",
-		slog.String("reason", text),
-		slog.Int("status", ctx.Response.StatusCode()),
-		slog.String("remote", ctx.RemoteAddr().String()),
-		slog.String("method", cut(string(ctx.Method()))),
-		slog.String("path", cut(string(path))))
+	r.warn(&r.refusals[why], "request refused", append(sender(ctx),
+		slog.Int("status", ctx.Response.StatusCode()), slog.String("reason", text))...)
+}
+
+// unjudged records a denial that the dispatcher never saw.
+func (r *records) unjudged(ctx *fasthttp.RequestCtx, text string) {
+	r.warn(&r.denials, "admission denied", append(sender(ctx), slog.String("reason", text))...)
+}
+
+// sender says where a request comes from and, if its headers could be read,
+// where it wants to go.
+func sender(ctx *fasthttp.RequestCtx) []slog.Attr {
+	attrs := []slog.Attr{slog.String("remote", ctx.RemoteAddr().String())}
+	if h := &ctx.Request.Header; len(h.RawHeaders()) > 0 {
+		path, _ := splitURI(h.RequestURI())
+		attrs = append(attrs, slog.String("method", cut(string(h.Method()))), slog.String("path", cut(string(path))))
+	}
+	if chains := connOf(ctx).chains; len(chains) > 0 {
+		attrs = append(attrs, slog.String("certificate", cut(chains[0][0].Subject.String())))
+	}
+	return attrs
 }
 
 func (r *records) handshakeFailed(remote net.Addr, err error) {
@@ -71,33 +86,3 @@ func (r *records) warn(t *throttle, message string, attrs ...slog.Attr) {
 }
 
 func cut(s string) string { return s[:min(len(s), maxQuoted)] }
-
-// At most throttleBurst records of a kind pass in throttleWindow.
-const (
-	throttleWindow = 10 * time.Second
-	throttleBurst  = 5
-)
-
-// throttle lets a few records through and counts the others.
-type throttle struct {
-	mu              sync.Mutex
-	start           time.Time
-	passed, dropped int
-}
-
-// pass reports whether a record may pass at now, and how many were dropped
-// before it since the last that passed.
-func (t *throttle) pass(now time.Time) (dropped int, ok bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if now.Sub(t.start) >= throttleWindow {
-		t.start, t.passed = now, 0
-	}
-	if t.passed == throttleBurst {
-		t.dropped++
-		return 0, false
-	}
-	t.passed++
-	dropped, t.dropped = t.dropped, 0
-	return dropped, true
-}

@@ -1,28 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package server_test
 
 import (
+	"encoding/json"
+	"net/http"
+	"strings"
 	"testing"
-	"time"
 )
 
-func TestThrottle(t *testing.T) {
-	var throttle throttle
-	now := time.Now()
-	passed := 0
-	for range 1000 {
-		if _, ok := throttle.pass(now); ok {
-			passed++
+func TestRecords(t *testing.T) {
+	w := newWorld(t, nil)
+	const canary = "canary-1f9c"
+	t.Run("B22 B25 each record is one line of JSON, short and without secrets", func(t *testing.T) {
+		secret := "Authorization: Bearer " + canary + "\r\n"
+		w.isRefused(message{target: "/v1/clusters/b/validate?x=" + canary, extra: secret, body: review("1")}, http.StatusForbidden)
+		w.isRefused(message{target: "/\"\\\xe2\x80\xae\x80" + strings.Repeat("x", 1000), extra: secret, body: canary}, http.StatusNotFound)
+		w.isRefused(message{headers: secret + "Content-Type: application/json\r\nno colon " + canary + "\r\n", body: canary}, http.StatusBadRequest)
+		w.isRefused(message{body: `{"` + canary + `":}`}, http.StatusBadRequest)
+		w.dialPlain().send(text(canary + "\r\n\r\n"))
+		for _, line := range w.logs.lines() {
+			var record struct{ Level, Msg, Reason, Remote, Path string }
+			if err := json.Unmarshal([]byte(line), &record); err != nil {
+				t.Errorf("%q: %v", line, err)
+			}
+			if record.Level != "WARN" || !strings.HasPrefix(record.Remote, "127.0.0.1:") {
+				t.Errorf("record %+v", record)
+			}
+			if strings.Contains(line, canary) || len(line) > 1000 {
+				t.Errorf("record %s", line)
+			}
 		}
-	}
-	if passed != throttleBurst {
-		t.Errorf("%d records passed, want %d", passed, throttleBurst)
-	}
-	if dropped, ok := throttle.pass(now.Add(throttleWindow)); !ok || dropped != 1000-throttleBurst {
-		t.Errorf("pass = %d, %v after the window", dropped, ok)
-	}
-	if dropped, ok := throttle.pass(now.Add(throttleWindow)); !ok || dropped != 0 {
-		t.Errorf("pass = %d, %v: the same are counted twice", dropped, ok)
-	}
+	})
+	t.Run("a flood of refusals is counted, not recorded", func(t *testing.T) {
+		before := len(w.logs.lines())
+		for range 30 {
+			w.isRefused(message{method: "GET"}, http.StatusMethodNotAllowed)
+		}
+		if n := len(w.logs.lines()) - before; n > 10 {
+			t.Errorf("%d records", n)
+		}
+	})
 }

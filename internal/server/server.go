@@ -25,7 +25,7 @@ type Server struct {
 	cfg     Config
 	http    *fasthttp.Server
 	records records
-	buffers buffers
+	buffers *buffers
 
 	// decisions carries the shutdown to the Decider: it is cancelled when the
 	// answer can reach nobody any more.
@@ -118,8 +118,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	defer l.closeAll()
-	if err := l.Close(); err != nil {
-		return err
-	}
+	_ = l.Close() // fasthttp closes it too, if it has come that far, and tells the error
 	return s.http.ShutdownWithContext(ctx)
 }

@@ -72,7 +72,7 @@ spec:
 
 // world is a running server with the clusters above, and their certificates.
 type world struct {
-	t        *testing.T
+	t        testing.TB
 	ca       *pki.Authority
 	addr     string
 	server   *server.Server
@@ -83,7 +83,7 @@ type world struct {
 }
 
 // newWorld starts a server. change, if not nil, changes its configuration.
-func newWorld(t *testing.T, change func(*server.Config)) *world {
+func newWorld(t testing.TB, change func(*server.Config)) *world {
 	t.Helper()
 	w := &world{t: t, ca: newAuthority(t), judge: &judge{}, logs: &logs{}, snapshot: newSnapshot(t), served: make(chan error, 1)}
 	cfg := w.config()
@@ -142,7 +142,7 @@ func (w *world) clientTLS(s pki.Subject) *tls.Config {
 	return &tls.Config{RootCAs: w.ca.Pool(), Certificates: []tls.Certificate{w.issue(w.ca, s)}}
 }
 
-func newAuthority(t *testing.T) *pki.Authority {
+func newAuthority(t testing.TB) *pki.Authority {
 	t.Helper()
 	ca, err := pki.NewAuthority("test")
 	if err != nil {
@@ -151,7 +151,7 @@ func newAuthority(t *testing.T) *pki.Authority {
 	return ca
 }
 
-func newSnapshot(t *testing.T) *registry.Snapshot {
+func newSnapshot(t testing.TB) *registry.Snapshot {
 	t.Helper()
 	dir := t.TempDir()
 	manifest := fmt.Sprintf(clusters, sha256.Sum256([]byte(token)))
@@ -165,7 +165,7 @@ func newSnapshot(t *testing.T) *registry.Snapshot {
 	return r.Snapshot()
 }
 
-func listen(t *testing.T) net.Listener {
+func listen(t testing.TB) net.Listener {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/server"
+)
+
+func TestTimeoutParameter(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, query := range []string{"timeout=0s", "timeout=-1s", "timeout=abc", "timeout=", "timeout", "timeout=10", "timeout=1s&timeout=1s",
+		"timeout=1s&timeout=x", "a=b&timeout=0s", "timeout=%31s"} {
+		t.Run("A20 "+query, func(t *testing.T) {
+			w.isRefused(message{target: "/v1/clusters/a/validate?" + query, body: review("1")}, http.StatusBadRequest)
+		})
+	}
+	w.judge.none(t)
+	for _, tt := range []struct {
+		query string
+		want  time.Duration
+	}{
+		{"", 9500 * time.Millisecond},
+		{"?timeout=10s", 9500 * time.Millisecond},
+		{"?timeout=31s", 28500 * time.Millisecond},
+		{"?timeout=1h", 28500 * time.Millisecond},
+		{"?timeout=5s", 3750 * time.Millisecond}, // cluster a has registered us with 10 s
+	} {
+		t.Run("A20 accepted "+tt.query, func(t *testing.T) {
+			c := w.dial()
+			c.isAllowed(c.ask(message{target: "/v1/clusters/a/validate" + tt.query, body: review("1")}), "1")
+			if got := w.judge.last(t).budget; got > tt.want {
+				t.Errorf("deadline in %v, want at most %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestDeadlineCountsFromTheHeaders(t *testing.T) {
+	w := newWorld(t, nil)
+	c := w.dial()
+	c.isAllowed(c.ask(good("0")), "0")
+	head, body, _ := strings.Cut(good("1").String(), "\r\n\r\n")
+	c.send(text(head + "\r\n\r\n" + body[:10]))
+	// A round trip on another connection: by then the headers have been read.
+	other := w.dial()
+	other.isAllowed(other.ask(good("2")), "2")
+	later := time.Now()
+	c.isAllowed(c.ask(text(body[10:])), "1")
+	if got := w.judge.last(t).deadline; got.After(later.Add(9500 * time.Millisecond)) {
+		t.Errorf("the deadline counts from the body: %v after it began", got.Sub(later))
+	}
+}
+
+func TestSlowCallers(t *testing.T) {
+	w := newWorld(t, func(cfg *server.Config) {
+		cfg.HeaderTimeout, cfg.BodyTimeout = 200*time.Millisecond, 100*time.Millisecond
+	})
+	steady := w.dial()
+	steady.isAllowed(steady.ask(good("1")), "1")
+	closed := map[string]*caller{
+		"A4 no ClientHello":         w.dialPlain(),
+		"A4 part of a ClientHello":  w.dialPlain(),
+		"A4 part of the headers":    w.dial(),
+		"A15 part of the body":      w.dial(),
+		"A15 min(T, 5 s)":           w.dial(),
+		"A17 nothing after 100":     w.dial(),
+		"A15 shorter than declared": w.dial(),
+	}
+	half := good("1").String()
+	half = half[:len(half)-10]
+	closed["A4 part of a ClientHello"].send(text("\x16\x03\x01\x02\x00\x01"))
+	closed["A4 part of the headers"].send(text(half[:40]))
+	closed["A15 part of the body"].send(text(half))
+	closed["A15 min(T, 5 s)"].send(text(strings.Replace(half, "10s", "1ms", 1)))
+	closed["A17 nothing after 100"].send(text(message{headers: "Expect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 10\r\n"}.String()))
+	closed["A15 shorter than declared"].send(text(half))
+	if err := closed["A15 shorter than declared"].Conn.(*tls.Conn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range closed {
+		t.Run(name, func(t *testing.T) {
+			got, err := io.ReadAll(c.in)
+			if nerr, ok := err.(net.Error); ok && nerr.Timeout() {
+				t.Fatal("the connection is still open")
+			}
+			if bytes.Contains(got, []byte("200 OK")) {
+				t.Errorf("answer %q", got)
+			}
+		})
+	}
+	steady.isAllowed(steady.ask(good("2")), "2")
+	if n := len(w.judge.decisions()); n != 2 {
+		t.Errorf("%d decisions, want 2", n)
+	}
+}
+
+func TestFirstRequestMayComeLate(t *testing.T) {
+	w := newWorld(t, func(cfg *server.Config) { cfg.HeaderTimeout = 50 * time.Millisecond })
+	early := w.dial() // opened ahead of need
+	if err := early.Conn.(*tls.Conn).Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	silent := w.dialPlain()
+	silent.isClosed() // by now more than the header timeout has passed
+	again := w.dialPlain()
+	again.isClosed()
+	early.isAllowed(early.ask(good("1")), "1")
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/server"
+)
+
+// isCut fails the test unless the server breaks the TLS connection off with an
+// alert and without a byte of HTTP.
+func isCut(t *testing.T, w *world, cfg *tls.Config) {
+	t.Helper()
+	c, err := tls.Dial("tcp", w.addr, cfg)
+	if err == nil {
+		caller := newCaller(t, c)
+		caller.send(good("1")) // in TLS 1.3 the client is done before the server has judged it
+		var n int
+		if n, err = caller.Read(make([]byte, 1)); n > 0 {
+			t.Error("the server has answered")
+		}
+	}
+	if err == nil || !strings.Contains(err.Error(), "remote error: tls: ") {
+		t.Errorf("error %v, want a TLS alert", err)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	w := newWorld(t, nil)
+	t.Run("A1 no client certificate", func(t *testing.T) {
+		isCut(t, w, &tls.Config{RootCAs: w.ca.Pool()})
+	})
+	t.Run("A1 other CA", func(t *testing.T) {
+		cfg := w.clientTLS(pki.Subject{CommonName: "a"})
+		cfg.Certificates[0] = w.issue(newAuthority(t), pki.Subject{CommonName: "a"})
+		isCut(t, w, &tls.Config{RootCAs: w.ca.Pool(), GetClientCertificate: always(cfg.Certificates[0])})
+	})
+	t.Run("A1 expired", func(t *testing.T) {
+		isCut(t, w, w.clientTLS(pki.Subject{CommonName: "a", NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)}))
+	})
+	t.Run("A2 TLS 1.1", func(t *testing.T) {
+		cfg := w.clientTLS(pki.Subject{CommonName: "a"})
+		cfg.MinVersion, cfg.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
+		_, err := tls.Dial("tcp", w.addr, cfg)
+		if err == nil || !strings.Contains(err.Error(), "protocol version not supported") {
+			t.Errorf("error %v, want the alert protocol_version", err)
+		}
+	})
+	t.Run("A3 plain HTTP", func(t *testing.T) {
+		c := w.dialPlain()
+		c.send(good("1"))
+		got, _ := io.ReadAll(c)
+		if bytes.Contains(got, []byte("200")) {
+			t.Errorf("answer %q", got)
+		}
+	})
+	t.Run("HTTP/1.1 is all there is", func(t *testing.T) {
+		cfg := w.clientTLS(pki.Subject{CommonName: "a"})
+		cfg.NextProtos = []string{"h2", "http/1.1"}
+		c, err := tls.Dial("tcp", w.addr, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if got := c.ConnectionState().NegotiatedProtocol; got != "http/1.1" {
+			t.Errorf("protocol %q", got)
+		}
+	})
+	w.judge.none(t)
+}
+
+// always makes a client send a certificate that the server has not asked for.
+func always(c tls.Certificate) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	return func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &c, nil }
+}
+
+func TestPerConnectionTLS(t *testing.T) {
+	w := newWorld(t, func(cfg *server.Config) {
+		chosen := cfg.TLS
+		cfg.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return chosen, nil }}
+	})
+	t.Run("A2 TLS 1.1, configuration chosen by connection", func(t *testing.T) {
+		cfg := w.clientTLS(pki.Subject{CommonName: "a"})
+		cfg.MinVersion, cfg.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
+		if _, err := tls.Dial("tcp", w.addr, cfg); err == nil {
+			t.Error("TLS 1.1 was accepted")
+		}
+	})
+	c := w.dial()
+	c.isAllowed(c.ask(good("1")), "1")
+}
