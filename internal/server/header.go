@@ -35,6 +35,14 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 // lets nobody announce.
 const refusedLength = math.MaxInt - math.MaxUint8
 
+// refusedFor returns the refusal that a length stands for.
+func refusedFor(contentLength int) refusal {
+	if r := contentLength - refusedLength; r > int(accepted) && r < int(refusals) {
+		return refusal(r)
+	}
+	return tooLarge
+}
+
 // notReceived is fasthttp's hook for a request that did not come to handle.
 func (s *Server) notReceived(ctx *fasthttp.RequestCtx, err error) {
 	s.refuse(ctx, reception(&ctx.Request.Header, err), "")
@@ -45,7 +53,7 @@ func reception(h *fasthttp.RequestHeader, err error) refusal {
 	var small *fasthttp.ErrSmallBuffer
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		return refusal(h.ContentLength() - refusedLength)
+		return refusedFor(h.ContentLength())
 	case errors.Is(err, fasthttp.ErrUnsupportedTransferEncoding):
 		return noLength
 	case errors.As(err, &small):

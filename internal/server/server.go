@@ -61,7 +61,6 @@ func New(cfg Config) *Server {
 		ReadTimeout:        s.cfg.HeaderTimeout,
 		IdleTimeout:        s.cfg.IdleTimeout,
 		ReduceMemoryUsage:  true, // an idle connection holds no buffer; connState relies on it
-		CloseOnShutdown:    true,
 
 		DisablePreParseMultipartForm: true,
 		SecureErrorLogMessage:        true,

@@ -104,14 +104,14 @@ func TestSlowCallers(t *testing.T) {
 }
 
 func TestFirstRequestMayComeLate(t *testing.T) {
-	w := newWorld(t, func(cfg *server.Config) { cfg.HeaderTimeout = 50 * time.Millisecond })
+	w := newWorld(t, func(cfg *server.Config) {
+		cfg.HeaderTimeout, cfg.TLS.ClientAuth = 50*time.Millisecond, tls.VerifyClientCertIfGiven
+	})
 	early := w.dial() // opened ahead of need
 	if err := early.Conn.(*tls.Conn).Handshake(); err != nil {
 		t.Fatal(err)
 	}
-	silent := w.dialPlain()
-	silent.isClosed() // by now more than the header timeout has passed
-	again := w.dialPlain()
-	again.isClosed()
+	stranger := w.dialTLS(&tls.Config{RootCAs: w.ca.Pool()})
+	stranger.isClosed() // by now more than the header timeout has passed
 	early.isAllowed(early.ask(good("1")), "1")
 }
