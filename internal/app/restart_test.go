@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// TestRestart is DESIGN section 9: callers that keep their connections and never
+// pause see no failed call when a process is told to stop and a successor takes
+// new connections.
+func TestRestart(t *testing.T) {
+	w := newWorld(t)
+	first := w.start("lameDuck: 500ms\n")
+	var front atomic.Value // the address that new connections go to
+	front.Store(first.awaitReady())
+
+	var (
+		callers sync.WaitGroup
+		calls   atomic.Int64
+		failed  atomic.Int64
+		over    = make(chan struct{})
+	)
+	for range 8 {
+		client := w.client(func() (net.Conn, error) { return net.Dial("tcp", front.Load().(string)) })
+		callers.Go(func() { callUntil(t, client, over, &calls, &failed) })
+	}
+	reached := func(n int64) func() bool { return func() bool { return calls.Load() >= n } }
+	eventually(t, "calls before", reached(100))
+
+	second := w.start("lameDuck: 0s\n")
+	front.Store(second.awaitReady())
+	before := calls.Load()
+	first.end()
+	eventually(t, "calls after", reached(before+200))
+	close(over)
+	callers.Wait()
+	if failed.Load() > 0 {
+		t.Errorf("%d of %d calls failed", failed.Load(), calls.Load())
+	}
+	t.Logf("%d calls, none failed", calls.Load())
+}
+
+// callUntil asks without a pause.
+func callUntil(t *testing.T, c *http.Client, over <-chan struct{}, calls, failed *atomic.Int64) {
+	for {
+		select {
+		case <-over:
+			return
+		default:
+		}
+		got, err := ask(c)
+		if err != nil || !got.allowed {
+			failed.Add(1)
+			t.Errorf("call %d: %+v, %v", calls.Load(), got, err)
+		}
+		calls.Add(1)
+	}
+}
+
+// A process that is stopping says so, and goes on answering.
+func TestLameDuck(t *testing.T) {
+	w := newWorld(t)
+	p := w.start("lameDuck: 1s\n")
+	address := p.awaitReady()
+	p.stop()
+	eventually(t, "not ready", func() bool { status, _ := p.readiness(); return status == http.StatusServiceUnavailable })
+	got, err := ask(w.clientOf(address))
+	if err != nil || !got.allowed {
+		t.Errorf("verdict is %+v, %v", got, err)
+	}
+}
