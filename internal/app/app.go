@@ -4,6 +4,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -16,46 +17,53 @@ import (
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
-// firstLookups is how long a start waits for the addresses of webhooks.
-const firstLookups = 5 * time.Second
-
-// App is the process. It is made by New, run once by Run, and gone then.
+// App is the process: made by New, run once by Run, and over then.
 type App struct {
-	cfg *config.Config
-	log *slog.Logger
-
+	cfg   *config.Config
+	log   *slog.Logger
 	admin net.Listener
+	state state
+
+	// loops is the context of everything that goes on in the background. It
+	// outlives the one of Run: a lame duck still follows its configuration.
+	loops     context.Context
+	stopLoops context.CancelFunc
 
 	certificates *certificates
 	registry     *registry.Registry
 	resolver     *webhook.Resolver
 	dispatcher   *dispatcher.Dispatcher
 	server       *server.Server
-	state        state
 }
 
-// New binds the admin listener, reads the certificates and wires everything. It
-// starts nothing. An error names what in the configuration is at fault.
+// New reads the certificates, binds the admin listener and wires everything. It
+// starts nothing, but what it returns must be run. An error names the field of
+// the configuration that is at fault.
 func New(cfg *config.Config, log *slog.Logger) (*App, error) {
-	a := &App{cfg: cfg, log: log}
-	var err error
-	if a.certificates, err = newCertificates(cfg.TLS, log); err != nil {
+	certificates, err := newCertificates(cfg.TLS, log)
+	if err != nil {
 		return nil, err
 	}
-	if a.admin, err = net.Listen("tcp", cfg.Admin.Listen); err != nil {
+	admin, err := net.Listen("tcp", cfg.Admin.Listen)
+	if err != nil {
 		return nil, fmt.Errorf("admin.listen: %w", err)
 	}
+	a := &App{cfg: cfg, log: log, admin: admin, certificates: certificates, state: newState()}
+	a.loops, a.stopLoops = context.WithCancel(context.Background())
 	if err := a.wire(); err != nil {
-		_ = a.admin.Close()
+		_ = admin.Close()
 		return nil, err
 	}
 	return a, nil
 }
 
+// wire makes the parts, from the configuration inwards: registry, outbound,
+// decision, inbound.
 func (a *App) wire() error {
 	cfg := a.cfg
-	settings := cfg.Registry(a.own(), a.log)
-	settings.Prepare = a.prepare
+	settings := cfg.Registry(a.log)
+	settings.Addresses.Own = append(settings.Addresses.Own, ownAddresses(cfg.Listen, a.admin.Addr().String())...)
+	settings.Prepare = a.lookUp
 	a.registry = registry.New(settings)
 	a.resolver = webhook.NewResolver(webhook.ResolverConfig{
 		Targets:   a.registry.Targets,
@@ -93,4 +101,15 @@ func (a *App) wire() error {
 		MaxTimeout:     cfg.Deadline.Max.Duration,
 	})
 	return nil
+}
+
+// lookUpTimeout bounds how long a new configuration waits for the addresses of
+// its webhooks. Those that are not known by then are looked up later.
+const lookUpTimeout = 5 * time.Second
+
+// lookUp looks up the addresses of webhooks that have none yet.
+func (a *App) lookUp() {
+	ctx, cancel := context.WithTimeout(a.loops, lookUpTimeout)
+	defer cancel()
+	a.resolver.Refresh(ctx)
 }

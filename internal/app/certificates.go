@@ -3,43 +3,42 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
-	"fmt"
 	"log/slog"
-	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 )
 
-// certificates is the admission listener's TLS configuration, read again when
-// its files change. If they are not whole the last good one stays.
+// certificates is the TLS side of the admission listener, read again when its
+// files change. While they do not fit together the last good ones stay.
 type certificates struct {
 	files config.TLS
 	log   *slog.Logger
 	kick  chan struct{}
 
 	current atomic.Pointer[tls.Config]
-	seen    [sha256.Size]byte // of the files' content, good or bad
+
+	// Of the goroutine of run alone:
+	seen    [sha256.Size]byte // sum of the last input, good or bad
+	refused string            // why the last input is refused, or ""
 }
 
 // newCertificates reads the files. They must be good at the start.
 func newCertificates(files config.TLS, log *slog.Logger) (*certificates, error) {
 	c := &certificates{files: files, log: log, kick: make(chan struct{}, 1)}
-	content, err := c.read()
+	in, err := readCredentials(files)
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := content.compile(files)
+	cfg, err := in.compile(files)
 	if err != nil {
 		return nil, err
 	}
-	c.seen = content.sum()
+	c.seen = in.sum()
 	c.current.Store(cfg)
 	return c, nil
 }
@@ -73,73 +72,37 @@ func (c *certificates) run(ctx context.Context, interval time.Duration) {
 func (c *certificates) reload() {
 	select {
 	case c.kick <- struct{}{}:
-	default: // one is under way
+	default: // one is waiting already
 	}
 }
 
 func (c *certificates) refresh() {
-	content, err := c.read()
-	if err == nil && content.sum() == c.seen {
-		return
-	}
-	var cfg *tls.Config
-	if err == nil {
-		c.seen = content.sum()
-		cfg, err = content.compile(c.files)
-	}
+	in, err := readCredentials(c.files)
 	if err != nil {
-		c.log.Error("certificates refused; the last good ones stay", "error", err.Error())
+		c.refuse(err)
 		return
 	}
+	sum := in.sum()
+	if sum == c.seen && c.refused == "" {
+		return
+	}
+	cfg, err := in.compile(c.files)
+	if err != nil {
+		c.refuse(err)
+		return
+	}
+	changed := sum != c.seen
+	c.seen, c.refused = sum, ""
 	c.current.Store(cfg)
-	c.log.Info("certificates loaded", "certFile", c.files.CertFile)
+	if changed {
+		c.log.Info("certificates loaded", "certFile", c.files.CertFile, "notAfter", cfg.Certificates[0].Leaf.NotAfter)
+	}
 }
 
-// content is what the files hold.
-type content struct{ cert, key, ca []byte }
-
-func (c *certificates) read() (content, error) {
-	var got content
-	for _, f := range []struct {
-		field, path string
-		into        *[]byte
-	}{{"tls.certFile", c.files.CertFile, &got.cert}, {"tls.keyFile", c.files.KeyFile, &got.key}, {"tls.clientCAFile", c.files.ClientCAFile, &got.ca}} {
-		if f.path == "" {
-			continue
-		}
-		data, err := os.ReadFile(f.path)
-		if err != nil {
-			return content{}, fmt.Errorf("%s: %w", f.field, err)
-		}
-		*f.into = data
+// refuse keeps the last good certificates and says why, once.
+func (c *certificates) refuse(err error) {
+	if why := err.Error(); why != c.refused {
+		c.refused = why
+		c.log.Error("certificates refused; the last good ones stay", "error", why)
 	}
-	return got, nil
-}
-
-func (c content) sum() [sha256.Size]byte {
-	return sha256.Sum256(bytes.Join([][]byte{c.cert, c.key, c.ca}, []byte{0}))
-}
-
-func (c content) compile(files config.TLS) (*tls.Config, error) {
-	pair, err := tls.X509KeyPair(c.cert, c.key)
-	if err != nil {
-		return nil, fmt.Errorf("tls.certFile %s with tls.keyFile %s: %w", files.CertFile, files.KeyFile, err)
-	}
-	cfg := &tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		Certificates: []tls.Certificate{pair},
-		ClientAuth:   tls.NoClientCert,
-	}
-	if files.ClientCAFile == "" {
-		return cfg, nil
-	}
-	cfg.ClientCAs = x509.NewCertPool()
-	if !cfg.ClientCAs.AppendCertsFromPEM(c.ca) {
-		return nil, fmt.Errorf("tls.clientCAFile %s has no certificate", files.ClientCAFile)
-	}
-	cfg.ClientAuth = tls.RequireAndVerifyClientCert
-	if files.ClientAuth == config.IfGiven {
-		cfg.ClientAuth = tls.VerifyClientCertIfGiven
-	}
-	return cfg, nil
 }

@@ -7,46 +7,46 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/internal/admin"
 )
 
-// drainMargin is what the drain may take beyond the longest admission.
-const drainMargin = time.Second
-
 // Run serves until ctx is done, then lets go of its callers without losing a
 // call, and returns when nothing of the process runs any more. Reload may be
 // called meanwhile.
 func (a *App) Run(ctx context.Context) error {
-	// The loops outlive ctx: a lame duck still follows its configuration.
-	loops, stopLoops := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
+	defer a.release()
 	defer running.Wait()
-	defer a.dispatcher.Wait()
-	defer stopLoops()
+	defer a.stopLoops()
 
-	probes := admin.New(a.state.reasons)
+	probes := admin.New(admin.Config{Unready: a.unready, Logger: a.log})
 	running.Go(func() { _ = probes.Serve(a.admin) })
 	defer func() { _ = probes.Close() }()
 
-	a.registry.Load()
-	running.Go(func() { a.registry.Run(loops) })
-	running.Go(func() { a.certificates.run(loops, a.cfg.ReloadInterval.Duration) })
+	running.Go(func() { a.certificates.run(a.loops, a.cfg.ReloadInterval.Duration) })
+	running.Go(func() {
+		a.registry.Load()
+		a.registry.Run(a.loops)
+	})
 	if !a.awaitSnapshot(ctx) {
 		return nil
 	}
-	running.Go(func() { a.resolver.Run(loops) })
+	running.Go(func() { a.resolver.Run(a.loops) })
 	return a.serve(ctx)
 }
 
+// snapshotInterval is the time between two looks for the first Snapshot.
+const snapshotInterval = 50 * time.Millisecond
+
 // awaitSnapshot returns when there is a configuration to serve, or false when
-// ctx is done first. Without one nothing is accepted: a caller that cannot
-// connect knows what to do, one that is answered without policies does not.
+// ctx is done first. Without one nothing is accepted: for a caller that cannot
+// connect its own failure policy speaks; it would not for one that is allowed
+// because there are no policies.
 func (a *App) awaitSnapshot(ctx context.Context) bool {
-	ticker := time.NewTicker(min(a.cfg.ReloadInterval.Duration, 100*time.Millisecond))
+	ticker := time.NewTicker(snapshotInterval)
 	defer ticker.Stop()
 	for a.registry.Snapshot() == nil {
 		select {
@@ -55,7 +55,7 @@ func (a *App) awaitSnapshot(ctx context.Context) bool {
 		case <-ticker.C:
 		}
 	}
-	return true
+	return ctx.Err() == nil
 }
 
 // serve opens the admission listener, and closes it gently when ctx is done.
@@ -65,39 +65,50 @@ func (a *App) serve(ctx context.Context) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	a.log.Info("serving", "listen", ln.Addr().String(), "admin", a.admin.Addr().String())
-	failed := make(chan error, 1)
-	go func() { failed <- a.server.Serve(ln) }()
-	a.state.serving(ln.Addr())
+	served := make(chan error, 1)
+	go func() { served <- a.server.Serve(ln) }()
+	a.state.serve(ln.Addr())
 	select {
-	case err := <-failed:
-		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
+		a.lameDuck()
+		return errors.Join(a.drain(), <-served)
+	case err := <-served:
+		a.state.stop()
+		return errors.Join(fmt.Errorf("the admission listener failed: %w", err), a.drain())
 	}
-	return errors.Join(a.stop(), <-failed)
 }
 
-// stop is DESIGN's lame duck: not ready any more, but serving, each answer
-// closing its connection; then no new connections, and time for what is under
-// way.
-func (a *App) stop() error {
-	a.state.stopping()
+// lameDuck fails readiness and serves on, so that callers and load balancers
+// leave before nothing is accepted any more.
+func (a *App) lameDuck() {
+	a.state.stop()
 	a.server.LameDuck()
-	a.log.Info("stopping", "lameDuck", a.cfg.LameDuck.Duration.String())
+	a.log.Info("stopping", "lameDuck", a.cfg.LameDuck.String())
 	<-time.After(a.cfg.LameDuck.Duration)
+}
+
+// drainMargin is what the drain may take beyond the longest admission: an answer
+// has a way to go.
+const drainMargin = time.Second
+
+// drain stops accepting and waits for the requests under way.
+func (a *App) drain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), a.cfg.Deadline.Max.Duration+drainMargin)
 	defer cancel()
-	if err := a.server.Shutdown(ctx); err != nil && !errors.Is(err, http.ErrServerClosed) {
+	if err := a.server.Shutdown(ctx); err != nil {
 		return fmt.Errorf("drain: %w", err)
 	}
 	a.log.Info("drained")
 	return nil
 }
 
-// prepare looks up the addresses of webhooks that are new, within bounds.
-func (a *App) prepare() {
-	ctx, cancel := context.WithTimeout(context.Background(), firstLookups)
-	defer cancel()
-	a.resolver.Refresh(ctx)
+// release waits for calls that outlive their admissions and closes the
+// connections to webhooks.
+func (a *App) release() {
+	a.dispatcher.Wait()
+	for _, t := range a.registry.Targets() {
+		t.Close()
+	}
 }
 
 // Reload looks at sources and certificates now.

@@ -4,83 +4,63 @@ package app
 
 import (
 	"net"
-	"net/netip"
 	"sync"
 )
 
 // state is where in its life the process is.
 type state struct {
+	ready chan struct{} // closed once the admission listener accepts
+
 	mu       sync.Mutex
-	ready    chan struct{} // closed once the admission listener accepts
-	address  net.Addr
-	departed bool
+	address  net.Addr // of the admission listener; nil before
+	stopping bool
 }
 
-func (s *state) channel() chan struct{} {
-	if s.ready == nil {
-		s.ready = make(chan struct{})
-	}
-	return s.ready
-}
+func newState() state { return state{ready: make(chan struct{})} }
 
-func (s *state) serving(at net.Addr) {
+func (s *state) serve(at net.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.address = at
-	close(s.channel())
+	close(s.ready)
 }
 
-func (s *state) stopping() {
+func (s *state) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.departed = true
+	s.stopping = true
 }
 
-// reasons returns why the process should get no traffic.
-func (s *state) reasons() []string {
+func (s *state) now() (address net.Addr, stopping bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.address, s.stopping
+}
+
+// unready returns why the process should get no traffic.
+func (a *App) unready() []string {
+	address, stopping := a.state.now()
 	switch {
-	case s.departed:
+	case stopping:
 		return []string{"stopping"}
-	case s.address == nil:
-		return []string{"no configuration has been loaded yet; see the log, or run: dispatcher validate"}
+	case address != nil:
+		return nil
 	}
-	return nil
+	why := []string{"no configuration has been loaded yet"}
+	for _, p := range a.registry.Problems() {
+		why = append(why, p.String())
+	}
+	return why
 }
 
 // Ready is closed once admissions are accepted.
-func (a *App) Ready() <-chan struct{} {
-	a.state.mu.Lock()
-	defer a.state.mu.Unlock()
-	return a.state.channel()
-}
+func (a *App) Ready() <-chan struct{} { return a.state.ready }
 
 // Address returns the address of the admission listener, nil before Ready.
 func (a *App) Address() net.Addr {
-	a.state.mu.Lock()
-	defer a.state.mu.Unlock()
-	return a.state.address
+	address, _ := a.state.now()
+	return address
 }
 
 // AdminAddress returns the address of the admin listener.
 func (a *App) AdminAddress() net.Addr { return a.admin.Addr() }
-
-// own returns the process's listeners as far as they are known by number: no
-// webhook may be served there.
-func (a *App) own() []netip.AddrPort {
-	var own []netip.AddrPort
-	for _, address := range []string{a.cfg.Listen, a.admin.Addr().String()} {
-		host, port, err := net.SplitHostPort(address)
-		if err != nil {
-			continue
-		}
-		if host == "" {
-			host = netip.IPv6Unspecified().String()
-		}
-		if at, err := netip.ParseAddrPort(net.JoinHostPort(host, port)); err == nil && at.Port() != 0 {
-			own = append(own, at)
-		}
-	}
-	return own
-}

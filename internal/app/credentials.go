@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/admission-dispatcher/dispatcher/internal/config"
+)
+
+// credentials is what the files of config.TLS hold.
+type credentials struct{ certificate, key, clientCAs []byte }
+
+func readCredentials(files config.TLS) (credentials, error) {
+	var in credentials
+	for _, f := range []struct {
+		field, path string
+		into        *[]byte
+	}{
+		{"tls.certFile", files.CertFile, &in.certificate},
+		{"tls.keyFile", files.KeyFile, &in.key},
+		{"tls.clientCAFile", files.ClientCAFile, &in.clientCAs},
+	} {
+		if f.path == "" {
+			continue
+		}
+		data, err := os.ReadFile(f.path)
+		if err != nil {
+			return credentials{}, fmt.Errorf("%s %s: %w", f.field, f.path, cause(err))
+		}
+		*f.into = data
+	}
+	return in, nil
+}
+
+// cause drops the path from a file system's error; the message has it.
+func cause(err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return failed.Err
+	}
+	return err
+}
+
+func (in credentials) sum() [sha256.Size]byte {
+	var all []byte
+	for _, part := range [][]byte{in.certificate, in.key, in.clientCAs} {
+		all = binary.LittleEndian.AppendUint64(all, uint64(len(part)))
+		all = append(all, part...)
+	}
+	return sha256.Sum256(all)
+}
+
+// compile checks that everything is whole and fits together.
+func (in credentials) compile(files config.TLS) (*tls.Config, error) {
+	if _, err := parseCertificates(in.certificate); err != nil {
+		return nil, fmt.Errorf("tls.certFile %s: %w", files.CertFile, err)
+	}
+	pair, err := tls.X509KeyPair(in.certificate, in.key)
+	if err != nil {
+		return nil, fmt.Errorf("tls.certFile %s with tls.keyFile %s: %w", files.CertFile, files.KeyFile, err)
+	}
+	cfg := &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		Certificates: []tls.Certificate{pair},
+		ClientAuth:   tls.NoClientCert,
+		// A resumed session would be trusted by the authorities of yesterday, and
+		// kube-apiserver resumes none.
+		SessionTicketsDisabled: true,
+	}
+	if files.ClientCAFile == "" {
+		return cfg, nil
+	}
+	authorities, err := parseCertificates(in.clientCAs)
+	if err != nil {
+		return nil, fmt.Errorf("tls.clientCAFile %s: %w", files.ClientCAFile, err)
+	}
+	cfg.ClientCAs = x509.NewCertPool()
+	for _, ca := range authorities {
+		cfg.ClientCAs.AddCert(ca)
+	}
+	cfg.ClientAuth = tls.RequireAndVerifyClientCert
+	if files.ClientAuth == config.IfGiven {
+		cfg.ClientAuth = tls.VerifyClientCertIfGiven
+	}
+	return cfg, nil
+}
+
+// parseCertificates reads a PEM file of certificates, all of it: a file that is
+// being written ends in half a block.
+func parseCertificates(data []byte) ([]*x509.Certificate, error) {
+	var certificates []*x509.Certificate
+	for {
+		block, rest := pem.Decode(data)
+		if block == nil {
+			break
+		}
+		data = rest
+		if block.Type != "CERTIFICATE" {
+			return nil, fmt.Errorf("holds a PEM block %q; only certificates belong here", block.Type)
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %d: %w", len(certificates)+1, err)
+		}
+		certificates = append(certificates, certificate)
+	}
+	switch {
+	case bytes.Contains(data, []byte("-----BEGIN")):
+		return nil, errors.New("ends in an incomplete PEM block")
+	case len(certificates) == 0:
+		return nil, errors.New("holds no PEM certificate")
+	}
+	return certificates, nil
+}
