@@ -3,18 +3,23 @@
 package match
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 )
 
-// conditions are the compiled matchConditions of one webhook.
+// The matchConditions of a webhook must all be true (KEP-3716). If any is false
+// the webhook is skipped, even if others fail; otherwise a failure is up to the
+// failure policy. As in kube-apiserver all conditions are evaluated, from one
+// budget, and running out of it is a failure whatever was false before.
 type conditions struct {
 	list   []condition
-	ignore bool // failurePolicy Ignore: an error skips the webhook
+	ignore bool // failurePolicy Ignore: a failure skips the webhook
 }
 
 type condition struct {
@@ -28,7 +33,7 @@ func compileConditions(spec Spec, cel *celenv.Compiler) (conditions, error) {
 	for i, m := range spec.MatchConditions {
 		compiled, err := cel.Compile(m.Expression)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("matchConditions[%d].expression: %w", i, err))
+			errs = append(errs, &CompileError{Field: fmt.Sprintf("matchConditions[%d].expression", i), Value: m.Expression, Err: err})
 			continue
 		}
 		c.list = append(c.list, condition{m.Name, compiled})
@@ -36,40 +41,44 @@ func compileConditions(spec Spec, cel *celenv.Compiler) (conditions, error) {
 	return c, errors.Join(errs...)
 }
 
-// evaluate decides as kube-apiserver does (KEP-3716): any condition that is false
-// skips the webhook; an error counts only if none is.
 func (c *conditions) evaluate(s *Subject) Decision {
 	if len(c.list) == 0 {
 		return Decision{}
 	}
-	variables, err := s.celVariables()
-	if err != nil {
-		return c.failed("", err)
-	}
+	var untrue, failing *condition // the first of each
 	var errs []error
-	name, budget := "", celenv.Budget
+	variables, budget := s.celVariables(), celenv.Budget
 	for i := range c.list {
-		holds, left, err := c.list[i].compiled.Evaluate(variables, budget)
+		each := &c.list[i]
+		holds, left, err := each.compiled.Evaluate(variables, budget)
 		switch {
 		case left < 0:
-			return c.failed(c.list[i].name, fmt.Errorf("matchCondition %q: %w", c.list[i].name, err))
+			return c.failed(each, []error{each.wrap(err)})
 		case err != nil:
-			name = c.list[i].name
-			errs = append(errs, fmt.Errorf("matchCondition %q: %w", name, err))
+			errs = append(errs, each.wrap(err))
+			failing = cmp.Or(failing, each)
 		case !holds:
-			return Decision{Reason: MatchCondition, Condition: c.list[i].name}
+			untrue = cmp.Or(untrue, each)
 		}
 		budget = left
 	}
-	if len(errs) > 0 {
-		return c.failed(name, errors.Join(errs...))
+	switch {
+	case untrue != nil:
+		return Decision{Reason: MatchCondition, Condition: untrue.name}
+	case failing != nil:
+		return c.failed(failing, errs)
 	}
 	return Decision{}
 }
 
-func (c *conditions) failed(name string, err error) Decision {
+func (c *condition) wrap(err error) error {
+	return fmt.Errorf("matchCondition %q: %w", c.name, err)
+}
+
+func (c *conditions) failed(by *condition, errs []error) Decision {
+	d := Decision{Reason: ConditionRefusal, Condition: by.name, Err: utilerrors.NewAggregate(errs)}
 	if c.ignore {
-		return Decision{Reason: ConditionError, Condition: name, Err: err}
+		d.Reason = ConditionError
 	}
-	return Decision{Reason: ConditionRefusal, Condition: name, Err: err}
+	return d
 }

@@ -38,7 +38,8 @@ func (r Reason) String() string {
 // Decision is a matcher's answer.
 type Decision struct {
 	Reason Reason
-	// Rule is the index of the rule that selected the review, -1 if none did.
+	// Rule is the index of the rule that selected the review, or would have in
+	// another version (NotConvertible); -1 if none did.
 	Rule int
 	// Condition is the name of the matchCondition that decided, if one did.
 	Condition string

@@ -4,32 +4,44 @@ package match
 
 import "github.com/admission-dispatcher/dispatcher/codec"
 
-// exempt are the resources that kube-apiserver never sends to webhooks: what
-// configures admission itself, so that a webhook cannot make itself
-// irremovable, and since 1.37 the reviews of authentication and authorization,
-// so that admission cannot lock a cluster out.
-var exempt = map[string]map[string]bool{
-	"admissionregistration.k8s.io": {
-		"validatingwebhookconfigurations":   true,
-		"mutatingwebhookconfigurations":     true,
-		"validatingadmissionpolicies":       true,
-		"validatingadmissionpolicybindings": true,
-		"mutatingadmissionpolicies":         true,
-		"mutatingadmissionpolicybindings":   true,
-	},
-	"authentication.k8s.io": {
-		"tokenreviews":       true,
-		"selfsubjectreviews": true,
-	},
-	"authorization.k8s.io": {
-		"localsubjectaccessreviews": true,
-		"selfsubjectaccessreviews":  true,
-		"selfsubjectrulesreviews":   true,
-		"subjectaccessreviews":      true,
-	},
+// IsExempt reports whether the review's resource is never sent to webhooks, by
+// kube-apiserver neither: what configures admission itself, so that a webhook
+// cannot make itself irremovable, and since 1.37 the reviews of authentication
+// and authorization, so that admission cannot lock a cluster out.
+func IsExempt(r *codec.Review) bool {
+	switch string(r.Resource.Group) {
+	case "admissionregistration.k8s.io":
+		return configuresAdmission(r.Resource.Resource)
+	case "authentication.k8s.io":
+		return isAuthenticationReview(r.Resource.Resource)
+	case "authorization.k8s.io":
+		return isAuthorizationReview(r.Resource.Resource)
+	}
+	return false
 }
 
-// IsExempt reports whether the review's resource is never sent to webhooks.
-func IsExempt(r *codec.Review) bool {
-	return exempt[string(r.Resource.Group)][string(r.Resource.Resource)]
+func configuresAdmission(resource []byte) bool {
+	switch string(resource) {
+	case "validatingwebhookconfigurations", "mutatingwebhookconfigurations",
+		"validatingadmissionpolicies", "validatingadmissionpolicybindings",
+		"mutatingadmissionpolicies", "mutatingadmissionpolicybindings":
+		return true
+	}
+	return false
+}
+
+func isAuthenticationReview(resource []byte) bool {
+	switch string(resource) {
+	case "tokenreviews", "selfsubjectreviews":
+		return true
+	}
+	return false
+}
+
+func isAuthorizationReview(resource []byte) bool {
+	switch string(resource) {
+	case "subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews":
+		return true
+	}
+	return false
 }

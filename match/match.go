@@ -49,29 +49,44 @@ func Compile(spec Spec, cel *celenv.Compiler) (*Matcher, error) {
 	return m, nil
 }
 
-// Match decides. What is cheap is asked first; the order does not show in the
-// result, but that a webhook that would not be called anyway never makes an
-// undecidable match.
+// CompileError is one thing that is wrong with a Spec.
+type CompileError struct {
+	Field string // path below the webhook, such as matchConditions[2].expression
+	Value string // what stands there, where it helps
+	Err   error
+}
+
+// Error returns the field and the reason.
+func (e *CompileError) Error() string { return e.Field + ": " + e.Err.Error() }
+
+// Unwrap returns the reason alone.
+func (e *CompileError) Unwrap() error { return e.Err }
+
+// Match decides. As in kube-apiserver a webhook that would not be called anyway
+// never makes an undecidable match: rules and objectSelector are asked before a
+// namespace can be unknown, and selectors before a version can be missing.
 func (m *Matcher) Match(s *Subject) Decision {
-	index, found := m.selectRule(s.Review)
-	if !found && index < 0 {
+	c := m.firstRule(s.Review)
+	if c.rule < 0 {
 		return Decision{Reason: NoRule, Rule: -1}
 	}
-	if !m.objectFits(s) {
-		return Decision{Reason: ObjectSelector, Rule: index}
-	}
-	if fits, err := m.namespaceFits(s); err != nil {
-		return Decision{Reason: NamespaceUnknown, Rule: index, Err: err}
-	} else if !fits {
-		return Decision{Reason: NamespaceSelector, Rule: index}
-	}
-	if !found {
-		return Decision{Reason: NotConvertible, Rule: index, Err: errNotConvertible}
-	}
-	d := m.conditions.evaluate(s)
-	d.Rule = index
+	d := m.judge(s, c.selected)
+	d.Rule = c.rule
 	return d
 }
 
-var errNotConvertible = errors.New("the webhook lists this resource only in other versions, and objects cannot be converted here; " +
-	"list the version in the cluster's registration of the dispatcher, then the API server converts")
+// judge decides for a review that a rule fits, but perhaps for the version.
+func (m *Matcher) judge(s *Subject, selected bool) Decision {
+	if !m.objectFits(s) {
+		return Decision{Reason: ObjectSelector}
+	}
+	if fits, err := m.namespaceFits(s); err != nil {
+		return Decision{Reason: NamespaceUnknown, Err: err}
+	} else if !fits {
+		return Decision{Reason: NamespaceSelector}
+	}
+	if !selected {
+		return Decision{Reason: NotConvertible, Err: errNotConvertible}
+	}
+	return m.conditions.evaluate(s)
+}

@@ -3,6 +3,7 @@
 package match
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -16,9 +17,10 @@ import (
 // of them; a field fits if any of its entries does. A rule without any field is
 // invalid.
 //
-// Whoever may create objects in a namespace chooses among the namespaces that
-// the cluster's own authorization opens to them; request.namespace is what the
-// API server authorized, not what the object says.
+// A user does choose the namespace of a request, but only among those that the
+// cluster's own authorization opens to them: request.namespace is what the API
+// server authorized and will store the object in, not what the object says. A
+// request about a Namespace itself has that Namespace's name as its namespace.
 type RequestRule struct {
 	// Name is shown wherever the rule decided: annotation, log, metric. Required.
 	Name string `json:"name"`
@@ -41,12 +43,13 @@ type RequestRule struct {
 
 // DefaultBypass are the rules without which a webhook that fails can keep a
 // cluster from healing. dispatcherNamespace, if not empty, is where the
-// dispatcher itself runs.
+// dispatcher itself runs. Auth reviews and what configures admission need no
+// rule: IsExempt.
 func DefaultBypass(dispatcherNamespace string) []RequestRule {
 	rules := []RequestRule{
 		{Name: "system-namespaces", Namespaces: []string{"kube-system", "kube-node-lease"}},
 		{Name: "leases", Resources: []string{"coordination.k8s.io/leases"}},
-		{Name: "node-heartbeats", Groups: []string{"system:nodes"}, Resources: []string{"/nodes/status"}},
+		{Name: "node-heartbeats", Groups: []string{"system:nodes"}, Resources: []string{"/nodes/status"}, Operations: []string{"UPDATE"}},
 	}
 	if dispatcherNamespace != "" {
 		rules = append(rules, RequestRule{Name: "dispatcher-namespace", Namespaces: []string{dispatcherNamespace}})
@@ -84,7 +87,7 @@ func (r *RequestRule) validate(at *field.Path, allowExtraKeys bool) field.ErrorL
 		}
 	}
 	for i, s := range r.Resources {
-		if parts := strings.Split(s, "/"); len(parts) < 2 || len(parts) > 3 || parts[1] == "" {
+		if parts := strings.Split(s, "/"); len(parts) < 2 || len(parts) > 3 || slices.Contains(parts[1:], "") {
 			errs = append(errs, field.Invalid(at.Child("resources").Index(i), s, "must be group/resource or group/resource/subresource; the core group is empty: /pods"))
 		}
 	}

@@ -17,6 +17,9 @@ import (
 // subresource, "pods/*" for the resource with all its subresources, "*/scale"
 // for one subresource of all resources, "*" for all resources without
 // subresources, "*/*" for everything.
+//
+// Unset scope is any scope. Namespaced are requests with a namespace, but for
+// those about Namespaces themselves; all others are Cluster.
 type rule struct {
 	scope      admissionregistrationv1.ScopeType
 	operations [codec.Connect + 1]bool
@@ -25,14 +28,19 @@ type rule struct {
 	resources  []resourcePattern
 }
 
+const wildcard = "*"
+
 // set is a set of names; any tells that it has "*".
 type set struct {
 	any   bool
 	names []string
 }
 
-// resourcePattern is one entry of rules.resources. hasSub tells "pods/" from
-// "pods".
+// isCore reports whether the set has the core group and nothing else.
+func (s *set) isCore() bool { return !s.any && len(s.names) == 1 && s.names[0] == "" }
+
+// resourcePattern is one entry of rules.resources; sub is empty for the resource
+// alone.
 type resourcePattern struct{ resource, sub string }
 
 func compileRule(r *admissionregistrationv1.RuleWithOperations) rule {
@@ -57,7 +65,7 @@ func compileRule(r *admissionregistrationv1.RuleWithOperations) rule {
 func compileSet(names []string) set {
 	s := set{names: names}
 	for _, name := range names {
-		s.any = s.any || name == "*"
+		s.any = s.any || name == wildcard
 	}
 	return s
 }
@@ -75,24 +83,24 @@ func (s *set) has(name []byte) bool {
 }
 
 func (p *resourcePattern) fits(resource, sub []byte) bool {
-	return (p.resource == "*" || p.resource == string(resource)) && (p.sub == "*" || p.sub == string(sub))
+	return (p.resource == wildcard || p.resource == string(resource)) && (p.sub == wildcard || p.sub == string(sub))
 }
 
-// request is the part of a review that rules look at: under matchPolicy
-// Equivalent a rule may select what was converted or what the user sent.
+// request is the part of a review that rules look at.
 type request struct {
-	review   *codec.Review
-	resource *codec.GroupVersionResource
-	sub      []byte
+	operation codec.Operation
+	resource  *codec.GroupVersionResource
+	sub       []byte
+	namespace []byte
 }
 
-// selects reports whether the rule selects q. Unset scope means any scope.
+// selects reports whether the rule selects q.
 func (r *rule) selects(q request) bool {
 	return r.selectsAnyVersion(q) && r.versions.has(q.resource.Version)
 }
 
 func (r *rule) selectsAnyVersion(q request) bool {
-	return r.operations[q.review.Operation] && r.groups.has(q.resource.Group) && r.fitsResource(q) && r.fitsScope(q)
+	return r.operations[q.operation] && r.groups.has(q.resource.Group) && r.fitsResource(q) && r.fitsScope(q)
 }
 
 func (r *rule) fitsResource(q request) bool {
@@ -104,45 +112,24 @@ func (r *rule) fitsResource(q request) bool {
 	return false
 }
 
-// fitsScope takes a Namespace as the cluster-scoped object that it is, although
-// requests for it carry its name as their namespace.
+// fitsScope goes by the request's namespace and not by the object's.
 func (r *rule) fitsScope(q request) bool {
-	if r.scope == admissionregistrationv1.AllScopes {
+	switch r.scope {
+	case admissionregistrationv1.AllScopes:
 		return true
+	case admissionregistrationv1.NamespacedScope:
+		return q.isNamespaced()
+	case admissionregistrationv1.ClusterScope:
+		return !q.isNamespaced()
 	}
-	namespaced := len(q.review.Namespace) > 0 && !isNamespaceItself(q)
-	return namespaced == (r.scope == admissionregistrationv1.NamespacedScope)
+	return false
 }
 
-func isNamespaceItself(q request) bool {
-	return len(q.resource.Group) == 0 && string(q.resource.Resource) == "namespaces"
-}
-
-// selectRule returns the index of the first rule that selects the review. Where
-// none does but one would in another version of the resource, it returns that
-// one's index and found is false. Otherwise the index is -1.
-func (m *Matcher) selectRule(r *codec.Review) (index int, found bool) {
-	asSent := request{r, &r.RequestResource, r.RequestSubResource}
-	if m.exact {
-		return m.firstRule(asSent, (*rule).selects)
-	}
-	asMatched := request{r, &r.Resource, r.SubResource}
-	for _, q := range []request{asMatched, asSent} {
-		if i, ok := m.firstRule(q, (*rule).selects); ok {
-			return i, true
-		}
-	}
-	index, _ = m.firstRule(asMatched, (*rule).selectsAnyVersion)
-	return index, false
-}
-
-func (m *Matcher) firstRule(q request, selects func(*rule, request) bool) (index int, found bool) {
-	for i := range m.rules {
-		if selects(&m.rules[i], q) {
-			return i, true
-		}
-	}
-	return -1, false
+// isNamespaced takes a Namespace as the cluster-scoped object that it is, although
+// requests for it carry its name as their namespace.
+func (q *request) isNamespaced() bool {
+	itself := len(q.resource.Group) == 0 && string(q.resource.Version) == "v1" && string(q.resource.Resource) == namespacesResource
+	return len(q.namespace) > 0 && !itself
 }
 
 // RuleString says a rule in words.

@@ -3,7 +3,7 @@
 package match
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,8 +12,9 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
-// selector is a compiled LabelSelector: all requirements must hold. It compares
-// bytes, so that nothing is allocated per review.
+// selector is a compiled LabelSelector: all requirements must hold, so that an
+// empty one selects everything. It compares bytes, and nothing is allocated per
+// review.
 type selector []requirement
 
 type requirement struct {
@@ -22,46 +23,42 @@ type requirement struct {
 	values []string
 }
 
+// compileSelector compiles a selector. One that is nil has been defaulted to the
+// empty one.
 func compileSelector(name string, s *metav1.LabelSelector) (selector, error) {
 	if s == nil {
 		return nil, nil
 	}
 	if _, err := metav1.LabelSelectorAsSelector(s); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, &CompileError{Field: name, Err: err}
 	}
 	var c selector
 	for key, value := range s.MatchLabels {
 		c = append(c, requirement{key, metav1.LabelSelectorOpIn, []string{value}})
 	}
 	for _, e := range s.MatchExpressions {
-		c = append(c, requirement{e.Key, e.Operator, e.Values})
+		c = append(c, requirement{e.Key, e.Operator, slices.Clone(e.Values)})
 	}
-	slices.SortFunc(c, func(a, b requirement) int {
-		switch {
-		case a.key < b.key:
-			return -1
-		case a.key > b.key:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(c, func(a, b requirement) int { return cmp.Compare(a.key, b.key) })
 	return c, nil
 }
 
-func (r *requirement) holds(value []byte, ok bool) bool {
-	switch r.op {
+// holds decides for a label that exists or not, and whose value is listed in
+// values or not.
+func (q *requirement) holds(exists, listed bool) bool {
+	switch q.op {
 	case metav1.LabelSelectorOpIn:
-		return ok && r.hasValue(value)
+		return exists && listed
 	case metav1.LabelSelectorOpNotIn:
-		return !ok || !r.hasValue(value)
+		return !exists || !listed
 	case metav1.LabelSelectorOpExists:
-		return ok
+		return exists
 	}
-	return !ok
+	return !exists
 }
 
-func (r *requirement) hasValue(value []byte) bool {
-	for _, v := range r.values {
+func (q *requirement) lists(value []byte) bool {
+	for _, v := range q.values {
 		if v == string(value) {
 			return true
 		}
@@ -69,84 +66,56 @@ func (r *requirement) hasValue(value []byte) bool {
 	return false
 }
 
-// matches reports whether all requirements hold for an object's labels.
-func (s selector) matches(labels codec.Labels) bool {
+// isName reports whether the requirement is on the label that the API server
+// itself gives every namespace: its name.
+func (q *requirement) isName() bool { return q.key == corev1.LabelMetadataName }
+
+// selects reports whether an object with these labels is selected.
+func (s selector) selects(labels codec.Labels) bool {
 	for i := range s {
-		if value, ok := labels.Lookup(s[i].key); !s[i].holds(value, ok) {
+		if value, ok := labels.Lookup(s[i].key); !s[i].holds(ok, s[i].lists(value)) {
 			return false
 		}
 	}
 	return true
 }
 
-// matchesMap is matches for a namespace's labels; the name is known without them.
-func (s selector) matchesMap(labels map[string]string, name []byte) bool {
+// selectsNamespace is selects for a Namespace named name. An empty name is not
+// known yet (generateName): then the labels say it, or nobody.
+func (s selector) selectsNamespace(labels codec.Labels, name []byte) bool {
 	for i := range s {
-		if s[i].key == corev1.LabelMetadataName {
-			if !s[i].holds(name, true) {
-				return false
-			}
-			continue
+		value, ok := labels.Lookup(s[i].key)
+		if s[i].isName() && len(name) > 0 {
+			value, ok = name, true
 		}
-		if value, ok := labels[s[i].key]; !s[i].holdsString(value, ok) {
+		if !s[i].holds(ok, s[i].lists(value)) {
 			return false
 		}
 	}
 	return true
 }
 
-func (r *requirement) holdsString(value string, ok bool) bool {
-	switch r.op {
-	case metav1.LabelSelectorOpIn:
-		return ok && slices.Contains(r.values, value)
-	case metav1.LabelSelectorOpNotIn:
-		return !ok || !slices.Contains(r.values, value)
-	case metav1.LabelSelectorOpExists:
-		return ok
+// selectsStored is selectsNamespace for labels as a source keeps them.
+func (s selector) selectsStored(labels map[string]string, name []byte) bool {
+	for i := range s {
+		value, ok := labels[s[i].key]
+		exists, listed := ok, slices.Contains(s[i].values, value)
+		if s[i].isName() {
+			exists, listed = true, s[i].lists(name)
+		}
+		if !s[i].holds(exists, listed) {
+			return false
+		}
 	}
-	return !ok
+	return true
 }
 
-// needsOnlyName reports whether every requirement is on the one label that every
-// namespace is known to have.
+// needsOnlyName reports whether every requirement is on the namespace's name.
 func (s selector) needsOnlyName() bool {
 	for i := range s {
-		if s[i].key != corev1.LabelMetadataName {
+		if !s[i].isName() {
 			return false
 		}
 	}
 	return true
-}
-
-// objectFits reports whether the new or the old object fits the objectSelector.
-// What is null or has no metadata never fits a selector that asks for anything.
-func (m *Matcher) objectFits(s *Subject) bool {
-	return len(m.objects) == 0 || m.objects.fitsObject(s.Object) || m.objects.fitsObject(&s.Review.OldObject)
-}
-
-func (s selector) fitsObject(o *codec.Object) bool {
-	return o.HasMetadata && s.matches(o.Labels)
-}
-
-// namespaceFits reports whether the review's namespace fits the
-// namespaceSelector. Cluster-scoped objects other than Namespaces always do.
-func (m *Matcher) namespaceFits(s *Subject) (bool, error) {
-	r := s.Review
-	itself := string(r.Resource.Resource) == "namespaces"
-	if len(m.namespaces) == 0 || (len(r.Namespace) == 0 && !itself) {
-		return true, nil
-	}
-	if itself && len(r.SubResource) == 0 && (r.Operation == codec.Create || r.Operation == codec.Update) {
-		return m.namespaces.matches(s.Object.Labels), nil
-	}
-	if m.namespaces.needsOnlyName() || s.Namespaces == nil {
-		return m.namespaces.matchesMap(nil, r.Namespace), nil
-	}
-	if labels, ok := s.Namespaces.NamespaceLabels(string(r.Namespace)); ok {
-		return m.namespaces.matchesMap(labels, r.Namespace), nil
-	}
-	if itself && r.OldObject.HasMetadata {
-		return m.namespaces.matches(r.OldObject.Labels), nil
-	}
-	return false, fmt.Errorf("namespaces %q not found", r.Namespace)
 }

@@ -7,7 +7,9 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 )
 
-// Subject is what webhooks are matched against. It is used by one goroutine.
+// Subject is what webhooks are matched against. It borrows the Review and is used
+// by one goroutine. What matching had to look up or to convert for one webhook is
+// kept for all others.
 type Subject struct {
 	Review *codec.Review
 	// Object is the object as mutated so far; &Review.Object where nothing was.
@@ -18,31 +20,52 @@ type Subject struct {
 	ClusterLabels map[string]string
 	Namespaces    Namespaces // nil: only kubernetes.io/metadata.name is known
 
-	variables    *celenv.Variables // of Object, once a condition asked for them
-	variablesErr error
+	namespace storedNamespace
+	variables *celenv.Variables // once a condition asked for them
+}
+
+// Namespaces tells the labels of a cluster's namespaces. ok is false for a
+// namespace that the source does not know. The labels are read only.
+type Namespaces interface {
+	NamespaceLabels(name string) (labels map[string]string, ok bool)
+}
+
+// storedNamespace is what the source says of the review's namespace, once asked:
+// all webhooks are matched against one answer.
+type storedNamespace struct {
+	asked, known bool
+	labels       map[string]string
 }
 
 // SetObject makes o the object as mutated so far.
 func (s *Subject) SetObject(o *codec.Object) {
 	s.Object = o
-	s.variables, s.variablesErr = nil, nil
+	if s.variables != nil {
+		s.variables.SetObject(o.Raw)
+	}
 }
 
-// celVariables decodes the objects at most once per object.
-func (s *Subject) celVariables() (*celenv.Variables, error) {
-	if s.variables == nil && s.variablesErr == nil {
-		s.variables, s.variablesErr = celenv.NewVariables(celenv.Input{
+func (s *Subject) celVariables() *celenv.Variables {
+	if s.variables == nil {
+		s.variables = celenv.NewVariables(celenv.Input{
 			Review:        s.Review,
 			Object:        s.Object.Raw,
 			ClusterName:   s.ClusterName,
 			ClusterLabels: s.ClusterLabels,
 		})
 	}
-	return s.variables, s.variablesErr
+	return s.variables
 }
 
-// Namespaces tells the labels of a cluster's namespaces. ok is false for a
-// namespace that the source does not know.
-type Namespaces interface {
-	NamespaceLabels(name string) (labels map[string]string, ok bool)
+// storedLabels returns the labels that the source knows of the review's
+// namespace.
+func (s *Subject) storedLabels() (labels map[string]string, known bool) {
+	n := &s.namespace
+	if !n.asked {
+		n.asked = true
+		if s.Namespaces != nil {
+			n.labels, n.known = s.Namespaces.NamespaceLabels(string(s.Review.Namespace))
+		}
+	}
+	return n.labels, n.known
 }

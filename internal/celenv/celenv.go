@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package celenv compiles and evaluates matchConditions with kube-apiserver's
-// CEL environment and cost limits. It is the only importer of CEL.
+// CEL compiler and cost limits. It is the only importer of CEL.
 //
 // The variables are object, oldObject and request, as in kube-apiserver, and
 // cluster, an extension of ours, with the name and the labels of the calling
@@ -9,6 +9,7 @@
 package celenv
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -16,100 +17,87 @@ import (
 	"github.com/google/cel-go/cel"
 	"k8s.io/apimachinery/pkg/util/version"
 	plugin "k8s.io/apiserver/pkg/admission/plugin/cel"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-const (
-	clusterVariable    = "cluster"
-	authorizerVariable = "authorizer"
-)
-
-// maxCached bounds the number of cached expressions: registries change, and
-// what they once said must not be kept for ever.
-const maxCached = 10_000
+const clusterVariable = "cluster"
 
 // Compiler compiles conditions and caches them by expression, so that a reload
-// compiles only what is new. It is safe for concurrent use.
+// compiles only what is new: an expression takes about a millisecond. It is safe
+// for concurrent use.
 type Compiler struct {
-	env *cel.Env
+	compiler plugin.Compiler
 
-	mu     sync.Mutex
-	cached map[string]compiled
-}
-
-type compiled struct {
-	condition *Condition
-	err       error
+	mu    sync.Mutex // guards cache; held while compiling
+	cache cache
 }
 
 // NewCompiler returns a Compiler with an empty cache.
 func NewCompiler() *Compiler {
-	env, err := newEnv()
+	env, err := withCluster(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	if err != nil {
-		// The environment depends on nothing but code; a test makes sure of it.
+		// The environment depends on nothing but code; every test makes sure of it.
 		panic(err)
 	}
-	return &Compiler{env: env, cached: map[string]compiled{}}
+	return &Compiler{compiler: plugin.NewCompiler(env)}
 }
 
-func newEnv() (*cel.Env, error) {
-	request := plugin.BuildRequestType()
+// withCluster declares the variable that kube-apiserver does not have.
+func withCluster(base *environment.EnvSet) (*environment.EnvSet, error) {
 	cluster := apiservercel.NewObjectType("dispatcher.Cluster", map[string]*apiservercel.DeclField{
 		"name":   apiservercel.NewDeclField("name", apiservercel.StringType, true, nil, nil),
 		"labels": apiservercel.NewDeclField("labels", apiservercel.NewMapType(apiservercel.StringType, apiservercel.StringType, -1), true, nil, nil),
 	})
-	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(
-		environment.VersionedOptions{
-			IntroducedVersion: version.MajorMinor(1, 0),
-			EnvOptions: []cel.EnvOption{
-				cel.Variable(plugin.ObjectVarName, cel.DynType),
-				cel.Variable(plugin.OldObjectVarName, cel.DynType),
-				cel.Variable(plugin.RequestVarName, request.CelType()),
-				cel.Variable(clusterVariable, cluster.CelType()),
-			},
-			DeclTypes: []*apiservercel.DeclType{request, cluster},
-		},
-		environment.StrictCostOpt,
-	)
-	if err != nil {
-		return nil, fmt.Errorf("build the CEL environment: %w", err)
-	}
-	return set.Env(environment.StoredExpressions)
+	return base.Extend(environment.VersionedOptions{
+		IntroducedVersion: version.MajorMinor(1, 0), // always
+		EnvOptions:        []cel.EnvOption{cel.Variable(clusterVariable, cluster.CelType())},
+		DeclTypes:         []*apiservercel.DeclType{cluster},
+	})
 }
 
 // Compile compiles one expression, which must be a bool. Its error says what is
-// wrong with the expression and where in it.
+// wrong with the expression and where in it, in kube-apiserver's words.
 func (c *Compiler) Compile(expression string) (*Condition, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if done, ok := c.cached[expression]; ok {
+	if done, ok := c.cache.find(expression); ok {
 		return done.condition, done.err
 	}
-	if len(c.cached) >= maxCached {
-		clear(c.cached)
-	}
 	condition, err := c.compile(expression)
-	c.cached[expression] = compiled{condition, err}
+	c.cache.add(expression, compiled{condition, err})
 	return condition, err
 }
 
+// compile uses the environment of stored expressions: a manifest that some
+// kube-apiserver has accepted must not be refused here.
 func (c *Compiler) compile(expression string) (*Condition, error) {
-	ast, issues := c.env.Compile(expression)
-	if issues.Err() != nil {
-		message := "compilation failed: " + issues.String()
-		if strings.Contains(message, "undeclared reference to '"+authorizerVariable+"'") {
-			message = "the variable authorizer is not supported: the dispatcher cannot ask a cluster's authorizer. " + message
-		}
-		return nil, fmt.Errorf("%s", message)
+	result := c.compiler.CompileCELExpression(source(expression), plugin.OptionalVariableDeclarations{}, environment.StoredExpressions)
+	if result.Error == nil {
+		return &Condition{program: result.Program}, nil
 	}
-	if !ast.OutputType().IsExactType(cel.BoolType) {
-		return nil, fmt.Errorf("must evaluate to bool but got %v", ast.OutputType())
+	if asksAuthorizer(result.Error.Cause) {
+		return nil, fmt.Errorf("the variable %s is not supported: the dispatcher cannot ask a cluster's authorizer. %s",
+			plugin.AuthorizerVarName, result.Error.Detail)
 	}
-	program, err := c.env.Program(ast, cel.InterruptCheckFrequency(celconfig.CheckFrequency))
-	if err != nil {
-		return nil, fmt.Errorf("program instantiation failed: %w", err)
-	}
-	return &Condition{program: program}, nil
+	return nil, errors.New(result.Error.Detail)
 }
+
+func asksAuthorizer(cause error) bool {
+	var compilation *apiservercel.CompilationError
+	if !errors.As(cause, &compilation) {
+		return false
+	}
+	for _, issue := range compilation.Issues.Errors() {
+		if strings.HasPrefix(issue.Message, "undeclared reference to '"+plugin.AuthorizerVarName+"'") {
+			return true
+		}
+	}
+	return false
+}
+
+// source is the text of a condition, as the API server's compiler asks for it.
+type source string
+
+func (s source) GetExpression() string    { return string(s) }
+func (s source) ReturnTypes() []*cel.Type { return []*cel.Type{cel.BoolType} }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package match
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+)
+
+// A namespaceSelector is asked about the labels of the namespace that the request
+// is in. Cluster-scoped objects are in none and always pass, but for Namespaces:
+// they are selected by labels of their own, on CREATE and UPDATE by those that
+// were submitted, on DELETE and for subresources by those that are stored.
+//
+// Reviews carry no stored labels: the cluster's source knows them, or the old
+// object if it is a Namespace. The name, which is a label too, is always known.
+// What cannot be known is an error and not a guess.
+func (m *Matcher) namespaceFits(s *Subject) (bool, error) {
+	r := s.Review
+	itself := string(r.Resource.Resource) == namespacesResource
+	switch {
+	case len(m.namespaces) == 0, len(r.Namespace) == 0 && !itself:
+		return true, nil
+	case itself && submitsLabels(r):
+		return m.submittedFits(s.Object)
+	case m.namespaces.needsOnlyName():
+		return m.namespaces.selectsStored(nil, r.Namespace), nil
+	}
+	if labels, known := s.storedLabels(); known {
+		return m.namespaces.selectsStored(labels, r.Namespace), nil
+	}
+	if itself && r.OldObject.HasMetadata {
+		return m.namespaces.selectsNamespace(r.OldObject.Labels, r.Namespace), nil
+	}
+	if s.Namespaces == nil {
+		return false, fmt.Errorf("the labels of namespace %q are not known: the cluster has no source of them", r.Namespace)
+	}
+	return false, fmt.Errorf("namespaces %q not found", r.Namespace)
+}
+
+const namespacesResource = "namespaces"
+
+func submitsLabels(r *codec.Review) bool {
+	return len(r.SubResource) == 0 && (r.Operation == codec.Create || r.Operation == codec.Update)
+}
+
+var errNoMetadata = errors.New("the Namespace in the request has no metadata")
+
+// submittedFits goes by the name rather than by the label of the name: the API
+// server sets that label itself, whatever a user or a webhook made of it.
+func (m *Matcher) submittedFits(o *codec.Object) (bool, error) {
+	if !o.HasMetadata {
+		return false, errNoMetadata
+	}
+	return m.namespaces.selectsNamespace(o.Labels, o.Name), nil
+}
+
+// NeededLabels returns, sorted, the namespace labels that somebody must supply
+// for a cluster before the Matcher can decide for its requests:
+// kubernetes.io/metadata.name is known of every namespace, cluster-scoped objects
+// pass any selector, and Namespaces bring labels of their own.
+func (m *Matcher) NeededLabels() []string {
+	if !slices.ContainsFunc(m.rules, func(r rule) bool { return r.mayBeNamespaced() }) {
+		return nil
+	}
+	var keys []string
+	for i := range m.namespaces {
+		if !m.namespaces[i].isName() {
+			keys = append(keys, m.namespaces[i].key)
+		}
+	}
+	return slices.Compact(keys) // a selector is sorted by key
+}
+
+// mayBeNamespaced reports whether the rule can select an object in a namespace.
+func (r *rule) mayBeNamespaced() bool {
+	if r.scope == admissionregistrationv1.ClusterScope {
+		return false
+	}
+	return !r.groups.isCore() || slices.ContainsFunc(r.resources, func(p resourcePattern) bool { return p.resource != namespacesResource })
+}
