@@ -4,6 +4,7 @@ package app_test
 
 import (
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -78,6 +79,69 @@ func TestReload(t *testing.T) {
 	}
 	if status, _ := p.readiness(); status != http.StatusOK {
 		t.Error("a bad change makes the process unready")
+	}
+}
+
+// The rows of requests.md that only show with a whole process.
+func TestRequests(t *testing.T) {
+	w := newWorld(t)
+	p := w.start("lameDuck: 0s\n")
+	c := w.clientOf(p.awaitReady())
+
+	t.Run("B23 the same uid twice at once", func(t *testing.T) {
+		// The first is answered only when the second has arrived.
+		arrived := make(chan struct{}, 2)
+		both := make(chan struct{})
+		go func() { <-arrived; <-arrived; close(both) }()
+		w.answers(func(rw http.ResponseWriter, uid string) {
+			arrived <- struct{}{}
+			<-both
+			says(`"allowed":true`)(rw, uid)
+		})
+		results := make(chan error, 2)
+		for range 2 {
+			go func() {
+				got, err := ask(c)
+				if err == nil && !got.allowed {
+					err = errors.New(got.message)
+				}
+				results <- err
+			}()
+		}
+		for range 2 {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	t.Run("B24 baggage is not passed on", func(t *testing.T) {
+		w.says(`"allowed":true`)
+		seen := w.headersOf(func() { askWith(t, c, http.Header{"Traceparent": {"not-one"}, "Baggage": {"secret=1"}}) })
+		if seen.Get("Baggage") != "" || seen.Get("Traceparent") == "not-one" {
+			t.Errorf("the webhook sees %v", seen)
+		}
+		if seen.Get("Admission-Cluster") != "east" {
+			t.Errorf("the webhook sees cluster %q", seen.Get("Admission-Cluster"))
+		}
+	})
+}
+
+// askWith sends a review with further headers.
+func askWith(t *testing.T, c *http.Client, header http.Header) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://127.0.0.1/v1/clusters/east/validate", strings.NewReader(podReview))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = header
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("HTTP status %d", resp.StatusCode)
 	}
 }
 

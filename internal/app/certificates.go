@@ -23,7 +23,7 @@ type certificates struct {
 	current atomic.Pointer[tls.Config]
 
 	// Of the goroutine of run alone:
-	seen    [sha256.Size]byte // sum of the last input, good or bad
+	seen    [sha256.Size]byte // sum of the last good input
 	refused string            // why the last input is refused, or ""
 }
 
@@ -91,12 +91,9 @@ func (c *certificates) refresh() {
 		c.refuse(err)
 		return
 	}
-	changed := sum != c.seen
 	c.seen, c.refused = sum, ""
 	c.current.Store(cfg)
-	if changed {
-		c.log.Info("certificates loaded", "certFile", c.files.CertFile, "notAfter", cfg.Certificates[0].Leaf.NotAfter)
-	}
+	c.log.Info("certificates loaded", "certFile", c.files.CertFile, "notAfter", cfg.Certificates[0].Leaf.NotAfter)
 }
 
 // refuse keeps the last good certificates and says why, once.

@@ -94,18 +94,14 @@ func (in credentials) compile(files config.TLS) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// parseCertificates reads a PEM file of certificates, all of it: a file that is
-// being written ends in half a block.
+// parseCertificates reads the certificates of a PEM file, all of them: a file
+// that is being written ends in half a block. Blocks of other types are left out.
 func parseCertificates(data []byte) ([]*x509.Certificate, error) {
+	begun := bytes.Count(data, []byte("-----BEGIN CERTIFICATE-----"))
 	var certificates []*x509.Certificate
-	for {
-		block, rest := pem.Decode(data)
-		if block == nil {
-			break
-		}
-		data = rest
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
-			return nil, fmt.Errorf("holds a PEM block %q; only certificates belong here", block.Type)
+			continue
 		}
 		certificate, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
@@ -114,10 +110,10 @@ func parseCertificates(data []byte) ([]*x509.Certificate, error) {
 		certificates = append(certificates, certificate)
 	}
 	switch {
-	case bytes.Contains(data, []byte("-----BEGIN")):
-		return nil, errors.New("ends in an incomplete PEM block")
-	case len(certificates) == 0:
+	case begun == 0:
 		return nil, errors.New("holds no PEM certificate")
+	case len(certificates) < begun:
+		return nil, errors.New("holds an incomplete PEM block")
 	}
 	return certificates, nil
 }

@@ -49,6 +49,7 @@ type world struct {
 
 	mu     sync.Mutex
 	answer func(w http.ResponseWriter, uid string)
+	seen   http.Header
 	logs   bytes.Buffer
 }
 
@@ -93,8 +94,17 @@ func (w *world) serveWebhook(rw http.ResponseWriter, r *http.Request) {
 	}
 	w.mu.Lock()
 	answer := w.answer
+	w.seen = r.Header.Clone()
 	w.mu.Unlock()
 	answer(rw, review.Request.UID)
+}
+
+// headersOf returns the headers that the webhook sees during do.
+func (w *world) headersOf(do func()) http.Header {
+	do()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen
 }
 
 // says makes the webhook answer a valid review with these members.
@@ -273,12 +283,14 @@ type verdict struct {
 	message string
 }
 
+// podReview is a review of a pod.
+const podReview = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1",` +
+	`"kind":{"group":"","version":"v1","kind":"Pod"},"resource":{"group":"","version":"v1","resource":"pods"},` +
+	`"name":"p","namespace":"shop","operation":"CREATE","userInfo":{"username":"ann"},"object":{"metadata":{"name":"p"}}}}`
+
 // ask sends one review. The body is read, so that the connection can be kept.
 func ask(c *http.Client) (verdict, error) {
-	const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1",` +
-		`"kind":{"group":"","version":"v1","kind":"Pod"},"resource":{"group":"","version":"v1","resource":"pods"},` +
-		`"name":"p","namespace":"shop","operation":"CREATE","userInfo":{"username":"ann"},"object":{"metadata":{"name":"p"}}}}`
-	resp, err := c.Post("https://127.0.0.1/v1/clusters/east/validate?timeout=10s", "application/json", strings.NewReader(review)) //nolint:noctx // bounded by the test
+	resp, err := c.Post("https://127.0.0.1/v1/clusters/east/validate?timeout=10s", "application/json", strings.NewReader(podReview)) //nolint:noctx // bounded by the test
 	if err != nil {
 		return verdict{}, err
 	}
