@@ -35,8 +35,6 @@ const (
 type Resolver struct {
 	cfg ResolverConfig
 	dns *net.Resolver
-
-	mu sync.Mutex // one pass at a time
 }
 
 // NewResolver returns a Resolver. It does nothing until Run or Refresh.
@@ -86,8 +84,6 @@ func (r *Resolver) Refresh(ctx context.Context) {
 
 // resolve looks up the hosts of all targets, a few at a time.
 func (r *Resolver) resolve(ctx context.Context, targets []*Target) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	slots := make(chan struct{}, lookupsAtOnce)
@@ -107,6 +103,8 @@ func (r *Resolver) resolve(ctx context.Context, targets []*Target) {
 // resolveTarget replaces the Endpoints of t if every host of it gave an address
 // that may be dialled. Otherwise the last good ones stay.
 func (r *Resolver) resolveTarget(ctx context.Context, t *Target) {
+	t.resolving.Lock()
+	defer t.resolving.Unlock()
 	var list []*Endpoint
 	for i := range t.origins {
 		o := &t.origins[i]

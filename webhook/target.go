@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"sync"
 	"sync/atomic"
 )
 
@@ -68,6 +69,7 @@ type Target struct {
 	authorize string   // the Authorization header, or empty
 	origins   []origin // what Endpoints come from
 
+	resolving sync.Mutex // held by whoever replaces endpoints
 	endpoints atomic.Pointer[[]*Endpoint]
 	next      atomic.Uint32 // round robin
 	lastErr   atomic.Pointer[error]
