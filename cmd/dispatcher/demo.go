@@ -3,9 +3,8 @@
 package main
 
 import (
+	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -25,15 +24,16 @@ be tried with curl.`,
 	}
 	exit := cmd.Flags().Bool("exit", false, "end after the table, also on a terminal")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ctx, stop := signal.NotifyContext(orBackground(cmd.Context()), syscall.SIGTERM, os.Interrupt)
+		ctx, stop := untilSignal(cmd.Context())
 		defer stop()
-		return demo.Run(ctx, demo.Config{Stdout: cmd.OutOrStdout(), Stay: !*exit && isTerminal(cmd.OutOrStdout())})
+		stdout := cmd.OutOrStdout()
+		return demo.Run(ctx, demo.Config{Stdout: stdout, Stay: !*exit && isTerminal(stdout)})
 	}
 	return cmd
 }
 
 // isTerminal reports whether w is a character device that a person may look at.
-func isTerminal(w any) bool {
+func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

@@ -3,12 +3,8 @@
 package main
 
 import (
-	"context"
 	"io"
 	"log/slog"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -21,9 +17,8 @@ func newServe() *cobra.Command {
 		Short: "Serve admissions until SIGTERM",
 		Long: `Serve admissions until SIGTERM.
 
-SIGHUP looks at configurations and certificates now. SIGTERM or SIGINT fails
-readiness, serves on as a lame duck, drains and exits 0; a second one exits at
-once.`,
+SIGHUP looks at sources and certificates now. SIGTERM or SIGINT fails readiness,
+serves on as a lame duck, drains and exits 0; a second one exits at once.`,
 		Args: cobra.NoArgs,
 	}
 	path := configFlag(cmd, true)
@@ -36,37 +31,12 @@ once.`,
 		if err != nil {
 			return err
 		}
-		return serve(cmd.Context(), a)
+		ctx, stop := untilSignal(cmd.Context())
+		defer stop()
+		defer onHangup(a.Reload)()
+		return a.Run(ctx)
 	}
 	return cmd
-}
-
-// serve runs a under the process's signals.
-func serve(ctx context.Context, a *app.App) error {
-	ctx, stop := signal.NotifyContext(orBackground(ctx), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	// After the first signal the default action of the next one applies.
-	context.AfterFunc(ctx, stop)
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
-	done := make(chan error, 1)
-	go func() { done <- a.Run(ctx) }()
-	for {
-		select {
-		case err := <-done:
-			return err
-		case <-hangups:
-			a.Reload()
-		}
-	}
-}
-
-func orBackground(ctx context.Context) context.Context {
-	if ctx == nil {
-		return context.Background()
-	}
-	return ctx
 }
 
 // newLogger writes one JSON object per line. The configuration has been

@@ -6,24 +6,30 @@ package admin
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 )
 
-// Readiness tells why the process should get no traffic; empty if it should.
-type Readiness func() []string
+// Config is the configuration of the admin server.
+type Config struct {
+	// Unready returns why the process should get no traffic; nothing if it
+	// should. It is called by several goroutines. Required.
+	Unready func() []string
+	Logger  *slog.Logger // required
+}
 
-// New returns the admin server; whoever serves it ends it.
-func New(ready Readiness) *http.Server {
+// New returns the admin server: GET /livez and /readyz, in plain text. Whoever
+// serves it closes it.
+func New(cfg Config) *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		why := ready()
-		if len(why) == 0 {
-			say(w, http.StatusOK, "ok")
+		if why := cfg.Unready(); len(why) > 0 {
+			say(w, http.StatusServiceUnavailable, why...)
 			return
 		}
-		say(w, http.StatusServiceUnavailable, why...)
+		say(w, http.StatusOK, "ok")
 	})
 	return &http.Server{
 		Handler:           mux,
@@ -32,12 +38,14 @@ func New(ready Readiness) *http.Server {
 		WriteTimeout:      10 * time.Second,
 		IdleTimeout:       60 * time.Second,
 		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
 	}
 }
 
 func say(w http.ResponseWriter, status int, lines ...string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	for _, line := range lines {
 		_, _ = fmt.Fprintln(w, line)

@@ -61,8 +61,7 @@ func New(cfg *config.Config, log *slog.Logger) (*App, error) {
 // decision, inbound.
 func (a *App) wire() error {
 	cfg := a.cfg
-	settings := cfg.Registry(a.log)
-	settings.Addresses.Own = append(settings.Addresses.Own, ownAddresses(cfg.Listen, a.admin.Addr().String())...)
+	settings := cfg.Registry(ownAddresses(cfg.Listen, a.admin.Addr().String()), a.log)
 	settings.Prepare = a.lookUp
 	a.registry = registry.New(settings)
 	a.resolver = webhook.NewResolver(webhook.ResolverConfig{

@@ -3,11 +3,7 @@
 // Package config reads the process's configuration file.
 package config
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/admission-dispatcher/dispatcher/match"
-)
+import "github.com/admission-dispatcher/dispatcher/match"
 
 // The version and kind of the configuration file.
 const (
@@ -16,8 +12,7 @@ const (
 )
 
 // Config is a DispatcherConfiguration: what the process needs to know before it
-// reads the registry. Durations are texts such as "2s" or "250ms"; relative
-// paths are relative to the file.
+// reads the registry. Relative paths are relative to the file.
 type Config struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -27,21 +22,23 @@ type Config struct {
 	Listen string `json:"listen,omitempty"`
 	// TLS is the identity of the admission listener and whom it trusts. Required.
 	TLS TLS `json:"tls"`
-	// Admin is the listener for probes. It must not be reachable by strangers.
+	// Admin is the listener for probes.
 	Admin Admin `json:"admin,omitzero"`
 
-	// Sources are where the registry's objects come from. Required.
+	// Sources are where the registry's objects come from. Required. Danger: who
+	// may write there decides what every cluster admits.
 	Sources []Source `json:"sources"`
-	// ReloadInterval is the time between two looks at sources and certificates.
-	// Default: 2s.
-	ReloadInterval metav1.Duration `json:"reloadInterval,omitzero"`
-	// AllowEmpty lets an empty source replace one with objects. Default: false.
-	// Danger: an empty directory, such as a volume that is not mounted yet, then
-	// switches every policy off.
+	// ReloadInterval is the time between two looks at sources and certificates,
+	// at least 10ms. Default: 2s. Danger: a change, also one that closes a hole,
+	// takes effect that much later.
+	ReloadInterval Duration `json:"reloadInterval,omitzero"`
+	// AllowEmpty lets a source without objects replace one with objects, and lets
+	// the process start without any. Default: false. Danger: an empty directory,
+	// such as a volume that is not mounted yet, then switches every policy off.
 	AllowEmpty bool `json:"allowEmpty,omitempty"`
-	// AllowedNetworks are CIDRs of loopback, link-local or metadata addresses
-	// that webhooks may be dialled at all the same. Default: none. Danger: a
-	// configuration can then reach what only this host can reach.
+	// AllowedNetworks are CIDRs of loopback, link-local, multicast or metadata
+	// addresses at which webhooks may be called all the same. Default: none.
+	// Danger: a webhook's configuration can then reach what only this host can.
 	AllowedNetworks []string `json:"allowedNetworks,omitempty"`
 
 	// Bypass names requests that pass without any webhook being called.
@@ -59,9 +56,9 @@ type Config struct {
 	Timeouts Timeouts `json:"timeouts,omitzero"`
 	// LameDuck is how long the process goes on serving, closing each connection
 	// after its answer, when it has been told to stop. Default: 10s. Danger: a
-	// caller keeps idle connections for 90s and loses a call on each that is
-	// closed as a request arrives; 95s loses nothing.
-	LameDuck *metav1.Duration `json:"lameDuck,omitempty"`
+	// caller keeps idle connections for 90s and loses a call on one that is closed
+	// as a request arrives; 95s loses nothing.
+	LameDuck Duration `json:"lameDuck,omitzero"`
 	// DNS is how names of webhooks are resolved.
 	DNS DNS `json:"dns,omitzero"`
 	// Log is what is written to standard error.
@@ -69,25 +66,34 @@ type Config struct {
 }
 
 // TLS is the identity of the admission listener and whom it trusts. The files
-// are read again when they change; if they are not whole the last good stay.
+// are read again when they change; while they do not fit together the last good
+// ones stay.
 type TLS struct {
 	// CertFile is the serving certificate with its chain, in PEM. Required.
 	CertFile string `json:"certFile"`
-	// KeyFile is its private key, in PEM. Required.
+	// KeyFile is its private key, in PEM. Required. Danger: who can read it can
+	// pose as the dispatcher, and allow.
 	KeyFile string `json:"keyFile"`
 	// ClientCAFile are the authorities of client certificates, in PEM. Required
-	// unless clientAuth is IfGiven and no Cluster has certificate names. Danger:
-	// each of them can mint the name of every cluster that has no caFile of its own.
+	// where clientAuth is Require. Danger: each of them can mint the name of every
+	// cluster that has no caFile of its own.
 	ClientCAFile string `json:"clientCAFile,omitempty"`
 	// ClientAuth is Require, or IfGiven where some clusters use tokens. Default:
-	// Require.
+	// Require. Danger: with IfGiven strangers get past the TLS handshake, and as
+	// far as a 403.
 	ClientAuth string `json:"clientAuth,omitempty"`
 }
 
+// The values of TLS.ClientAuth.
+const (
+	Require = "Require"
+	IfGiven = "IfGiven"
+)
+
 // Admin is the listener for probes.
 type Admin struct {
-	// Listen is host:port. Default: "127.0.0.1:8081". Danger: there is no
-	// authentication; beyond loopback, keep strangers out by other means.
+	// Listen is host:port. Default: "127.0.0.1:8081". Danger: there is neither
+	// TLS nor authentication; beyond loopback keep strangers out by other means.
 	Listen string `json:"listen,omitempty"`
 }
 
@@ -102,12 +108,12 @@ type Bypass struct {
 	// Defaults adds the built-in rules: system namespaces, leases, node
 	// heartbeats. Default: true. Danger: without them a webhook that fails closed
 	// can keep a cluster from healing.
-	Defaults *bool `json:"defaults,omitempty"`
+	Defaults bool `json:"defaults,omitempty"`
 	// DispatcherNamespace is the namespace that the dispatcher runs in, if it
-	// runs in a cluster that it serves. Default: none. Danger: without it the
-	// dispatcher's own pods can wait for the dispatcher.
+	// runs in a cluster that it serves; one more of the built-in rules. Default:
+	// none. Danger: without it the dispatcher's own pods wait for the dispatcher.
 	DispatcherNamespace string `json:"dispatcherNamespace,omitempty"`
-	// Rules are further rules. Default: none. Danger: what they select is checked
+	// Rules are further rules. Default: none. Danger: what they select is judged
 	// by nobody.
 	Rules []match.RequestRule `json:"rules,omitempty"`
 }
@@ -116,40 +122,46 @@ type Bypass struct {
 type Limits struct {
 	// RequestBytes bounds a request's body, also after decompression, in bytes.
 	// Default: 8388608 (8 MiB), what an update of the largest object takes.
+	// Danger: a request above it gets 413, which the cluster's own failurePolicy
+	// may turn into an allow.
 	RequestBytes int `json:"requestBytes,omitempty"`
 	// ResponseBytes bounds a webhook's answer, in bytes. Default: 4194304 (4 MiB).
+	// Danger: an answer above it counts as none; the webhook's failure policy
+	// speaks.
 	ResponseBytes int `json:"responseBytes,omitempty"`
-	// Connections bounds open connections of callers. Default: 4096. Danger:
-	// beyond it new connections are closed at once.
+	// Connections bounds open connections of callers. Default: 4096. Danger: one
+	// beyond it is closed at once, which is a failed call for its caller.
 	Connections int `json:"connections,omitempty"`
-	// ShadowCalls bounds calls of Shadow webhooks under way. Default: 256. Beyond
-	// it they are dropped, visibly.
+	// ShadowCalls bounds calls of Shadow webhooks under way. Default: 256. Danger:
+	// those beyond it are dropped, with a log line.
 	ShadowCalls int `json:"shadowCalls,omitempty"`
 }
 
 // Deadline bounds the time of one admission.
 type Deadline struct {
-	// Default is for a caller that sends no ?timeout=. Default: 10s.
-	Default metav1.Duration `json:"default,omitzero"`
-	// Max is the longest that an admission may take. Default: 30s, and at most that.
-	Max metav1.Duration `json:"max,omitzero"`
+	// Default is for a caller that sends no ?timeout=; never above max. Default: 10s.
+	Default Duration `json:"default,omitzero"`
+	// Max is the longest that an admission may take, at most 30s. Default: 30s.
+	// Danger: webhooks that are slower than it fail.
+	Max Duration `json:"max,omitzero"`
 	// Grace is how long other webhooks may still answer after the first denial.
-	// Default: 100ms. 0s answers at once, with that denial alone.
-	Grace *metav1.Duration `json:"grace,omitempty"`
+	// Default: 100ms. 0s answers at once with that denial alone.
+	Grace Duration `json:"grace,omitzero"`
 }
 
 // Timeouts bound the steps of a connection.
 type Timeouts struct {
-	// Headers bounds the TLS handshake and the headers of a request. Default: 5s.
-	Headers metav1.Duration `json:"headers,omitzero"`
+	// Headers bounds the TLS handshake of a caller, and the headers of a request.
+	// Default: 5s.
+	Headers Duration `json:"headers,omitzero"`
 	// Body bounds the body of a request. Default: 5s.
-	Body metav1.Duration `json:"body,omitzero"`
-	// Idle is how long a caller's connection may be idle. Default: 120s. Danger:
-	// at or below the 90s of kube-apiserver, calls are lost on connections that
+	Body Duration `json:"body,omitzero"`
+	// Idle is how long a caller's connection may be idle. Default: 2m0s. Danger:
+	// at or below the 90s of kube-apiserver calls are lost on connections that
 	// are closed as a request arrives.
-	Idle metav1.Duration `json:"idle,omitzero"`
+	Idle Duration `json:"idle,omitzero"`
 	// Connect bounds TCP connect and TLS handshake towards a webhook. Default: 1s.
-	Connect metav1.Duration `json:"connect,omitzero"`
+	Connect Duration `json:"connect,omitzero"`
 }
 
 // DNS is how names of webhooks are resolved: in the background, never while a
@@ -157,15 +169,17 @@ type Timeouts struct {
 type DNS struct {
 	// Server is host:port of the DNS server. Default: the system's.
 	Server string `json:"server,omitempty"`
-	// Interval is the time between two look-ups of a name. Default: 10s.
-	Interval metav1.Duration `json:"interval,omitzero"`
+	// Interval is the time between two look-ups of a name. Default: 10s. Danger:
+	// a webhook that moves is called at its old addresses that much longer.
+	Interval Duration `json:"interval,omitzero"`
 	// Timeout bounds one look-up. Default: 5s.
-	Timeout metav1.Duration `json:"timeout,omitzero"`
+	Timeout Duration `json:"timeout,omitzero"`
 }
 
 // Log is what is written to standard error, one JSON object per line.
 type Log struct {
-	// Level is debug, info, warn or error. Default: info; debug adds a line for
-	// each admission that was allowed.
+	// Level is debug, info, warn or error. Default: info. debug adds a line for
+	// each admission that was allowed. Danger: above info denials are not logged,
+	// above warn what failed open is not either.
 	Level string `json:"level,omitempty"`
 }

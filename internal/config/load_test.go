@@ -6,107 +6,167 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 )
 
-// minimal is a configuration that says only what is required.
-const minimal = `
-apiVersion: dispatcher.dev/v1alpha1
+// minimal is the shortest file that is complete.
+const minimal = `apiVersion: dispatcher.dev/v1alpha1
 kind: DispatcherConfiguration
-tls: {certFile: a.crt, keyFile: /abs/a.key, clientCAFile: ca.crt}
+tls: {certFile: tls.crt, keyFile: tls.key, clientCAFile: ca.crt}
 sources: [{directory: registry}]
 `
 
-func TestDefaults(t *testing.T) {
-	path := write(t, minimal)
+// load returns the Config of a file, which must be good.
+func load(t *testing.T, text string) (cfg *config.Config, dir string) {
+	t.Helper()
+	path := write(t, text)
 	cfg, problems := config.Load(path)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	dir := filepath.Dir(path)
-	got := map[string]any{
-		"listen": cfg.Listen, "admin": cfg.Admin.Listen, "auth": cfg.TLS.ClientAuth, "cert": cfg.TLS.CertFile, "key": cfg.TLS.KeyFile,
-		"lameDuck": cfg.LameDuck.Duration, "grace": cfg.Deadline.Grace.Duration, "max": cfg.Deadline.Max.Duration,
-		"idle": cfg.Timeouts.Idle.Duration, "bypass": *cfg.Bypass.Defaults, "body": cfg.Limits.RequestBytes,
-		"source": cfg.Sources[0].Directory,
+	return cfg, filepath.Dir(path)
+}
+
+// problems returns what is wrong with a file, a line each, without its name.
+func problems(t *testing.T, text string) []string {
+	t.Helper()
+	path := write(t, text)
+	cfg, problems := config.Load(path)
+	if (cfg == nil) != (len(problems) > 0) {
+		t.Errorf("Config is %v with %d problems", cfg, len(problems))
 	}
-	want := map[string]any{
-		"listen": ":8443", "admin": "127.0.0.1:8081", "auth": "Require", "cert": filepath.Join(dir, "a.crt"), "key": "/abs/a.key",
-		"lameDuck": 10 * time.Second, "grace": 100 * time.Millisecond, "max": 30 * time.Second,
-		"idle": 120 * time.Second, "bypass": true, "body": 8 << 20,
-		"source": filepath.Join(dir, "registry"),
+	var lines []string
+	for _, p := range problems {
+		if p.File != path || p.Object != config.Kind {
+			t.Errorf("problem of %q %q", p.File, p.Object)
+		}
+		lines = append(lines, strings.TrimPrefix(p.String(), path+": "+config.Kind+": "))
 	}
+	return lines
+}
+
+func TestPathsAreRelativeToTheFile(t *testing.T) {
+	cfg, dir := load(t, strings.Replace(minimal, "directory: registry", "directory: /etc/registry}, {directory: ../more", 1))
+	got := []string{cfg.TLS.CertFile, cfg.TLS.KeyFile, cfg.TLS.ClientCAFile, cfg.Sources[0].Directory, cfg.Sources[1].Directory}
+	want := []string{filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), filepath.Join(dir, "ca.crt"),
+		"/etc/registry", filepath.Join(filepath.Dir(dir), "more")}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("defaults (-want +got):\n%s", diff)
+		t.Error(diff)
 	}
 }
 
-func TestZeroIsSaid(t *testing.T) {
-	cfg, problems := config.Load(write(t, minimal+"lameDuck: 0s\ndeadline: {grace: 0s}\nbypass: {defaults: false}\n"))
-	if len(problems) > 0 {
-		t.Fatal(problems)
+func TestZeroIsNotTheDefault(t *testing.T) {
+	cfg, _ := load(t, minimal+"lameDuck: 0s\ndeadline: {grace: 0s}\nbypass: {defaults: false}\n")
+	if cfg.LameDuck.Duration != 0 || cfg.Deadline.Grace.Duration != 0 || cfg.Bypass.Defaults {
+		t.Errorf("lameDuck %v, grace %v, defaults %v", cfg.LameDuck, cfg.Deadline.Grace, cfg.Bypass.Defaults)
 	}
-	if cfg.LameDuck.Duration != 0 || cfg.Deadline.Grace.Duration != 0 || *cfg.Bypass.Defaults {
-		t.Errorf("a zero that was said became a default: %v %v %v", cfg.LameDuck, cfg.Deadline.Grace, *cfg.Bypass.Defaults)
+	cfg, _ = load(t, minimal+"lameDuck: null\ndeadline: {}\n")
+	if cfg.LameDuck.String() != "10s" || cfg.Deadline.Grace.String() != "100ms" || cfg.Deadline.Max.String() != "30s" {
+		t.Errorf("lameDuck %v, deadline %v", cfg.LameDuck, cfg.Deadline)
 	}
-	if rules := cfg.Registry(nil, nil).Bypass; len(rules) != 0 {
-		t.Errorf("bypass without defaults has rules %v", rules)
+}
+
+func TestSettings(t *testing.T) {
+	rules := func(cfg *config.Config) (names []string) {
+		for _, r := range cfg.Registry(nil, nil).Bypass {
+			names = append(names, r.Name)
+		}
+		return names
+	}
+	cfg, _ := load(t, minimal+`listen: :9443
+admin: {listen: "localhost:0"}
+bypass: {dispatcherNamespace: dispatcher, rules: [{name: ours, users: [ann]}]}
+`)
+	want := []string{"system-namespaces", "leases", "node-heartbeats", "dispatcher-namespace", "ours"}
+	if diff := cmp.Diff(want, rules(cfg)); diff != "" {
+		t.Error(diff)
+	}
+	if own := cfg.Registry(nil, nil).Addresses.Own; len(own) != 1 || own[0].String() != "[::]:9443" {
+		t.Errorf("own listeners %v", own)
+	}
+	cfg, _ = load(t, minimal+`bypass: {defaults: false, rules: [{name: ours, users: [ann]}]}`)
+	if diff := cmp.Diff([]string{"ours"}, rules(cfg)); diff != "" {
+		t.Error(diff)
 	}
 }
 
 func TestProblems(t *testing.T) {
-	for _, c := range []struct{ name, more, want string }{
-		{"unknown field", "listn: x", `unknown field "listn"`},
-		{"other spelling", "Listen: ':1'", `unknown field "Listen"`},
-		{"duplicate field", "listen: ':1'\nlisten: ':2'", `key "listen" already set`},
-		{"not YAML", "listen: [", "did not find expected"},
-		{"address without port", "listen: localhost", `listen: "localhost": Invalid value: must be host:port`},
-		{"port out of range", "admin: {listen: ':65536'}", "admin.listen: "},
-		{"CIDR", "allowedNetworks: [10.0.0.1]", "allowedNetworks[0]: "},
-		{"negative duration", "timeouts: {body: -1s}", "timeouts.body: "},
-		{"duration without unit", "lameDuck: '10'", "missing unit"},
-		{"deadline above the caller's", "deadline: {max: 31s}", "deadline.max: "},
-		{"default above max", "deadline: {default: 9s, max: 8s}", "deadline.default: "},
-		{"rule without field", "bypass: {rules: [{name: all}]}", "bypass.rules[0]: Required value"},
-		{"rule without name", "failOpen: [{users: [a]}]", "failOpen[0].name: Required value"},
-		{"extra keys in a bypass", "bypass: {rules: [{name: a, extraKeys: [k]}]}", "bypass.rules[0].extraKeys: Forbidden"},
-		{"level", "log: {level: loud}", "log.level: "},
-		{"negative limit", "limits: {connections: -1}", "limits.connections: "},
-		{"dns server", "dns: {server: here}", "dns.server: "},
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"everything that is missing": {"{}", []string{
+			"apiVersion: Required value: must be dispatcher.dev/v1alpha1",
+			"kind: Required value: must be DispatcherConfiguration",
+			"tls.certFile: Required value: the admission listener serves TLS only",
+			"tls.keyFile: Required value: the admission listener serves TLS only",
+			"tls.clientCAFile: Required value: without it no client certificate can be verified; where all clusters use tokens set clientAuth: IfGiven",
+			"sources: Required value: name at least one directory",
+		}},
+		"E7 unknown field":     {minimal + "admin: {lisen: x, listen: 127.0.0.1:1}", []string{"admin.lisen: unknown field"}},
+		"E7 case variant":      {minimal + "Listen: :1", []string{"Listen: unknown field"}},
+		"E7 duplicate key":     {minimal + "listen: :1\nlisten: :2", []string{`yaml: unmarshal errors: line 6: key "listen" already set in map`}},
+		"E7 second document":   {minimal + "---\nlisten: :1", []string{"must hold one document, not 2"}},
+		"empty file":           {"", []string{"must hold one document, not 0"}},
+		"not an object":        {"[1]", []string{"must be one object: json: cannot unmarshal array into Go value of type config.Config"}},
+		"not YAML":             {"a: b: c", []string{"yaml: mapping values are not allowed in this context"}},
+		"wrong type, and more": {minimal + "limits: {connections: many}\nlameDuck: -1s", []string{"limits.connections: must not be a string", `lameDuck: "-1s": Invalid value: must not be negative`}},
+		"wrong type, not also missing": {strings.Replace(minimal, "sources: [{directory: registry}]", "sources: registry", 1),
+			[]string{"sources: must not be a string"}},
+		"other kind": {strings.Replace(minimal, "kind: Dispatcher", "kind: Other", 1),
+			[]string{`kind: "OtherConfiguration": Unsupported value: supported values: "DispatcherConfiguration"`}},
+		"E14 a key in place of its file": {strings.Replace(minimal, "keyFile: tls.key", `keyFile: "-----BEGIN PRIVATE KEY-----"`, 1),
+			[]string{"tls.keyFile: Forbidden: must be a file reference"}},
+		"durations": {minimal + "reloadInterval: 1ms\nlameDuck: 10\ndeadline: {default: 0s, max: 31s, grace: soon}\ntimeouts: {idle: 0s}\ndns: {interval: [], timeout: -5s}\n", []string{
+			`reloadInterval: "1ms": Invalid value: must be at least 10ms`,
+			`deadline.default: "0s": Invalid value: must be above zero`,
+			`deadline.grace: "\"soon\"": Invalid value: must be a duration such as 2s or 250ms`,
+			`deadline.max: "31s": Invalid value: must be at most 30s, the longest that kube-apiserver waits`,
+			`timeouts.idle: "0s": Invalid value: must be above zero`,
+			`lameDuck: "10": Invalid value: must be a duration such as 2s or 250ms`,
+			`dns.interval: "[]": Invalid value: must be a duration such as 2s or 250ms`,
+			`dns.timeout: "-5s": Invalid value: must not be negative`,
+		}},
+		"addresses": {minimal + "listen: \"8443\"\nadmin: {listen: ':70000'}\ndns: {server: '10.0.0.10:0'}\nallowedNetworks: [10.0.0.1, '::ffff:127.0.0.0/104', 10.0.0.0/8]\n", []string{
+			`listen: "8443": Invalid value: must be host:port`,
+			`admin.listen: ":70000": Invalid value: the port must be a number up to 65535`,
+			`allowedNetworks[0]: "10.0.0.1": Invalid value: must be a CIDR such as 127.0.0.0/8 or fd00::/8`,
+			`allowedNetworks[1]: "::ffff:127.0.0.0/104": Invalid value: must be a CIDR such as 127.0.0.0/8 or fd00::/8`,
+			`dns.server: "10.0.0.10:0": Invalid value: the port must be a number up to 65535`,
+		}},
+		"one address for both": {minimal + "listen: :8443\nadmin: {listen: ':8443'}", []string{`admin.listen: ":8443": Invalid value: must be another address than listen`}},
+		"rules": {minimal + "bypass: {defaults: false, dispatcherNamespace: Our, rules: [{name: a, extraKeys: [x]}]}\nfailOpen: [{users: [ann]}]\n", []string{
+			"bypass.rules[0].extraKeys: Forbidden: only failOpen rules may look at userInfo.extra",
+			"bypass.dispatcherNamespace: Forbidden: belongs to the built-in rules, and bypass.defaults is false; write a rule",
+			`bypass.dispatcherNamespace: "Our": Invalid value: a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`,
+			"failOpen[0].name: Required value: names the rule wherever it decides",
+		}},
+		"limits, level, sources": {minimal + "limits: {requestBytes: -1, responseBytes: 0, connections: 0, shadowCalls: 0}\nlog: {level: trace}\n", []string{
+			`limits.requestBytes: "-1": Invalid value: must be above zero`,
+			`limits.responseBytes: "0": Invalid value: must be above zero`,
+			`limits.connections: "0": Invalid value: must be above zero`,
+			`limits.shadowCalls: "0": Invalid value: must be above zero`,
+			`log.level: "trace": Unsupported value: supported values: "debug", "info", "warn", "error"`,
+		}},
+		"clientAuth": {strings.Replace(minimal, "clientCAFile: ca.crt", "clientAuth: Maybe", 1),
+			[]string{`tls.clientAuth: "Maybe": Unsupported value: supported values: "Require", "IfGiven"`}},
+		"tokens only": {strings.Replace(minimal, "clientCAFile: ca.crt", "clientAuth: IfGiven", 1), nil},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, problems := config.Load(write(t, minimal+c.more+"\n"))
-			var texts []string
-			for _, p := range problems {
-				texts = append(texts, p.String())
-			}
-			if all := strings.Join(texts, "\n"); !strings.Contains(all, c.want) {
-				t.Errorf("problems are\n%s\nwant one with %q", all, c.want)
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, problems(t, c.text)); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}
 }
 
-// All problems are reported at once, sorted by field.
-func TestAllProblems(t *testing.T) {
-	_, problems := config.Load(write(t, "kind: Other\nlisten: x\ntls: {clientAuth: Maybe}\n"))
-	var fields []string
-	for _, p := range problems {
-		fields = append(fields, p.Field)
-	}
-	want := []string{"apiVersion", "kind", "listen", "sources", "tls.certFile", "tls.clientAuth", "tls.keyFile"}
-	if diff := cmp.Diff(want, fields); diff != "" {
-		t.Errorf("fields (-want +got):\n%s", diff)
-	}
-}
-
-func TestMissingFile(t *testing.T) {
-	_, problems := config.Load(filepath.Join(t.TempDir(), "nowhere.yaml"))
-	if len(problems) != 1 || !strings.Contains(problems[0].Reason, "cannot be read") {
-		t.Errorf("problems are %v", problems)
+func TestNoFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "none.yaml")
+	cfg, problems := config.Load(path)
+	if cfg != nil || len(problems) != 1 || problems[0].Reason != "cannot be read: no such file or directory" {
+		t.Errorf("Load: %v, %v", cfg, problems)
 	}
 }

@@ -4,7 +4,9 @@ package config
 
 import (
 	"log/slog"
+	"net"
 	"net/netip"
+	"strconv"
 
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
@@ -12,12 +14,12 @@ import (
 )
 
 // Registry returns the settings of the registry that the configuration asks for.
-// own are the process's listeners, which no webhook may name.
+// own are listeners of the process that only their opener knows; log may be nil.
 func (c *Config) Registry(own []netip.AddrPort, log *slog.Logger) registry.Settings {
 	s := registry.Settings{
 		Interval:   c.ReloadInterval.Duration,
 		AllowEmpty: c.AllowEmpty,
-		Addresses:  webhook.AddressPolicy{Allowed: c.allowed(), Own: own},
+		Addresses:  webhook.AddressPolicy{Allowed: c.allowed(), Own: append(c.own(), own...)},
 		Bypass:     c.bypass(),
 		FailOpen:   c.FailOpen,
 		MaxTimeout: c.Deadline.Max.Duration,
@@ -37,10 +39,26 @@ func (c *Config) allowed() []netip.Prefix {
 	return prefixes
 }
 
+// own returns the process's listeners as far as the file names them by number.
+func (c *Config) own() []netip.AddrPort {
+	var own []netip.AddrPort
+	for _, listen := range []string{c.Listen, c.Admin.Listen} {
+		host, port, _ := net.SplitHostPort(listen)
+		ip, ok := webhook.ParseHost(host)
+		if host == "" {
+			ip, ok = netip.IPv6Unspecified(), true
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); ok && err == nil && n > 0 {
+			own = append(own, netip.AddrPortFrom(ip, uint16(n)))
+		}
+	}
+	return own
+}
+
 // bypass returns the built-in rules, unless they are off, and the further ones.
 func (c *Config) bypass() []match.RequestRule {
 	var rules []match.RequestRule
-	if *c.Bypass.Defaults {
+	if c.Bypass.Defaults {
 		rules = match.DefaultBypass(c.Bypass.DispatcherNamespace)
 	}
 	return append(rules, c.Bypass.Rules...)

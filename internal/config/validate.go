@@ -3,143 +3,135 @@
 package config
 
 import (
-	"fmt"
-	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/admission-dispatcher/dispatcher/match"
 )
 
-// maxDeadline is the longest timeout that kube-apiserver gives a webhook.
-const maxDeadline = 30 * time.Second
+const (
+	maxDeadline       = 30 * time.Second // the longest timeout that kube-apiserver gives a webhook
+	minReloadInterval = 10 * time.Millisecond
+)
 
-// validate returns everything that is wrong, with defaults filled in.
+// validate returns everything that is wrong, in the order of the fields.
 func (c *Config) validate() field.ErrorList {
-	var errs field.ErrorList
-	add := func(more ...*field.Error) {
-		for _, e := range more {
-			if e != nil {
-				errs = append(errs, e)
-			}
-		}
+	return slices.Concat(
+		oneOf(field.NewPath("apiVersion"), c.APIVersion, APIVersion),
+		oneOf(field.NewPath("kind"), c.Kind, Kind),
+		c.validateListeners(),
+		c.TLS.validate(field.NewPath("tls")),
+		c.validateSources(field.NewPath("sources")),
+		atLeast(field.NewPath("reloadInterval"), c.ReloadInterval, minReloadInterval),
+		c.validateAllowedNetworks(field.NewPath("allowedNetworks")),
+		c.Bypass.validate(field.NewPath("bypass")),
+		match.ValidateRequestRules(c.FailOpen, field.NewPath("failOpen"), true),
+		c.Limits.validate(field.NewPath("limits")),
+		c.Deadline.validate(field.NewPath("deadline")),
+		c.Timeouts.validate(field.NewPath("timeouts")),
+		atLeast(field.NewPath("lameDuck"), c.LameDuck, 0),
+		c.DNS.validate(field.NewPath("dns")),
+		oneOf(field.NewPath("log", "level"), c.Log.Level, "debug", "info", "warn", "error"),
+	)
+}
+
+func (c *Config) validateListeners() field.ErrorList {
+	admin := field.NewPath("admin", "listen")
+	errs := append(address(field.NewPath("listen"), c.Listen, 0), address(admin, c.Admin.Listen, 0)...)
+	if len(errs) == 0 && c.Listen == c.Admin.Listen && !strings.HasSuffix(c.Listen, ":0") {
+		errs = append(errs, field.Invalid(admin, c.Admin.Listen, "must be another address than listen"))
 	}
-	if c.APIVersion != APIVersion {
-		add(field.NotSupported(field.NewPath("apiVersion"), c.APIVersion, []string{APIVersion}))
-	}
-	if c.Kind != Kind {
-		add(field.NotSupported(field.NewPath("kind"), c.Kind, []string{Kind}))
-	}
-	add(address(field.NewPath("listen"), c.Listen))
-	add(address(field.NewPath("admin", "listen"), c.Admin.Listen))
-	errs = append(errs, c.TLS.validate(field.NewPath("tls"))...)
-	errs = append(errs, c.validateSources()...)
-	for i, cidr := range c.AllowedNetworks {
-		if _, err := netip.ParsePrefix(cidr); err != nil {
-			add(field.Invalid(field.NewPath("allowedNetworks").Index(i), cidr, "must be a CIDR such as 127.0.0.0/8"))
-		}
-	}
-	errs = append(errs, match.ValidateRequestRules(c.Bypass.Rules, field.NewPath("bypass", "rules"), false)...)
-	errs = append(errs, match.ValidateRequestRules(c.FailOpen, field.NewPath("failOpen"), true)...)
-	errs = append(errs, c.validateNumbers()...)
-	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
-		add(field.NotSupported(field.NewPath("log", "level"), c.Log.Level, []string{"debug", "info", "warn", "error"}))
-	}
-	if c.DNS.Server != "" {
-		add(address(field.NewPath("dns", "server"), c.DNS.Server))
-	}
-	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	return errs
 }
 
 func (t *TLS) validate(at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for name, file := range map[string]string{"certFile": t.CertFile, "keyFile": t.KeyFile} {
-		if file == "" {
-			errs = append(errs, field.Required(at.Child(name), "the admission listener serves TLS only"))
-		}
-	}
-	switch t.ClientAuth {
-	case Require:
-		if t.ClientCAFile == "" {
-			errs = append(errs, field.Required(at.Child("clientCAFile"), "without it no client certificate can be verified; clientAuth: IfGiven is for clusters that use tokens"))
-		}
-	case IfGiven:
-	default:
-		errs = append(errs, field.NotSupported(at.Child("clientAuth"), t.ClientAuth, []string{Require, IfGiven}))
+	errs := slices.Concat(
+		file(at.Child("certFile"), t.CertFile, "the admission listener serves TLS only"),
+		file(at.Child("keyFile"), t.KeyFile, "the admission listener serves TLS only"),
+		oneOf(at.Child("clientAuth"), t.ClientAuth, Require, IfGiven),
+	)
+	if t.ClientAuth == Require || t.ClientCAFile != "" {
+		errs = append(errs, file(at.Child("clientCAFile"), t.ClientCAFile,
+			"without it no client certificate can be verified; where all clusters use tokens set clientAuth: IfGiven")...)
 	}
 	return errs
 }
 
-func (c *Config) validateSources() field.ErrorList {
-	var errs field.ErrorList
-	at := field.NewPath("sources")
+func (c *Config) validateSources(at *field.Path) field.ErrorList {
 	if len(c.Sources) == 0 {
-		errs = append(errs, field.Required(at, "name at least one directory"))
+		return field.ErrorList{field.Required(at, "name at least one directory")}
 	}
-	for i, s := range c.Sources {
-		if s.Directory == "" {
-			errs = append(errs, field.Required(at.Index(i).Child("directory"), ""))
-		}
-	}
-	return errs
-}
-
-// validateNumbers checks every duration and size: none negative, and those that
-// depend on each other.
-func (c *Config) validateNumbers() field.ErrorList {
 	var errs field.ErrorList
-	for name, d := range map[string]time.Duration{
-		"reloadInterval":   c.ReloadInterval.Duration,
-		"deadline.default": c.Deadline.Default.Duration,
-		"deadline.max":     c.Deadline.Max.Duration,
-		"timeouts.headers": c.Timeouts.Headers.Duration,
-		"timeouts.body":    c.Timeouts.Body.Duration,
-		"timeouts.idle":    c.Timeouts.Idle.Duration,
-		"timeouts.connect": c.Timeouts.Connect.Duration,
-		"dns.interval":     c.DNS.Interval.Duration,
-		"dns.timeout":      c.DNS.Timeout.Duration,
-	} {
-		if d <= 0 {
-			errs = append(errs, field.Invalid(field.NewPath(name), d.String(), "must be above zero"))
-		}
+	for i, s := range c.Sources {
+		errs = append(errs, file(at.Index(i).Child("directory"), s.Directory, "")...)
 	}
-	for name, d := range map[string]time.Duration{"lameDuck": c.LameDuck.Duration, "deadline.grace": c.Deadline.Grace.Duration} {
-		if d < 0 {
-			errs = append(errs, field.Invalid(field.NewPath(name), d.String(), "must not be negative"))
-		}
-	}
-	if c.Deadline.Max.Duration > maxDeadline {
-		errs = append(errs, field.Invalid(field.NewPath("deadline.max"), c.Deadline.Max.Duration.String(), fmt.Sprintf("must be at most %v, the longest that kube-apiserver waits", maxDeadline)))
-	}
-	if c.Deadline.Default.Duration > c.Deadline.Max.Duration {
-		errs = append(errs, field.Invalid(field.NewPath("deadline.default"), c.Deadline.Default.Duration.String(), "must not exceed deadline.max"))
-	}
-	for name, n := range map[string]int{
-		"limits.requestBytes":  c.Limits.RequestBytes,
-		"limits.responseBytes": c.Limits.ResponseBytes,
-		"limits.connections":   c.Limits.Connections,
-		"limits.shadowCalls":   c.Limits.ShadowCalls,
-	} {
-		if n < 0 {
-			errs = append(errs, field.Invalid(field.NewPath(name), n, "must not be negative"))
+	return errs
+}
+
+func (c *Config) validateAllowedNetworks(at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, cidr := range c.AllowedNetworks {
+		if prefix, err := netip.ParsePrefix(cidr); err != nil || prefix.Addr().Is4In6() {
+			errs = append(errs, field.Invalid(at.Index(i), cidr, "must be a CIDR such as 127.0.0.0/8 or fd00::/8"))
 		}
 	}
 	return errs
 }
 
-func address(at *field.Path, value string) *field.Error {
-	_, port, err := net.SplitHostPort(value)
-	if err != nil {
-		return field.Invalid(at, value, "must be host:port")
+func (b *Bypass) validate(at *field.Path) field.ErrorList {
+	errs := match.ValidateRequestRules(b.Rules, at.Child("rules"), false)
+	namespace := at.Child("dispatcherNamespace")
+	if b.DispatcherNamespace == "" {
+		return errs
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n > 65535 {
-		return field.Invalid(at, value, "the port must be a number from 0 to 65535")
+	if !b.Defaults {
+		errs = append(errs, field.Forbidden(namespace, "belongs to the built-in rules, and bypass.defaults is false; write a rule"))
 	}
-	return nil
+	for _, why := range validation.IsDNS1123Label(b.DispatcherNamespace) {
+		errs = append(errs, field.Invalid(namespace, b.DispatcherNamespace, why))
+	}
+	return errs
+}
+
+func (l *Limits) validate(at *field.Path) field.ErrorList {
+	return slices.Concat(
+		positive(at.Child("requestBytes"), l.RequestBytes),
+		positive(at.Child("responseBytes"), l.ResponseBytes),
+		positive(at.Child("connections"), l.Connections),
+		positive(at.Child("shadowCalls"), l.ShadowCalls),
+	)
+}
+
+func (d *Deadline) validate(at *field.Path) field.ErrorList {
+	errs := slices.Concat(
+		above(at.Child("default"), d.Default),
+		above(at.Child("max"), d.Max),
+		atLeast(at.Child("grace"), d.Grace, 0),
+	)
+	if d.Max.Duration > maxDeadline {
+		errs = append(errs, field.Invalid(at.Child("max"), d.Max, "must be at most 30s, the longest that kube-apiserver waits"))
+	}
+	return errs
+}
+
+func (t *Timeouts) validate(at *field.Path) field.ErrorList {
+	return slices.Concat(
+		above(at.Child("headers"), t.Headers),
+		above(at.Child("body"), t.Body),
+		above(at.Child("idle"), t.Idle),
+		above(at.Child("connect"), t.Connect),
+	)
+}
+
+func (d *DNS) validate(at *field.Path) field.ErrorList {
+	errs := append(above(at.Child("interval"), d.Interval), above(at.Child("timeout"), d.Timeout)...)
+	if d.Server != "" {
+		errs = append(errs, address(at.Child("server"), d.Server, 1)...)
+	}
+	return errs
 }

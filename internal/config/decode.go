@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+	goyaml "sigs.k8s.io/yaml/goyaml.v2" // the only reader below sigs.k8s.io/yaml that tells a second document
+)
+
+// decode reads YAML strictly into c: unknown and duplicate fields and other
+// spellings of known ones are problems. It returns false if the file says
+// nothing that could be validated.
+func (r *report) decode(data []byte, c *Config) bool {
+	doc, err := document(data)
+	if err != nil {
+		r.add("", strings.Join(strings.Fields(err.Error()), " "))
+		return false
+	}
+	strict, err := json.UnmarshalStrict(doc, c)
+	if wrong, ok := errors.AsType[*stdjson.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		r.add(wrong.Field, fmt.Sprintf("must not be a %s", wrong.Value))
+		return true
+	}
+	if err != nil {
+		r.add("", "must be one object: "+err.Error())
+		return false
+	}
+	for _, e := range strict {
+		r.strict(e)
+	}
+	return true
+}
+
+// strict adds an unknown or duplicate field.
+func (r *report) strict(err error) {
+	at, ok := errors.AsType[json.FieldError](err)
+	if !ok {
+		r.add("", err.Error())
+		return
+	}
+	what, _, _ := strings.Cut(err.Error(), " \"")
+	r.add(at.FieldPath(), what)
+}
+
+// document returns the one document of a file as JSON.
+func document(data []byte) ([]byte, error) {
+	d := goyaml.NewDecoder(bytes.NewReader(data))
+	for n := 0; ; n++ {
+		var tree any
+		err := d.Decode(&tree)
+		switch {
+		case errors.Is(err, io.EOF) && n == 1:
+			return yaml.YAMLToJSONStrict(data)
+		case errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("must hold one document, not %d", n)
+		case err != nil:
+			return nil, err
+		}
+	}
+}
