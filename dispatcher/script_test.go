@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"strconv"
 	"strings"
@@ -153,11 +154,12 @@ func (s script) body(want codec.Expectation) []byte {
 	if s.raw != "" {
 		return []byte(strings.ReplaceAll(s.raw, "$UID", string(want.UID)))
 	}
-	s.response["uid"] = string(want.UID)
+	response := maps.Clone(s.response)
+	response["uid"] = string(want.UID)
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": want.Version.APIVersion(),
 		"kind":       "AdmissionReview",
-		"response":   s.response,
+		"response":   response,
 	})
 	if err != nil {
 		panic(err)
