@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// drawOutcome draws the outcome of the webhook at position.
+func drawOutcome(t *rapid.T, position int) Outcome {
+	w := &registry.Webhook{
+		Name:          rapid.SampledFrom([]string{"a.example.com", "b.example.com", strings.Repeat("long.", 15) + "example.com"}).Draw(t, "name"),
+		Configuration: rapid.SampledFrom([]string{"one", "two"}).Draw(t, "configuration"),
+	}
+	o := Outcome{Webhook: w, Position: position, Result: Result(rapid.IntRange(0, int(Abandoned)).Draw(t, "result"))}
+	o.Softened = o.Denies() && rapid.Bool().Draw(t, "softened")
+	o.Response.Warnings = rapid.SliceOfN(rapid.StringN(0, 300, -1), 0, 16).Draw(t, "warnings")
+	for _, key := range rapid.SliceOfNDistinct(rapid.StringMatching("[a-z]{1,60}"), 0, 4, rapid.ID).Draw(t, "keys") {
+		o.Response.Annotations = append(o.Response.Annotations, codec.Annotation{Key: key, Value: "v"})
+	}
+	if o.Result != Allowed && o.Result != Denied {
+		o.Cause = rapid.SampledFrom([]webhook.Cause{webhook.Timeout, webhook.Unreachable, webhook.BadPatch}).Draw(t, "cause")
+		o.Err, o.Code = errors.New("because"), o.Cause.Code()
+	}
+	if o.Result == Denied {
+		o.Code = 403
+	}
+	return o
+}
+
+func drawOutcomes(t *rapid.T) []Outcome {
+	outcomes := make([]Outcome, rapid.IntRange(0, 8).Draw(t, "outcomes"))
+	for i := range outcomes {
+		outcomes[i] = drawOutcome(t, i)
+	}
+	return outcomes
+}
+
+// The order of arrival does not show in the verdict.
+func TestMergeIgnoresArrival(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		outcomes := drawOutcomes(t)
+		arrived := rapid.Permutation(slices.Clone(outcomes)).Draw(t, "arrived")
+		want := merge(&admission{outcomes: outcomes})
+		got := merge(&admission{outcomes: arrived})
+		if diff := cmp.Diff(want.Response, got.Response); diff != "" {
+			t.Fatalf("(-in order +as arrived):\n%s", diff)
+		}
+	})
+}
+
+// No denial is lost, nothing fails open in silence, and all of it survives the
+// caller's limits.
+func TestMergeKeepsItsPromises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		outcomes := drawOutcomes(t)
+		v := merge(&admission{outcomes: outcomes})
+		denies := slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Denies() })
+		if v.Response.Allowed == denies {
+			t.Fatalf("allowed is %v", v.Response.Allowed)
+		}
+		if denies && v.Response.Code < 400 {
+			t.Fatalf("a denial with code %d", v.Response.Code)
+		}
+		checkVisible(t, outcomes, &v.Response)
+		checkLimits(t, &v.Response)
+	})
+}
+
+func checkVisible(t *rapid.T, outcomes []Outcome, r *codec.Response) {
+	for i := range outcomes {
+		o := &outcomes[i]
+		said := slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, o.Webhook.Name) })
+		annotated := slices.ContainsFunc(r.Annotations, func(a codec.Annotation) bool {
+			return a.Key == failOpenAnnotation && strings.Contains(a.Value, o.Webhook.Name)
+		})
+		if o.Result == FailedOpen && (!said || !annotated) {
+			t.Fatalf("%s failed open in silence: %v %v", o.Webhook.Name, r.Warnings, r.Annotations)
+		}
+		if o.Denies() && !strings.Contains(r.Message, o.Webhook.Name) {
+			t.Fatalf("%s denied in silence: %s", o.Webhook.Name, r.Message)
+		}
+	}
+}
+
+func checkLimits(t *rapid.T, r *codec.Response) {
+	runes := 0
+	for _, w := range r.Warnings {
+		n := utf8.RuneCountInString(w)
+		if runes += n; n > maxWarningRunes {
+			t.Fatalf("a warning of %d runes", n)
+		}
+	}
+	if runes > maxWarningsRunes {
+		t.Fatalf("%d runes of warnings", runes)
+	}
+	seen := map[string]bool{}
+	for _, a := range r.Annotations {
+		if len(a.Key) > maxAnnotationKey || strings.Contains(a.Key, "/") || seen[a.Key] {
+			t.Fatalf("annotation key %q", a.Key)
+		}
+		seen[a.Key] = true
+	}
+}
+
+// C18: the identity of an object is what a patch must not change.
+func TestChangedIdentity(t *testing.T) {
+	object := func() *codec.Object {
+		return &codec.Object{APIVersion: []byte("v1"), Kind: []byte("Pod"), Namespace: []byte("shop"), UID: []byte("u")}
+	}
+	for name, c := range map[string]struct {
+		change func(o *codec.Object)
+		want   string
+	}{
+		"C18 nothing":    {func(*codec.Object) {}, ""},
+		"C18 the name":   {func(o *codec.Object) { o.Name = []byte("other") }, ""},
+		"C18 apiVersion": {func(o *codec.Object) { o.APIVersion = []byte("v2") }, "apiVersion"},
+		"C18 kind":       {func(o *codec.Object) { o.Kind = nil }, "kind"},
+		"C18 namespace":  {func(o *codec.Object) { o.Namespace = []byte("kube-system") }, "metadata.namespace"},
+		"C18 uid":        {func(o *codec.Object) { o.UID = []byte("v") }, "metadata.uid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := object()
+			c.change(after)
+			if got := changedIdentity(object(), after); got != c.want {
+				t.Errorf("changed is %q, want %q", got, c.want)
+			}
+		})
+	}
+}
