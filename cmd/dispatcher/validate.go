@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -32,7 +33,7 @@ is contacted. The exit code is 1 if there is any problem; warnings do not count.
 	format := outputFlag(cmd)
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 && *path == "" {
-			return fmt.Errorf("name a PATH or a --config FILE")
+			return errors.New("name a PATH or a --config FILE")
 		}
 		return nil
 	}
@@ -79,18 +80,32 @@ func printValidation(w io.Writer, format output, v validation) error {
 	if format == asJSON {
 		return printJSON(w, v)
 	}
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, list := range []struct {
-		kind     string
-		problems []registry.Problem
-	}{{"problem", v.Problems}, {"warning", v.Warnings}} {
-		for _, p := range list.problems {
-			_, _ = fmt.Fprintf(tw, "%s:\t%s\n", list.kind, p)
+	if len(v.Problems)+len(v.Warnings) > 0 {
+		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		_, _ = fmt.Fprintln(tw, "KIND\tFILE\tOBJECT\tFIELD\tREASON")
+		printRows(tw, "problem", v.Problems)
+		printRows(tw, "warning", v.Warnings)
+		if err := tw.Flush(); err != nil {
+			return err
 		}
 	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "%d problems, %d warnings\n", len(v.Problems), len(v.Warnings))
+	_, err := fmt.Fprintf(w, "%s, %s\n", count(len(v.Problems), "problem"), count(len(v.Warnings), "warning"))
 	return err
+}
+
+func printRows(w io.Writer, kind string, list []registry.Problem) {
+	for _, p := range list {
+		reason := p.Reason
+		if p.Value != "" {
+			reason = fmt.Sprintf("%q: %s", p.Value, p.Reason)
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", kind, dash(p.File), dash(p.Object), dash(p.Field), reason)
+	}
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }

@@ -21,16 +21,16 @@ import (
 func (r *report) decode(data []byte, c *Config) bool {
 	doc, err := document(data)
 	if err != nil {
-		r.add("", strings.Join(strings.Fields(err.Error()), " "))
+		r.whole(strings.Join(strings.Fields(err.Error()), " "))
 		return false
 	}
 	strict, err := json.UnmarshalStrict(doc, c)
 	if wrong, ok := errors.AsType[*stdjson.UnmarshalTypeError](err); ok && wrong.Field != "" {
-		r.add(wrong.Field, fmt.Sprintf("must not be a %s", wrong.Value))
+		r.field(wrong.Field, fmt.Sprintf("must not be a %s", wrong.Value))
 		return true
 	}
 	if err != nil {
-		r.add("", "must be one object: "+err.Error())
+		r.whole("must be one object: " + err.Error())
 		return false
 	}
 	for _, e := range strict {
@@ -43,11 +43,11 @@ func (r *report) decode(data []byte, c *Config) bool {
 func (r *report) strict(err error) {
 	at, ok := errors.AsType[json.FieldError](err)
 	if !ok {
-		r.add("", err.Error())
+		r.whole(err.Error())
 		return
 	}
 	what, _, _ := strings.Cut(err.Error(), " \"")
-	r.add(at.FieldPath(), what)
+	r.field(at.FieldPath(), what)
 }
 
 // document returns the one document of a file as JSON.

@@ -18,7 +18,7 @@ type Duration struct {
 // be read together with everything else, and where it stands.
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text *string
-	if err := json.Unmarshal(data, &text); err != nil {
+	if json.Unmarshal(data, &text) != nil {
 		d.unread = string(data)
 		return nil
 	}

@@ -16,7 +16,7 @@ func Load(path string) (*Config, []registry.Problem) {
 	r := report{file: path}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		r.add("", "cannot be read: "+cause(err).Error())
+		r.whole("cannot be read: " + cause(err).Error())
 		return nil, r.problems
 	}
 	c := defaults()

@@ -40,10 +40,10 @@ func problems(t *testing.T, text string) []string {
 	}
 	var lines []string
 	for _, p := range problems {
-		if p.File != path || p.Object != config.Kind {
-			t.Errorf("problem of %q %q", p.File, p.Object)
+		if p.File != path {
+			t.Errorf("problem of %q", p.File)
 		}
-		lines = append(lines, strings.TrimPrefix(p.String(), path+": "+config.Kind+": "))
+		lines = append(lines, strings.TrimPrefix(strings.TrimPrefix(p.String(), path+": "), config.Kind+": "))
 	}
 	return lines
 }

@@ -18,9 +18,14 @@ type report struct {
 	problems []registry.Problem
 }
 
-// add adds a problem of the field at path, or of the whole file if path is empty.
-func (r *report) add(path, reason string) {
+// field adds a problem of the field at path.
+func (r *report) field(path, reason string) {
 	r.problems = append(r.problems, registry.Problem{File: r.file, Object: Kind, Field: path, Reason: reason})
+}
+
+// whole adds a problem of the file as a whole.
+func (r *report) whole(reason string) {
+	r.problems = append(r.problems, registry.Problem{File: r.file, Reason: reason})
 }
 
 // invalid adds what validation found, but for fields that could not be read.
