@@ -42,7 +42,8 @@ func TestNoConfiguration(t *testing.T) {
 	w.write("registry/webhooks.yaml", []byte("kind: Nonsense\n"))
 	p := w.start("lameDuck: 0s\n")
 	eventually(t, "the problem is logged", func() bool { return w.logged("configuration refused") })
-	if status, body := p.readiness(); status != http.StatusServiceUnavailable || !strings.Contains(body, "no configuration") {
+	if status, body := p.readiness(); status != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "no configuration") || !strings.Contains(body, "webhooks.yaml: apiVersion and kind are required") {
 		t.Errorf("readiness is %d %s", status, body)
 	}
 	if p.app.Address() != nil {

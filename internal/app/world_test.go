@@ -207,10 +207,12 @@ func (w *world) Write(line []byte) (int, error) {
 	return w.logs.Write(line)
 }
 
-func (w *world) logged(text string) bool {
+func (w *world) logged(text string) bool { return w.loggedTimes(text) > 0 }
+
+func (w *world) loggedTimes(text string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return strings.Contains(w.logs.String(), text)
+	return strings.Count(w.logs.String(), text)
 }
 
 // end stops the process and waits for it; further calls do nothing.
