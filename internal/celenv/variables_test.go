@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package celenv
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+)
+
+const update = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{
+	"uid":"u1",
+	"kind":{"group":"apps","version":"v1","kind":"Deployment"},
+	"resource":{"group":"apps","version":"v1","resource":"deployments"},"subResource":"scale",
+	"requestKind":{"group":"apps","version":"v1beta1","kind":"Deployment"},
+	"requestResource":{"group":"apps","version":"v1beta1","resource":"deployments"},"requestSubResource":"scale",
+	"name":"web","namespace":"shop","operation":"UPDATE",
+	"userInfo":{"username":"ada","uid":"7","groups":["dev","ops"],"extra":{"scopes":["a","b"]}},
+	"object":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","creationTimestamp":null,"labels":{"app":"web"}},
+		"spec":{"replicas":3,"ratio":1.5,"whole":1.0,"big":9223372036854775807,"list":[1,2]}},
+	"oldObject":{"metadata":{"labels":{"app":"old"}},"spec":{"replicas":2}},
+	"dryRun":true,
+	"options":{"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1","fieldManager":"kubectl"}}}`
+
+const connect = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{
+	"uid":"u2","kind":{"group":"","version":"v1","kind":"PodExecOptions"},
+	"resource":{"group":"","version":"v1","resource":"pods"},"subResource":"exec",
+	"name":"web","namespace":"shop","operation":"CONNECT",
+	"object":{"kind":"PodExecOptions","apiVersion":"v1","command":["sh"]},"oldObject":null,"options":null}}`
+
+func decode(t testing.TB, text string) *codec.Review {
+	t.Helper()
+	body := codec.NewBody([]byte(text), nil)
+	r := codec.AcquireReview()
+	if err := r.Decode(body); err != nil {
+		t.Fatal(err)
+	}
+	body.Release()
+	t.Cleanup(func() { codec.ReleaseReview(r) })
+	return r
+}
+
+func variablesOf(r *codec.Review) *Variables {
+	return NewVariables(Input{
+		Review: r, Object: r.Object.Raw,
+		ClusterName: "east", ClusterLabels: map[string]string{"env": "prod"},
+	})
+}
+
+func evaluate(t *testing.T, c *Compiler, v *Variables, expression string) (bool, error) {
+	t.Helper()
+	condition, err := c.Compile(expression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds, _, err := condition.Evaluate(v, Budget)
+	return holds, err
+}
+
+func TestVariables(t *testing.T) {
+	c := NewCompiler()
+	stories := []struct {
+		name, review string
+		holds        []string
+	}{
+		{"object as unstructured", update, []string{
+			`object.kind == 'Deployment' && object.metadata.labels.app == 'web'`,
+			`type(object.spec.replicas) == int && object.spec.replicas == 3`,
+			`type(object.spec.ratio) == double && type(object.spec.whole) == double`,
+			`object.spec.big == 9223372036854775807`,
+			`object.spec.list.all(i, i < 3)`,
+			`object.metadata.creationTimestamp == null`,
+			`!has(object.spec.absent)`,
+		}},
+		{"oldObject", update, []string{`oldObject.spec.replicas == 2 && object.spec.replicas > oldObject.spec.replicas`}},
+		{"request", update, []string{
+			`request.kind.group == 'apps' && request.kind.version == 'v1' && request.kind.kind == 'Deployment'`,
+			`request.resource.resource == 'deployments' && request.subResource == 'scale'`,
+			`request.requestKind.version == 'v1beta1' && request.requestResource.version == 'v1beta1' && request.requestSubResource == 'scale'`,
+			`request.name == 'web' && request.namespace == 'shop' && request.operation == 'UPDATE' && request.dryRun`,
+			`request.userInfo.username == 'ada' && request.userInfo.uid == '7' && 'ops' in request.userInfo.groups`,
+			`request.userInfo.extra['scopes'] == ['a', 'b']`,
+			`request.options.fieldManager == 'kubectl'`,
+		}},
+		{"cluster", update, []string{
+			`cluster.name == 'east'`, `cluster.labels['env'] == 'prod'`, `!('zone' in cluster.labels)`,
+		}},
+		{"namespaceObject is null, as in kube-apiserver", update, []string{`namespaceObject == null`}},
+		{"CONNECT", connect, []string{
+			`object.command == ['sh']`, `oldObject == null`, `!has(object.metadata)`,
+			`request.options == null`, `request.dryRun == false`,
+			`!has(request.userInfo.username)`,
+			`!has(request.userInfo.groups) && !has(request.userInfo.extra)`,
+			`request.requestResource.resource == 'pods' && request.requestSubResource == 'exec'`,
+		}},
+	}
+	for _, story := range stories {
+		t.Run(story.name, func(t *testing.T) {
+			v := variablesOf(decode(t, story.review))
+			for _, expression := range story.holds {
+				if holds, err := evaluate(t, c, v, expression); err != nil || !holds {
+					t.Errorf("%s: got %v, %v", expression, holds, err)
+				}
+			}
+		})
+	}
+}
+
+func TestObjectIsConvertedOnlyIfAskedFor(t *testing.T) {
+	c, r := NewCompiler(), decode(t, update)
+	v := NewVariables(Input{Review: r, Object: []byte(`{"a":1e999}`)})
+	if holds, err := evaluate(t, c, v, `request.name == 'web' && size(cluster.labels) == 0`); err != nil || !holds {
+		t.Errorf("got %v, %v", holds, err)
+	}
+	if _, err := evaluate(t, c, v, `object.a > 1.0`); err == nil || !strings.Contains(err.Error(), "prepare the object") {
+		t.Errorf("a number that nothing can hold: got %v", err)
+	}
+}
+
+func TestSetObject(t *testing.T) {
+	c, v := NewCompiler(), variablesOf(decode(t, update))
+	const expression = `object.spec.replicas == 3 && oldObject.spec.replicas == 2`
+	if holds, err := evaluate(t, c, v, expression); err != nil || !holds {
+		t.Fatalf("got %v, %v", holds, err)
+	}
+	old := v.oldObject
+	v.SetObject([]byte(`{"spec":{"replicas":4}}`))
+	if holds, err := evaluate(t, c, v, expression); err != nil || holds {
+		t.Errorf("after a mutation: got %v, %v", holds, err)
+	}
+	if v.oldObject != old {
+		t.Error("the old object was converted again")
+	}
+}
+
+func TestCost(t *testing.T) {
+	c := NewCompiler()
+	v := NewVariables(Input{
+		Review: decode(t, connect),
+		Object: []byte(`{"list":[0` + strings.Repeat(",0", 999) + `]}`),
+	})
+	cheap, costly, endless := `request.name == 'web'`,
+		`object.list.all(i, object.list.all(j, i == j || j < 100))`,
+		`object.list.all(i, object.list.all(j, object.list.all(k, k < 100)))`
+	t.Run("what it costs is taken from the budget", func(t *testing.T) {
+		condition, err := c.Compile(cheap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, left, err := condition.Evaluate(v, Budget); err != nil || left <= 0 || left >= Budget {
+			t.Errorf("got %d left, %v", left, err)
+		}
+		if _, left, err := condition.Evaluate(v, 1); left >= 0 || !errors.Is(err, ErrOutOfBudget) {
+			t.Errorf("got %d left, %v, want to run out of it", left, err)
+		}
+	})
+	for _, expression := range []string{costly, endless} {
+		t.Run("the limit of one expression: "+expression, func(t *testing.T) {
+			condition, err := c.Compile(expression)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, left, err := condition.Evaluate(v, Budget)
+			if err == nil || !strings.Contains(err.Error(), "cost limit exceeded") || left < 0 {
+				t.Errorf("got %d left, %v", left, err)
+			}
+			if spent := Budget - left; spent > 1_100_000 {
+				t.Errorf("spent %d, with a limit of 1,000,000", spent)
+			}
+		})
+	}
+}
+
+func BenchmarkEvaluate(b *testing.B) {
+	c, r := NewCompiler(), decode(b, update)
+	for _, expression := range []string{`request.userInfo.username != 'x'`, `object.spec.replicas > 2`} {
+		condition, err := c.Compile(expression)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("%.7s", expression), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _, _ = condition.Evaluate(variablesOf(r), Budget)
+			}
+		})
+	}
+}

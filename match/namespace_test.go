@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package match_test
+
+import (
+	"slices"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/match"
+)
+
+const metadataName = "kubernetes.io/metadata.name"
+
+var gold = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
+
+func TestNamespaceSelector(t *testing.T) {
+	source := listed{"shop": {"tier": "gold"}, "lab": {}}
+	pod := func(namespace string) *codec.Review {
+		return reviewOf(codec.Create, "", "v1", "pods", "", namespace)
+	}
+	named := func(op metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
+		return labelSelector(op, metadataName, values...)
+	}
+	tests := []struct {
+		name     string
+		selector *metav1.LabelSelector
+		review   *codec.Review
+		source   match.Namespaces
+		want     match.Reason
+	}{
+		{"none", nil, pod("mars"), source, match.Matched},
+		{"empty", &metav1.LabelSelector{}, pod("mars"), source, match.Matched},
+		{"selected", gold, pod("shop"), source, match.Matched},
+		{"not selected", gold, pod("lab"), source, match.NamespaceSelector},
+		{"cluster-scoped objects always pass", gold, reviewOf(codec.Update, "", "v1", "nodes", "", ""), source, match.Matched},
+		{"an unknown namespace", gold, pod("mars"), source, match.NamespaceUnknown},
+		{"an unknown namespace, by name", named(metav1.LabelSelectorOpIn, "mars"), pod("mars"), source, match.Matched},
+		{"an unknown namespace, by another name", named(metav1.LabelSelectorOpNotIn, "mars"), pod("mars"), source, match.NamespaceSelector},
+		{"no source, by name", named(metav1.LabelSelectorOpIn, "mars"), pod("mars"), nil, match.Matched},
+		{"no source, the name exists", named(metav1.LabelSelectorOpExists), pod("mars"), nil, match.Matched},
+		{"no source, the name does not not exist", named(metav1.LabelSelectorOpDoesNotExist), pod("mars"), nil, match.NamespaceSelector},
+		{"no source, another label is not guessed", labelSelector(metav1.LabelSelectorOpDoesNotExist, "tier"), pod("mars"), nil, match.NamespaceUnknown},
+		{"the name is known where the source does not say it", &metav1.LabelSelector{
+			MatchLabels: map[string]string{"tier": "gold", metadataName: "shop"}}, pod("shop"), source, match.Matched},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := everything()
+			spec.NamespaceSelector = tt.selector
+			s := subjectOf(tt.review)
+			s.Namespaces = tt.source
+			d := expect(t, compile(t, spec), s, tt.want)
+			if (d.Err != nil) != (tt.want == match.NamespaceUnknown) {
+				t.Errorf("got error %v", d.Err)
+			}
+		})
+	}
+}
+
+// A Namespace is submitted with tier gold, where it is stored with tier tin, or
+// the other way round: what decides shows.
+func TestB18aNamespacesThemselves(t *testing.T) {
+	const (
+		gold1 = `{"metadata":{"name":"shop","labels":{"tier":"gold"}}}`
+		tin   = `{"metadata":{"name":"shop","labels":{"tier":"tin"}}}`
+	)
+	knowsTin, knowsGold := listed{"shop": {"tier": "tin"}}, listed{"shop": {"tier": "gold"}}
+	tests := []struct {
+		name        string
+		operation   codec.Operation
+		sub         string
+		object, old string
+		source      match.Namespaces
+		want        match.Reason
+	}{
+		{"B18a CREATE, submitted", codec.Create, "", gold1, "null", listed{}, match.Matched},
+		{"B18a CREATE, submitted otherwise", codec.Create, "", tin, "null", knowsGold, match.NamespaceSelector},
+		{"B18a CREATE without labels", codec.Create, "", `{"metadata":{"name":"shop"}}`, "null", knowsGold, match.NamespaceSelector},
+		{"B18a CREATE without an object cannot be decided", codec.Create, "", "null", "null", knowsGold, match.NamespaceUnknown},
+		{"B18a UPDATE, submitted", codec.Update, "", gold1, tin, knowsTin, match.Matched},
+		{"B18a UPDATE, stored", codec.Update, "", tin, gold1, knowsGold, match.NamespaceSelector},
+		{"B18a UPDATE of status, stored", codec.Update, "status", tin, tin, knowsGold, match.Matched},
+		{"B18a UPDATE of finalize, submitted", codec.Update, "finalize", gold1, tin, knowsTin, match.NamespaceSelector},
+		{"B18a DELETE, stored", codec.Delete, "", "null", tin, knowsGold, match.Matched},
+		{"B18a DELETE, unknown to the source", codec.Delete, "", "null", gold1, listed{}, match.Matched},
+		{"B18a DELETE, no source", codec.Delete, "", "null", gold1, nil, match.Matched},
+		{"B18a DELETE, no source, not selected", codec.Delete, "", "null", tin, nil, match.NamespaceSelector},
+		{"B18a DELETE, known to nobody", codec.Delete, "", "null", "null", listed{}, match.NamespaceUnknown},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := everything()
+			spec.NamespaceSelector = gold
+			r := reviewOf(tt.operation, "", "v1", "namespaces", tt.sub, "shop")
+			r.Object, r.OldObject = objectOf(t, tt.object), objectOf(t, tt.old)
+			s := subjectOf(r)
+			s.Namespaces = tt.source
+			expect(t, compile(t, spec), s, tt.want)
+		})
+	}
+	t.Run("B18a as mutated so far", func(t *testing.T) {
+		spec := everything()
+		spec.NamespaceSelector = gold
+		m, r := compile(t, spec), reviewOf(codec.Create, "", "v1", "namespaces", "", "shop")
+		r.Object = objectOf(t, tin)
+		s := subjectOf(r)
+		expect(t, m, s, match.NamespaceSelector)
+		mutated := objectOf(t, gold1)
+		s.SetObject(&mutated)
+		expect(t, m, s, match.Matched)
+	})
+}
+
+func TestNameOfASubmittedNamespace(t *testing.T) {
+	tests := []struct {
+		name, object string
+		want         match.Reason
+	}{
+		{"without the label", `{"metadata":{"name":"shop"}}`, match.Matched},
+		{"with another in the label", `{"metadata":{"name":"shop","labels":{"kubernetes.io/metadata.name":"kube-system"}}}`, match.Matched},
+		{"of another name", `{"metadata":{"name":"lab","labels":{"kubernetes.io/metadata.name":"shop"}}}`, match.NamespaceSelector},
+		{"without a name yet", `{"metadata":{"generateName":"shop"}}`, match.NamespaceSelector},
+	}
+	spec := everything()
+	spec.NamespaceSelector = labelSelector(metav1.LabelSelectorOpIn, metadataName, "shop")
+	m := compile(t, spec)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := reviewOf(codec.Create, "", "v1", "namespaces", "", "")
+			r.Object = objectOf(t, tt.object)
+			expect(t, m, subjectOf(r), tt.want)
+		})
+	}
+}
+
+// TestUnknownNamespaceMattersOnlyIfAsked is what keeps one unknown namespace from
+// failing every webhook.
+func TestUnknownNamespaceMattersOnlyIfAsked(t *testing.T) {
+	r := reviewOf(codec.Create, "", "v1", "pods", "", "mars")
+	r.Object = objectOf(t, `{"metadata":{}}`)
+	s := subjectOf(r)
+	s.Namespaces = listed{}
+	spec := everything()
+	spec.NamespaceSelector = gold
+	expect(t, compile(t, spec), s, match.NamespaceUnknown)
+
+	spec.Rules = []admissionregistrationv1.RuleWithOperations{rule("apps", "*", "*")}
+	expect(t, compile(t, spec), s, match.NoRule)
+
+	spec = everything()
+	spec.NamespaceSelector, spec.ObjectSelector = gold, labelSelector(metav1.LabelSelectorOpExists, "a")
+	expect(t, compile(t, spec), s, match.ObjectSelector)
+}
+
+// counted counts how often the source is asked.
+type counted struct{ times int }
+
+func (c *counted) NamespaceLabels(string) (map[string]string, bool) {
+	c.times++
+	return map[string]string{"tier": "gold"}, true
+}
+
+func TestOneAnswerForAllWebhooks(t *testing.T) {
+	spec := everything()
+	spec.NamespaceSelector = gold
+	source := &counted{}
+	s := subjectOf(reviewOf(codec.Create, "", "v1", "pods", "", "shop"))
+	s.Namespaces = source
+	for range 3 {
+		expect(t, compile(t, spec), s, match.Matched)
+	}
+	if source.times != 1 {
+		t.Errorf("the source was asked %d times", source.times)
+	}
+}
+
+func TestNeededLabels(t *testing.T) {
+	selector := &metav1.LabelSelector{
+		MatchLabels: map[string]string{"tier": "gold", metadataName: "a"},
+		MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "env", Operator: metav1.LabelSelectorOpExists}, {Key: "tier", Operator: metav1.LabelSelectorOpExists},
+		},
+	}
+	tests := []struct {
+		name     string
+		rule     admissionregistrationv1.RuleWithOperations
+		selector *metav1.LabelSelector
+		want     []string
+	}{
+		{"E9 any scope", rule("*", "*", "*"), selector, []string{"env", "tier"}},
+		{"E9 namespaced", scoped(rule("", "v1", "pods"), admissionregistrationv1.NamespacedScope), selector, []string{"env", "tier"}},
+		{"E9 cluster-scoped objects pass", scoped(rule("*", "*", "*"), admissionregistrationv1.ClusterScope), selector, nil},
+		{"E9 Namespaces bring their own", rule("", "v1", "namespaces/*"), selector, nil},
+		{"E9 namespaces of another group", rule("x", "v1", "namespaces"), selector, []string{"env", "tier"}},
+		{"E9 the name is known", rule("*", "*", "*"), labelSelector(metav1.LabelSelectorOpIn, metadataName, "a"), nil},
+		{"E9 no selector", rule("*", "*", "*"), nil, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := everything()
+			spec.Rules, spec.NamespaceSelector = []admissionregistrationv1.RuleWithOperations{tt.rule}, tt.selector
+			if got := compile(t, spec).NeededLabels(); !slices.Equal(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
