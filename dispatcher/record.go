@@ -33,7 +33,7 @@ func (d *Dispatcher) record(ctx context.Context, req Request, v *Verdict, elapse
 	if !d.log.Enabled(ctx, level) {
 		return
 	}
-	attrs := append(admissionAttrs(req), slog.Duration("elapsed", elapsed), slog.Int("outcomes", len(v.Outcomes)))
+	attrs := append(admissionAttrs(req), slog.Float64("elapsed_seconds", elapsed.Seconds()), slog.Int("outcomes", len(v.Outcomes)))
 	if v.Bypass != "" {
 		attrs = append(attrs, slog.String("bypass", v.Bypass))
 	}
@@ -49,7 +49,7 @@ func (d *Dispatcher) recordFailOpen(ctx context.Context, req Request, o *Outcome
 	attrs = append(attrs,
 		slog.String("cause", string(o.Cause)),
 		slog.String("policy", o.policy()),
-		slog.Duration("elapsed", o.Elapsed))
+		slog.Float64("elapsed_seconds", o.Elapsed.Seconds()))
 	d.log.LogAttrs(ctx, slog.LevelWarn, "webhook "+o.Result.String(), attrs...)
 }
 
@@ -59,7 +59,7 @@ func (d *Dispatcher) recordShadow(ctx context.Context, cluster *registry.Cluster
 		slog.String("uid", cutBytes(string(inv.call.Want.UID), maxLogged)),
 		slog.Bool("allowed", err == nil && resp.Allowed),
 		slog.String("message", cutBytes(resp.Message, maxLogged)),
-		slog.Duration("elapsed", elapsed))
+		slog.Float64("elapsed_seconds", elapsed.Seconds()))
 	d.log.LogAttrs(ctx, slog.LevelInfo, "shadow webhook answered", attrs...)
 }
 

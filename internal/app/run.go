@@ -91,11 +91,17 @@ func (a *App) lameDuck() {
 // has a way to go.
 const drainMargin = time.Second
 
-// drain stops accepting and waits for the requests under way.
+// drain stops accepting and waits for the requests under way, but not longer than
+// any of them may take.
 func (a *App) drain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), a.cfg.Deadline.Max.Duration+drainMargin)
 	defer cancel()
-	if err := a.server.Shutdown(ctx); err != nil {
+	err := a.server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		a.log.Warn("connections were still open when the drain was over; they are closed")
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("drain: %w", err)
 	}
 	a.log.Info("drained")

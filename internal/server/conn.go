@@ -27,6 +27,8 @@ type conn struct {
 	// arrived is when the first byte of the current request came; zero before
 	// the first request.
 	arrived time.Time
+	// used is set once a byte of a request has come.
+	used atomic.Bool
 	// lingers is set when the caller must get to read why it is turned away.
 	lingers atomic.Bool
 }
@@ -44,7 +46,9 @@ func connOf(ctx *fasthttp.RequestCtx) *conn { return ctx.Conn().(*conn) }
 // starts: kube-apiserver sends the headers in one write.
 func connState(c net.Conn, state fasthttp.ConnState) {
 	if state == fasthttp.StateActive {
-		c.(*conn).arrived = time.Now()
+		c := c.(*conn)
+		c.arrived = time.Now()
+		c.used.Store(true)
 	}
 }
 

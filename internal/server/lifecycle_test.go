@@ -90,6 +90,19 @@ func TestShutdownEndsWithItsContext(t *testing.T) {
 	c.isClosed() // and the judge's context is done, or goleak complains
 }
 
+// kube-apiserver's client opens connections ahead of need: one on which nothing
+// was ever sent must not hold up the end for as long as it may be idle.
+func TestShutdownClosesUnusedConnections(t *testing.T) {
+	w := newWorld(t, nil)
+	unused, idle := w.dial(), w.dial()
+	idle.isAllowed(idle.ask(good("1")), "1")
+	if err := w.server.Shutdown(t.Context()); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	unused.isClosed()
+	idle.isClosed()
+}
+
 func TestShutdownBeforeServe(t *testing.T) {
 	w := newWorld(t, nil)
 	s := server.New(w.config())

@@ -84,6 +84,18 @@ func (l *listener) forget(c *conn) {
 // Close stops accepting. Open connections stay open.
 func (l *listener) Close() error { return l.close() }
 
+// closeUnused closes the connections on which no request ever began. fasthttp
+// closes those that are idle between requests, and would wait for these.
+func (l *listener) closeUnused() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		if !c.used.Load() {
+			_ = c.raw.Close()
+		}
+	}
+}
+
 // closeAll cuts every connection that is still open.
 func (l *listener) closeAll() {
 	l.mu.Lock()

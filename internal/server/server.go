@@ -118,5 +118,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	defer l.closeAll()
 	_ = l.Close() // fasthttp closes it too, if it has come that far, and tells the error
+	l.closeUnused()
 	return s.http.ShutdownWithContext(ctx)
 }
