@@ -124,8 +124,8 @@ func (c *requestRule) fitsServiceAccount(r *codec.Review) bool {
 		return false
 	}
 	namespace, name, ok := bytes.Cut(rest, []byte(":"))
-	if !ok {
-		return false
+	if !ok || len(name) == 0 || bytes.IndexByte(name, ':') >= 0 {
+		return false // no service account has such a user name
 	}
 	for i := range c.serviceAccounts {
 		a := &c.serviceAccounts[i]
