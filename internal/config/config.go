@@ -3,7 +3,11 @@
 // Package config reads the process's configuration file.
 package config
 
-import "github.com/admission-dispatcher/dispatcher/match"
+import (
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/match"
+)
 
 // The version and kind of the configuration file.
 const (
@@ -25,8 +29,7 @@ type Config struct {
 	// Admin is the listener for probes.
 	Admin Admin `json:"admin,omitzero"`
 
-	// Sources are where the registry's objects come from. Required. Danger: who
-	// may write there decides what every cluster admits.
+	// Sources are where the registry's objects come from. Required.
 	Sources []Source `json:"sources"`
 	// ReloadInterval is the time between two looks at sources and certificates,
 	// at least 10ms. Default: 2s. Danger: a change, also one that closes a hole,
@@ -65,11 +68,47 @@ type Config struct {
 	Log Log `json:"log,omitzero"`
 }
 
+// defaults returns what holds for every field that a file leaves out. Decoding
+// goes on top, so that a zero that somebody wrote stays a zero.
+func defaults() *Config {
+	return &Config{
+		Listen:         ":8443",
+		TLS:            TLS{ClientAuth: Require},
+		Admin:          Admin{Listen: "127.0.0.1:8081"},
+		ReloadInterval: span(2 * time.Second),
+		Bypass:         Bypass{Defaults: true},
+		Limits: Limits{
+			RequestBytes:  8 << 20,
+			ResponseBytes: 4 << 20,
+			Connections:   4096,
+			ShadowCalls:   256,
+		},
+		Deadline: Deadline{
+			Default: span(10 * time.Second),
+			Max:     span(maxDeadline),
+			Grace:   span(100 * time.Millisecond),
+		},
+		Timeouts: Timeouts{
+			Headers: span(5 * time.Second),
+			Body:    span(5 * time.Second),
+			Idle:    span(2 * time.Minute),
+			Connect: span(time.Second),
+		},
+		LameDuck: span(10 * time.Second),
+		DNS: DNS{
+			Interval: span(10 * time.Second),
+			Timeout:  span(5 * time.Second),
+		},
+		Log: Log{Level: "info"},
+	}
+}
+
 // TLS is the identity of the admission listener and whom it trusts. The files
 // are read again when they change; while they do not fit together the last good
 // ones stay.
 type TLS struct {
 	// CertFile is the serving certificate with its chain, in PEM. Required.
+	// Danger: once it has expired no caller gets through.
 	CertFile string `json:"certFile"`
 	// KeyFile is its private key, in PEM. Required. Danger: who can read it can
 	// pose as the dispatcher, and allow.
@@ -99,7 +138,8 @@ type Admin struct {
 
 // Source is one place where objects come from.
 type Source struct {
-	// Directory holds YAML and JSON manifests. Required.
+	// Directory holds YAML and JSON manifests. Required. Danger: who may write
+	// there decides what every cluster admits.
 	Directory string `json:"directory"`
 }
 
@@ -139,40 +179,46 @@ type Limits struct {
 
 // Deadline bounds the time of one admission.
 type Deadline struct {
-	// Default is for a caller that sends no ?timeout=; never above max. Default: 10s.
+	// Default is for a caller that sends no ?timeout=; never above max. Default:
+	// 10s. Danger: where the caller waits less, an answer comes too late.
 	Default Duration `json:"default,omitzero"`
 	// Max is the longest that an admission may take, at most 30s. Default: 30s.
 	// Danger: webhooks that are slower than it fail.
 	Max Duration `json:"max,omitzero"`
 	// Grace is how long other webhooks may still answer after the first denial.
-	// Default: 100ms. 0s answers at once with that denial alone.
+	// Default: 100ms. Danger: it delays every denied request; 0s shows one denial
+	// only.
 	Grace Duration `json:"grace,omitzero"`
 }
 
 // Timeouts bound the steps of a connection.
 type Timeouts struct {
 	// Headers bounds the TLS handshake of a caller, and the headers of a request.
-	// Default: 5s.
+	// Default: 5s. Danger: as long can a stranger hold a connection.
 	Headers Duration `json:"headers,omitzero"`
-	// Body bounds the body of a request. Default: 5s.
+	// Body bounds the body of a request, never beyond its deadline. Default: 5s.
+	// Danger: a large review over a slow line needs time.
 	Body Duration `json:"body,omitzero"`
 	// Idle is how long a caller's connection may be idle. Default: 2m0s. Danger:
 	// at or below the 90s of kube-apiserver calls are lost on connections that
 	// are closed as a request arrives.
 	Idle Duration `json:"idle,omitzero"`
 	// Connect bounds TCP connect and TLS handshake towards a webhook. Default: 1s.
+	// Danger: so long does a call wait for an address that is gone.
 	Connect Duration `json:"connect,omitzero"`
 }
 
 // DNS is how names of webhooks are resolved: in the background, never while a
 // request waits.
 type DNS struct {
-	// Server is host:port of the DNS server. Default: the system's.
+	// Server is host:port of the DNS server. Default: the system's. Danger: who
+	// answers for it says where reviews go, though not whom TLS trusts there.
 	Server string `json:"server,omitempty"`
 	// Interval is the time between two look-ups of a name. Default: 10s. Danger:
 	// a webhook that moves is called at its old addresses that much longer.
 	Interval Duration `json:"interval,omitzero"`
-	// Timeout bounds one look-up. Default: 5s.
+	// Timeout bounds one look-up. Default: 5s. Danger: above the 5s that a new
+	// configuration waits for its first look-ups, the rest are made later.
 	Timeout Duration `json:"timeout,omitzero"`
 }
 

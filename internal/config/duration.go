@@ -14,6 +14,8 @@ type Duration struct {
 	unread string // what stands in the file, where that is no duration
 }
 
+func span(d time.Duration) Duration { return Duration{Duration: d} }
+
 // UnmarshalJSON reads a duration. It never fails: validation reports what cannot
 // be read together with everything else, and where it stands.
 func (d *Duration) UnmarshalJSON(data []byte) error {
