@@ -4,7 +4,7 @@
 # to get it.
 
 GO       ?= go
-LINT     ?= golangci-lint
+GOLANGCI_LINT ?= golangci-lint
 FUZZTIME ?= 10s
 # In check: a number of inputs, which unlike a time no slow machine can miss.
 CHECK_FUZZTIME ?= 10000x
@@ -59,9 +59,9 @@ bench: ## every benchmark
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 lint: ## golangci-lint with .golangci.yml
-	@command -v $(LINT) >/dev/null || { \
+	@command -v $(GOLANGCI_LINT) >/dev/null || { \
 	  echo "golangci-lint is missing: $(GO) install $(GOLANGCI)" >&2; exit 1; }
-	$(LINT) run ./...
+	$(GOLANGCI_LINT) run ./...
 
 vet:
 	$(GO) vet ./...
