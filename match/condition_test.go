@@ -101,7 +101,7 @@ func TestE8CompileErrors(t *testing.T) {
 	spec := withConditions(admissionregistrationv1.Fail, isTrue, `object.`, isTrue, `authorizer.path('/').check('get').allowed()`)
 	spec.ObjectSelector = labelSelector("Near", "a", "b")
 	_, err := match.Compile(spec, celenv.NewCompiler())
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the join itself
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		t.Fatalf("got %v", err)
 	}
@@ -110,7 +110,7 @@ func TestE8CompileErrors(t *testing.T) {
 	collect = func(errs []error) {
 		for _, err := range errs {
 			var one *match.CompileError
-			if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the join itself
+			if many, ok := err.(interface{ Unwrap() []error }); ok {
 				collect(many.Unwrap())
 			} else if errors.As(err, &one) {
 				got = append(got, one.Field+"="+one.Value)

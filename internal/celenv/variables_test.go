@@ -136,15 +136,16 @@ func TestSetObject(t *testing.T) {
 	}
 }
 
+// The cost of contains is the product of both sizes over 100; it takes no time.
 func TestCost(t *testing.T) {
 	c := NewCompiler()
 	v := NewVariables(Input{
 		Review: decode(t, connect),
-		Object: []byte(`{"list":[0` + strings.Repeat(",0", 999) + `]}`),
+		Object: fmt.Appendf(nil, `{"text":%q,"list":[1,2,3]}`, strings.Repeat("a", 11_000)),
 	})
-	cheap, costly, endless := `request.name == 'web'`,
-		`object.list.all(i, object.list.all(j, i == j || j < 100))`,
-		`object.list.all(i, object.list.all(j, object.list.all(k, k < 100)))`
+	const cheap, tooDear, inLoop = `request.name == 'web'`,
+		`object.text.contains(object.text)`,
+		`object.list.all(i, object.text.contains(object.text))`
 	t.Run("what it costs is taken from the budget", func(t *testing.T) {
 		condition, err := c.Compile(cheap)
 		if err != nil {
@@ -157,7 +158,7 @@ func TestCost(t *testing.T) {
 			t.Errorf("got %d left, %v, want to run out of it", left, err)
 		}
 	})
-	for _, expression := range []string{costly, endless} {
+	for _, expression := range []string{tooDear, inLoop} {
 		t.Run("the limit of one expression: "+expression, func(t *testing.T) {
 			condition, err := c.Compile(expression)
 			if err != nil {
@@ -167,7 +168,7 @@ func TestCost(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "cost limit exceeded") || left < 0 {
 				t.Errorf("got %d left, %v", left, err)
 			}
-			if spent := Budget - left; spent > 1_100_000 {
+			if spent := Budget - left; spent > 1_300_000 { // the first step over the limit is the last
 				t.Errorf("spent %d, with a limit of 1,000,000", spent)
 			}
 		})
