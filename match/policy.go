@@ -14,22 +14,22 @@ import (
 //
 // kube-apiserver would convert for every Equivalent webhook by itself. We cannot:
 // one that lists the resource in other versions only is NotConvertible.
-type candidate struct {
+type selection struct {
 	rule     int  // index of the first rule that fits, -1 if none does
 	selected bool // false: it fits but for the version
 }
 
-func (m *Matcher) firstRule(r *codec.Review) candidate {
+func (m *Matcher) firstRule(r *codec.Review) selection {
 	asSent := request{r.Operation, &r.RequestResource, r.RequestSubResource, r.Namespace}
 	if m.exact {
 		i := m.indexOf(asSent, (*rule).selects)
-		return candidate{i, i >= 0}
+		return selection{i, i >= 0}
 	}
 	asMatched := request{r.Operation, &r.Resource, r.SubResource, r.Namespace}
 	if i := m.indexOfEither(asMatched, asSent, (*rule).selects); i >= 0 {
-		return candidate{i, true}
+		return selection{i, true}
 	}
-	return candidate{m.indexOfEither(asMatched, asSent, (*rule).selectsAnyVersion), false}
+	return selection{m.indexOfEither(asMatched, asSent, (*rule).selectsAnyVersion), false}
 }
 
 func (m *Matcher) indexOfEither(a, b request, selects func(*rule, request) bool) int {
