@@ -209,3 +209,25 @@ func TestNeededLabels(t *testing.T) {
 		})
 	}
 }
+
+func TestB14NamespaceSelectorGoesByTheRequestsNamespace(t *testing.T) {
+	spec := everything()
+	spec.NamespaceSelector = gold
+	m := compile(t, spec)
+	for _, tt := range []struct {
+		request, object string
+		want            match.Reason
+	}{
+		{"shop", "lab", match.Matched},
+		{"lab", "shop", match.NamespaceSelector},
+		{"", "lab", match.Matched}, // cluster-scoped, whatever the object says
+	} {
+		t.Run("B14 request in "+tt.request+", object in "+tt.object, func(t *testing.T) {
+			r := reviewOf(codec.Create, "", "v1", "pods", "", tt.request)
+			r.Object = objectOf(t, `{"metadata":{"namespace":"`+tt.object+`"}}`)
+			s := subjectOf(r)
+			s.Namespaces = listed{"shop": {"tier": "gold"}, "lab": {"tier": "tin"}}
+			expect(t, m, s, tt.want)
+		})
+	}
+}
