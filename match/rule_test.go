@@ -51,6 +51,10 @@ func TestRules(t *testing.T) {
 		{"cluster, in none", scoped(rule("*", "*", "*"), admissionregistrationv1.ClusterScope), nodes, yes},
 		{"cluster, in a namespace", scoped(rule("*", "*", "*"), admissionregistrationv1.ClusterScope), pods, no},
 		{"a Namespace is in no namespace", scoped(rule("*", "*", "*"), admissionregistrationv1.NamespacedScope), namespace, no},
+		{"only v1 has Namespaces, says kube-apiserver", scoped(rule("*", "*", "*"), admissionregistrationv1.NamespacedScope),
+			reviewOf(codec.Delete, "", "v2", "namespaces", "", "shop"), yes},
+		{"namespaces of another group are namespaced", scoped(rule("*", "*", "*"), admissionregistrationv1.NamespacedScope),
+			reviewOf(codec.Delete, "x", "v1", "namespaces", "", "shop"), yes},
 		{"a Namespace is cluster-scoped", scoped(rule("*", "*", "*"), admissionregistrationv1.ClusterScope), namespace, yes},
 	}
 	for _, tt := range tests {
