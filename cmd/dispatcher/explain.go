@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -70,7 +69,11 @@ func parsePhase(s string) (registry.Phase, bool) {
 }
 
 func explain(cmd *cobra.Command, flags explainFlags) (*dispatcher.Explanation, error) {
-	cluster, err := loadCluster(cmd.ErrOrStderr(), flags)
+	cfg, err := loadConfig(cmd.ErrOrStderr(), flags.config)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := compiledCluster(cmd.ErrOrStderr(), cfg, flags.cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -88,30 +91,6 @@ func explain(cmd *cobra.Command, flags explainFlags) (*dispatcher.Explanation, e
 	phase, _ := parsePhase(flags.phase)
 	explanation := dispatcher.Explain(review, cluster, phase)
 	return &explanation, nil
-}
-
-// loadCluster compiles the sources as a running dispatcher would.
-func loadCluster(stderr io.Writer, flags explainFlags) (*registry.Cluster, error) {
-	cfg, err := loadConfig(stderr, flags.config)
-	if err != nil {
-		return nil, err
-	}
-	r := registry.New(cfg.Registry(nil, nil))
-	if problems := r.Load(); len(problems) > 0 {
-		printProblems(stderr, "error", problems)
-		return nil, errSaid
-	}
-	clusters := r.Snapshot().Clusters
-	cluster := clusters[flags.cluster]
-	if cluster == nil {
-		names := make([]string, 0, len(clusters))
-		for name := range clusters {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		return nil, fmt.Errorf("there is no cluster %q; there are: %s", flags.cluster, strings.Join(names, ", "))
-	}
-	return cluster, nil
 }
 
 func readFile(stdin io.Reader, path string) ([]byte, error) {

@@ -66,6 +66,9 @@ type Config struct {
 	DNS DNS `json:"dns,omitzero"`
 	// Log is what is written to standard error.
 	Log Log `json:"log,omitzero"`
+	// Registration is how clusters reach this dispatcher. Only the command
+	// registration reads it.
+	Registration Registration `json:"registration,omitzero"`
 }
 
 // defaults returns what holds for every field that a file leaves out. Decoding
@@ -228,4 +231,15 @@ type Log struct {
 	// each admission that was allowed. Danger: above info denials are not logged,
 	// above warn what failed open is not either.
 	Level string `json:"level,omitempty"`
+}
+
+// Registration is how clusters reach this dispatcher.
+type Registration struct {
+	// URL is https://host:port, without a path. Required by the command
+	// registration.
+	URL string `json:"url,omitempty"`
+	// CAFile are the authorities of the serving certificate, in PEM. Default: the
+	// caller's trust roots. Danger: without it any authority that the control
+	// plane's host trusts can stand in for the dispatcher.
+	CAFile string `json:"caFile,omitempty"`
 }

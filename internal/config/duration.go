@@ -19,20 +19,23 @@ func span(d time.Duration) Duration { return Duration{Duration: d} }
 // UnmarshalJSON reads a duration. It never fails: validation reports what cannot
 // be read together with everything else, and where it stands.
 func (d *Duration) UnmarshalJSON(data []byte) error {
-	var text *string
-	if json.Unmarshal(data, &text) != nil {
-		d.unread = string(data)
+	if string(data) == "null" { // like a field that is absent
 		return nil
 	}
-	if text == nil { // null, like a field that is absent
-		return nil
-	}
-	span, err := time.ParseDuration(*text)
-	*d = Duration{Duration: span}
-	if err != nil {
-		d.unread = fmt.Sprintf("%q", *text)
-	}
+	*d = parseDuration(data)
 	return nil
+}
+
+func parseDuration(data []byte) Duration {
+	var text string
+	if json.Unmarshal(data, &text) != nil {
+		return Duration{unread: string(data)}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return Duration{unread: fmt.Sprintf("%q", text)}
+	}
+	return span(d)
 }
 
 // MarshalJSON writes what UnmarshalJSON reads.

@@ -4,6 +4,7 @@ package config
 
 import (
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -37,7 +38,19 @@ func (c *Config) validate() field.ErrorList {
 		atLeast(field.NewPath("lameDuck"), c.LameDuck, 0),
 		c.DNS.validate(field.NewPath("dns")),
 		oneOf(field.NewPath("log", "level"), c.Log.Level, "debug", "info", "warn", "error"),
+		c.Registration.validate(field.NewPath("registration")),
 	)
+}
+
+func (r *Registration) validate(at *field.Path) field.ErrorList {
+	if r.URL == "" {
+		return nil
+	}
+	u, err := url.Parse(r.URL)
+	if err != nil || u.Scheme != "https" || u.Host == "" || r.URL != "https://"+u.Host {
+		return field.ErrorList{field.Invalid(at.Child("url"), r.URL, "must be https://host:port, with nothing after it")}
+	}
+	return nil
 }
 
 func (c *Config) validateListeners() field.ErrorList {

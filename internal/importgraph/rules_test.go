@@ -27,8 +27,9 @@ func packages() map[string][]string {
 		"internal/pki":        {},
 		"internal/demo":       {"internal/app", "internal/config", "internal/pki", "registry", "codec", "examples/quickstart"},
 		"examples/quickstart": {},
+		"registration":        {"registry", "match"},
 		// codec and dispatcher for explain, which reads a Review.
-		"cmd/dispatcher": {"internal/app", "internal/config", "internal/demo", "registry", "dispatcher", "codec"},
+		"cmd/dispatcher": {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec"},
 		"internal/tally": {},
 	}
 }
@@ -46,10 +47,10 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/cel":                                      {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/cel":                     {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions": {"internal/celenv"},
-		"k8s.io/api":          {"internal/celenv", "match", "registry", "internal/demo"},
-		"k8s.io/apimachinery": {"internal/celenv", "match", "registry", "internal/config", "internal/demo"},
+		"k8s.io/api":          {"internal/celenv", "match", "registry", "registration", "internal/demo"},
+		"k8s.io/apimachinery": {"internal/celenv", "match", "registry", "registration", "internal/config", "internal/demo"},
 		"sigs.k8s.io/json":    {"registry", "internal/config"},
-		"sigs.k8s.io/yaml":    {"registry", "internal/config"},
+		"sigs.k8s.io/yaml":    {"registry", "registration", "internal/config"},
 	}
 }
 

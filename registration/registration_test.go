@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registration_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/admission-dispatcher/dispatcher/registration"
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+var update = flag.Bool("update", false, "rewrite the want sections of the stories")
+
+// TestStories makes the registration of each file of testdata: its manifests, and
+// what cluster "east" applies.
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stories: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			options := registration.Options{URL: "https://dispatcher.example.com:8443", Static: strings.Contains(file, "static")}
+			got := register(t, archive.Files[:len(archive.Files)-1], options)
+			want := &archive.Files[len(archive.Files)-1]
+			if *update {
+				want.Data = got
+				if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(want.Data), string(got)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// register compiles the manifests twice, in different orders, and checks that the
+// registration is the same bytes.
+func register(t *testing.T, manifests []txtar.File, o registration.Options) []byte {
+	t.Helper()
+	var first []byte
+	for _, reversed := range []bool{false, true} {
+		dir := t.TempDir()
+		for i, f := range manifests {
+			if reversed {
+				i = len(manifests) - i
+			}
+			name := fmt.Sprintf("%d-%s", i, f.Name)
+			if err := os.WriteFile(filepath.Join(dir, name), f.Data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := registry.New(registry.Settings{Directories: []string{dir}, Logger: slog.New(slog.DiscardHandler)})
+		if problems := r.Load(); len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		cluster := r.Snapshot().Clusters["east"]
+		out, err := registration.New(cluster, o).YAML(cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = out
+		}
+		if !bytes.Equal(first, out) {
+			t.Errorf("not the same bytes:\n%s\n%s", first, out)
+		}
+	}
+	return first
+}
+
+// The caller's files name the dispatcher as kube-apiserver looks it up.
+func TestCaller(t *testing.T) {
+	got := string(registration.Caller("dispatcher.example.com:8443"))
+	for _, want := range []string{
+		"kind: AdmissionConfiguration\n", "- name: ValidatingAdmissionWebhook\n", "- name: MutatingAdmissionWebhook\n",
+		"kind: WebhookAdmissionConfiguration\n", "- name: \"dispatcher.example.com:8443\"\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no %q in\n%s", want, got)
+		}
+	}
+}
