@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// The rows of answers.md that are about HTTP.
+func TestAnswers(t *testing.T) {
+	statuses := func(from, to int) []int {
+		var all []int
+		for s := from; s <= to; s++ {
+			all = append(all, s)
+		}
+		return all
+	}
+	for _, row := range []struct {
+		name, answer string
+		want         webhook.Cause
+	}{
+		{"C1 a plain 200", ok(allowBody), "no error"},
+		{"C1 no content type", "HTTP/1.1 200 OK\r\nContent-Length: " + fmt.Sprint(len(allowBody)) + "\r\n\r\n" + allowBody, "no error"},
+		{"C1 charset", typed("application/json; charset=utf-8", allowBody), "no error"},
+		{"C1 chunked", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(allowBody), allowBody), "no error"},
+		{"C2 uid of another", ok(strings.Replace(allowBody, "u-1", "u-2", 1)), webhook.BadAnswer},
+		{"C3 a deny with the uid of another", ok(strings.Replace(denyBody, "u-1", "u-2", 1)), "*codec.AnswerError"},
+		{"C10 YAML", typed("application/yaml", allowBody), webhook.BadAnswer},
+		{"C10 Content-Encoding gzip", plain("200 OK", "Content-Encoding: gzip\r\n", allowBody), webhook.BadAnswer},
+		{"C11 204", "HTTP/1.1 204 No Content\r\n\r\n", webhook.HTTPStatus},
+		{"C11 empty 200", ok(""), webhook.HTTPStatus},
+		{"C12 a body over the limit", ok(strings.Repeat(" ", 70_000) + allowBody), webhook.BadAnswer},
+		{"C12 a body over the limit, announced only", "HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n", webhook.BadAnswer},
+		{"C27 101", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", webhook.HTTPStatus},
+		{"C27 Set-Cookie and unsolicited headers", plain("200 OK", "Set-Cookie: a=b\r\nX-Other: c\r\n", allowBody), "no error"},
+		{"C27 trailers", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTrailer: X-T\r\nTransfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n0\r\nX-T: 1\r\n\r\n", len(allowBody), allowBody), "no error"},
+		{"F15 10,000 headers", plain("200 OK", strings.Repeat("X-H: y\r\n", 10_000), allowBody), webhook.BadAnswer},
+		{"F15 garbage", "what do you want\r\n\r\n", webhook.BadAnswer},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := answering(t, row.answer)
+			w.fails(w.target(), patience, row.want)
+		})
+	}
+	for _, s := range append(statuses(201, 206), 299) {
+		if s == http.StatusNoContent {
+			continue
+		}
+		t.Run(fmt.Sprintf("C10 status %d with a review", s), func(t *testing.T) {
+			w := answering(t, plain(fmt.Sprintf("%d Fine", s), "", allowBody))
+			if _, err := w.call(w.target(), patience); err == nil {
+				t.Error("taken for an answer")
+			}
+		})
+	}
+	for _, s := range []int{300, 304, 400, 401, 403, 404, 409, 415, 422, 429, 500, 502, 503, 504, 599} {
+		t.Run(fmt.Sprintf("C11 F17 status %d with a persuasive body", s), func(t *testing.T) {
+			w := answering(t, plain(fmt.Sprintf("%d No", s), "", allowBody))
+			w.fails(w.target(), patience, webhook.HTTPStatus)
+		})
+	}
+}
+
+// C11, F16: a redirect is no answer, and the target of it sees nothing.
+func TestRedirects(t *testing.T) {
+	for _, s := range []int{301, 302, 303, 307, 308} {
+		t.Run(fmt.Sprintf("C11 F16 status %d", s), func(t *testing.T) {
+			other := answering(t, ok(allowBody))
+			w := answering(t, plain(fmt.Sprintf("%d Moved", s), "Location: https://"+other.address+"/\r\n", ""))
+			w.fails(w.target(), patience, webhook.HTTPStatus)
+			if other.connections.Load() != 0 {
+				t.Error("the redirect was followed")
+			}
+		})
+	}
+}
+
+// C12, F15: an answer that never ends is bounded by its size or by the deadline.
+func TestEndlessAnswers(t *testing.T) {
+	t.Run("C12 endless chunks", func(t *testing.T) {
+		w := newWorld(t, func(c net.Conn) {
+			_, _ = c.Read(make([]byte, 4096))
+			_, err := c.Write([]byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"))
+			for err == nil {
+				_, err = c.Write([]byte("400\r\n" + strings.Repeat(" ", 1024) + "\r\n"))
+			}
+		})
+		w.fails(w.target(), patience, webhook.BadAnswer)
+	})
+	t.Run("F15 a byte now and then", func(t *testing.T) {
+		w := newWorld(t, func(c net.Conn) {
+			_, _ = c.Read(make([]byte, 4096))
+			for _, b := range []byte(ok(allowBody)) {
+				if _, err := c.Write([]byte{b}); err != nil {
+					return
+				}
+				<-time.After(10 * time.Millisecond)
+			}
+		})
+		w.fails(w.target(), 100*time.Millisecond, webhook.Timeout)
+	})
+	t.Run("F15 the end in the middle of the body", func(t *testing.T) {
+		w := newWorld(t, func(c net.Conn) {
+			_, _ = c.Read(make([]byte, 4096))
+			_, _ = c.Write([]byte(ok(allowBody)[:120]))
+		})
+		if _, err := w.call(w.target(), patience); err == nil {
+			t.Error("taken for an answer")
+		}
+	})
+	t.Run("F15 a storm of 1xx", func(t *testing.T) {
+		w := newWorld(t, func(c net.Conn) {
+			_, err := c.Read(make([]byte, 4096))
+			for err == nil {
+				_, err = c.Write([]byte("HTTP/1.1 103 Early Hints\r\n\r\n"))
+			}
+		})
+		if _, err := w.call(w.target(), 200*time.Millisecond); err == nil {
+			t.Error("taken for an answer")
+		}
+	})
+}
+
+// C26: what is not the answer to this very request is nobody's answer.
+func TestStaleAnswers(t *testing.T) {
+	t.Run("C26 a second answer after the first", func(t *testing.T) {
+		// Both have the uid of the next call too, as in a reinvocation.
+		w := answering(t, ok(allowBody)+ok(denyBody))
+		target := w.target()
+		for range 5 {
+			w.allows(target)
+		}
+		if w.connections.Load() != 5 {
+			t.Errorf("%d connections for 5 calls", w.connections.Load())
+		}
+	})
+	t.Run("C26 a second answer while the connection is idle", func(t *testing.T) {
+		sent := make(chan struct{})
+		w := newWorld(t, func(c net.Conn) {
+			_, _ = c.Read(make([]byte, 4096))
+			_, _ = c.Write([]byte(ok(allowBody)))
+			<-sent
+			_, _ = c.Write([]byte(ok(denyBody)))
+			sent <- struct{}{}
+			_, _ = c.Read(make([]byte, 1))
+		})
+		target := w.target()
+		w.allows(target)
+		sent <- struct{}{}
+		<-sent
+		go func() { sent <- struct{}{}; <-sent }() // of the second connection
+		w.allows(target)
+		if w.connections.Load() != 2 {
+			t.Errorf("%d connections", w.connections.Load())
+		}
+	})
+	t.Run("C26 F7 an answer after the deadline", func(t *testing.T) {
+		late := make(chan struct{})
+		var served *world
+		ready := make(chan struct{})
+		served = newWorld(t, func(c net.Conn) {
+			<-ready
+			served.eachRequest(func(*http.Request) string {
+				if served.requests.Load() == 1 {
+					<-late
+				}
+				return ok(allowBody)
+			})(c)
+		})
+		close(ready)
+		target := served.target()
+		served.fails(target, 50*time.Millisecond, webhook.Timeout)
+		close(late)
+		served.allows(target)
+		if served.connections.Load() != 2 {
+			t.Errorf("%d connections: the one that timed out was used again", served.connections.Load())
+		}
+	})
+}

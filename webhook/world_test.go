@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// fasthttp's pools look for what is idle at intervals that nothing outside
+		// can shorten, and end when they find nothing.
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"))
+}
+
+const (
+	serviceName = "policy.shop.svc"
+	allowBody   = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"u-1","allowed":true}}`
+	denyBody    = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"u-1","allowed":false}}`
+	reviewBody  = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1"}}`
+	patience    = 20 * time.Second // bounds every wait; nothing is expected to come near it
+)
+
+var loopback = webhook.AddressPolicy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+
+// behaviour is what a scripted server does with one connection, after the TLS
+// handshake.
+type behaviour func(c net.Conn)
+
+// world is a scripted TLS server with a way to call it.
+type world struct {
+	t         testing.TB
+	authority *pki.Authority
+	address   string
+	client    *webhook.Client
+	spec      webhook.TargetSpec
+
+	connections atomic.Int64
+	secured     atomic.Int64 // connections that finished their handshake
+	requests    atomic.Int64
+	ln          net.Listener
+	running     sync.WaitGroup
+	mu          sync.Mutex
+	open        map[net.Conn]bool
+}
+
+func newAuthority(t testing.TB) *pki.Authority {
+	t.Helper()
+	a, err := pki.NewAuthority("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// newWorld serves do on loopback with a certificate for serviceName.
+func newWorld(t testing.TB, do behaviour) *world {
+	return newWorldAs(t, pki.Subject{DNSNames: []string{serviceName}}, nil, do)
+}
+
+// newWorldAs serves do with a certificate for s; change may adapt the server.
+func newWorldAs(t testing.TB, s pki.Subject, change func(*tls.Config), do behaviour) *world {
+	t.Helper()
+	w := &world{t: t, authority: newAuthority(t), open: map[net.Conn]bool{}}
+	pair, err := w.authority.Issue(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := pair.TLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS10, Certificates: []tls.Certificate{certificate}}
+	if change != nil {
+		change(cfg)
+	}
+	w.listen(func(raw net.Conn) {
+		c := tls.Server(raw, cfg)
+		if c.Handshake() == nil {
+			w.secured.Add(1)
+			do(c)
+		}
+		_ = c.Close()
+	})
+	w.spec = webhook.TargetSpec{
+		URL:        "https://" + serviceName + "/check",
+		ServerName: serviceName,
+		CABundle:   w.authority.PEM,
+		Endpoints:  []webhook.EndpointSpec{{Address: w.address}},
+	}
+	w.client = webhook.NewClient(webhook.ClientConfig{Addresses: loopback, ResponseLimit: 64 << 10})
+	return w
+}
+
+// listen serves every connection with do, and cuts what is left at the end.
+func (w *world) listen(do func(raw net.Conn)) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.ln, w.address = ln, ln.Addr().String()
+	w.running.Go(func() {
+		for {
+			raw, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			w.connections.Add(1)
+			w.track(raw)
+			w.running.Go(func() { do(raw) })
+		}
+	})
+	w.t.Cleanup(w.stop)
+}
+
+func (w *world) track(c net.Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open[c] = true
+}
+
+func (w *world) stop() {
+	_ = w.ln.Close()
+	w.mu.Lock()
+	for c := range w.open {
+		_ = c.Close()
+	}
+	w.mu.Unlock()
+	w.running.Wait()
+}
+
+// target resolves the spec's endpoints.
+func (w *world) target() *webhook.Target {
+	w.t.Helper()
+	target, err := webhook.NewTarget(w.spec)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r := webhook.NewResolver(webhook.ResolverConfig{Targets: func() []*webhook.Target { return []*webhook.Target{target} }, Addresses: loopback})
+	r.Refresh(context.Background())
+	w.t.Cleanup(target.Close)
+	return target
+}
+
+// call calls target with a Body that is destroyed on its last release.
+func (w *world) call(target *webhook.Target, timeout time.Duration) (codec.Response, error) {
+	w.t.Helper()
+	var freed atomic.Int64
+	body := codec.NewBody([]byte(reviewBody), func(b []byte) { clear(b); freed.Add(1) })
+	resp, err := w.client.Call(context.Background(), webhook.Call{
+		Target:   target,
+		Body:     body,
+		Want:     codec.Expectation{UID: []byte("u-1"), Version: codec.V1},
+		Cluster:  "east",
+		Deadline: time.Now().Add(timeout),
+	})
+	if freed.Load() != 0 {
+		w.t.Error("the body was released more often than retained")
+	}
+	body.Release()
+	if freed.Load() != 1 {
+		w.t.Error("the call still holds the body")
+	}
+	return resp, err
+}
+
+// causeOf returns the cause of a CallError, or a text that is none.
+func causeOf(err error) webhook.Cause {
+	var callErr *webhook.CallError
+	switch {
+	case err == nil:
+		return "no error"
+	case errors.As(err, &callErr):
+		return callErr.Cause
+	}
+	return webhook.Cause(fmt.Sprintf("%T", err))
+}
+
+func (w *world) fails(target *webhook.Target, timeout time.Duration, want webhook.Cause) {
+	w.t.Helper()
+	if _, err := w.call(target, timeout); causeOf(err) != want {
+		w.t.Errorf("cause is %s (%v), want %s", causeOf(err), err, want)
+	}
+}
+
+func (w *world) allows(target *webhook.Target) {
+	w.t.Helper()
+	if resp, err := w.call(target, patience); err != nil || !resp.Allowed {
+		w.t.Errorf("the answer is %+v, %v", resp, err)
+	}
+}
+
+// eachRequest reads requests and writes what answer says, until it says nothing
+// or the connection ends.
+func (w *world) eachRequest(answer func(r *http.Request) string) behaviour {
+	return func(c net.Conn) {
+		in := bufio.NewReader(c)
+		for {
+			r, err := http.ReadRequest(in)
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.requests.Add(1)
+			text := answer(r)
+			if text == "" {
+				return
+			}
+			if _, err := io.WriteString(c, text); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// answering is a world whose server answers each request with text.
+func answering(t testing.TB, text string) *world {
+	var w *world
+	ready := make(chan struct{})
+	w = newWorld(t, func(c net.Conn) {
+		<-ready
+		w.eachRequest(func(*http.Request) string { return text })(c)
+	})
+	close(ready)
+	return w
+}
+
+// plain is an HTTP answer with a body.
+func plain(status, header, body string) string {
+	return fmt.Sprintf("HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n%s", status, len(body), header, body)
+}
+
+func ok(body string) string { return plain("200 OK", "", body) }
+
+// typed is ok with another content type.
+func typed(contentType, body string) string {
+	return strings.Replace(ok(body), "application/json", contentType, 1)
+}
