@@ -29,7 +29,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		// fasthttp's pools look for what is idle at intervals that nothing outside
 		// can shorten, and end when they find nothing.
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"))
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"),
+		// A look-up that nobody waits for any more ends with net's own timeout.
+		goleak.IgnoreAnyFunction("net.(*Resolver).tryOneName"),
+		goleak.IgnoreAnyFunction("net.(*Resolver).lookupIPAddr.func1"),
+		goleak.IgnoreAnyFunction("net.(*Resolver).lookupIPAddr.func2"))
 }
 
 const (

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook_test
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// F6: whoever cannot prove who it is sees no byte of a review.
+func TestCertificates(t *testing.T) {
+	never := func(c net.Conn) {
+		if n, _ := c.Read(make([]byte, 1)); n > 0 {
+			t.Error("a byte was sent")
+		}
+	}
+	named := pki.Subject{DNSNames: []string{serviceName}}
+	for _, row := range []struct {
+		name    string
+		subject pki.Subject
+		server  func(*tls.Config)
+		spec    func(*webhook.TargetSpec)
+	}{
+		{name: "F6 expired", subject: pki.Subject{DNSNames: []string{serviceName}, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)}},
+		{name: "F6 another name", subject: pki.Subject{DNSNames: []string{"other.shop.svc"}}},
+		{name: "F6 another authority", subject: named, spec: func(s *webhook.TargetSpec) { s.CABundle = newAuthority(t).PEM }},
+		{name: "F6 the system's roots", subject: named, spec: func(s *webhook.TargetSpec) { s.CABundle = nil }},
+		{name: "TLS 1.1", subject: named, server: func(c *tls.Config) { c.MaxVersion = tls.VersionTLS11 }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorldAs(t, row.subject, row.server, never)
+			if row.spec != nil {
+				row.spec(&w.spec)
+			}
+			w.fails(w.target(), patience, webhook.TLS)
+		})
+	}
+}
+
+func TestConnectionFailures(t *testing.T) {
+	t.Run("F1 connection refused", func(t *testing.T) {
+		w := newWorld(t, nil)
+		target := w.target()
+		w.stop()
+		w.fails(target, patience, webhook.Unreachable)
+	})
+	t.Run("F5 the TLS handshake stalls", func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.stop()
+		w.listen(func(raw net.Conn) { _, _ = io.Copy(io.Discard, raw) })
+		w.spec.Endpoints[0].Address = w.address
+		w.client = webhook.NewClient(webhook.ClientConfig{Addresses: loopback, ConnectTimeout: 50 * time.Millisecond})
+		w.fails(w.target(), patience, webhook.Timeout)
+	})
+	t.Run("F5 accepts and is silent", func(t *testing.T) {
+		w := newWorld(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
+		w.fails(w.target(), 50*time.Millisecond, webhook.Timeout)
+	})
+	t.Run("no time left", func(t *testing.T) {
+		w := answering(t, ok(allowBody))
+		w.fails(w.target(), -time.Second, webhook.NoTimeLeft)
+		if w.connections.Load() != 0 {
+			t.Error("it was called")
+		}
+	})
+	t.Run("F13 reset after the request: exactly one attempt", func(t *testing.T) {
+		w := answering(t, "")
+		w.fails(w.target(), patience, webhook.Unreachable)
+		if w.requests.Load() != 1 {
+			t.Errorf("%d attempts", w.requests.Load())
+		}
+	})
+}
+
+// F14: a connection that the webhook closed while it was idle is not a failed
+// call.
+func TestIdleConnectionsClosed(t *testing.T) {
+	closed := make(chan struct{}, 1)
+	var w *world
+	ready := make(chan struct{})
+	w = newWorld(t, func(c net.Conn) {
+		<-ready
+		served := false
+		w.eachRequest(func(*http.Request) string {
+			if served {
+				return ""
+			}
+			served = true
+			return ok(allowBody)
+		})(endAfterAnswer{c, closed})
+	})
+	close(ready)
+	target := w.target()
+	for range 200 {
+		w.allows(target)
+		<-closed // the server's FIN is on its way before the next call begins
+	}
+	if w.requests.Load() != 200 {
+		t.Errorf("%d requests for 200 calls", w.requests.Load())
+	}
+}
+
+// endAfterAnswer closes the connection right after the first answer.
+type endAfterAnswer struct {
+	net.Conn
+	closed chan<- struct{}
+}
+
+func (c endAfterAnswer) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	_ = c.Conn.Close()
+	c.closed <- struct{}{}
+	return n, err
+}
+
+// What a webhook sees.
+func TestRequest(t *testing.T) {
+	seen := make(chan *http.Request, 1)
+	var w *world
+	ready := make(chan struct{})
+	w = newWorldAs(t, pki.Subject{DNSNames: []string{serviceName}},
+		func(c *tls.Config) { c.ClientAuth = tls.RequireAnyClientCert },
+		func(c net.Conn) {
+			<-ready
+			state := c.(*tls.Conn).ConnectionState()
+			w.eachRequest(func(r *http.Request) string {
+				r.TLS = &state
+				seen <- r
+				return ok(allowBody)
+			})(c)
+		})
+	client, err := w.authority.Issue(pki.Subject{CommonName: "dispatcher"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(ready)
+	w.spec.URL = "https://" + serviceName + ":8443/a%20b/check"
+	w.spec.ClientCertificate, w.spec.ClientKey = client.Certificate, client.Key
+	w.spec.BearerToken = "secret"
+	if _, err := w.call(w.target(), 2500*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	r := <-seen
+	if r.TLS.PeerCertificates[0].Subject.CommonName != "dispatcher" || r.TLS.ServerName != serviceName {
+		t.Errorf("TLS of %v for %q", r.TLS.PeerCertificates[0].Subject, r.TLS.ServerName)
+	}
+	want := map[string]string{
+		"line": "POST /a%20b/check?timeout=3s HTTP/1.1", "Host": serviceName + ":8443",
+		"Content-Type": "application/json", "Accept": "application/json, */*", "Accept-Encoding": "",
+		"Authorization": "Bearer secret", "Admission-Cluster": "east", "User-Agent": "admission-dispatcher",
+	}
+	got := map[string]string{"line": strings.Join([]string{r.Method, r.RequestURI, r.Proto}, " "), "Host": r.Host}
+	for name := range want {
+		if name != "line" && name != "Host" {
+			got[name] = r.Header.Get(name)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A certificate is never taken unverified, whatever the spec leaves out.
+func TestTrust(t *testing.T) {
+	for name, spec := range map[string]webhook.TargetSpec{
+		"CA bundle without certificate": {URL: "https://a.example.com/", CABundle: []byte("nothing")},
+		"client key that does not fit":  {URL: "https://a.example.com/", ClientCertificate: []byte("x"), ClientKey: []byte("y")},
+		"E1 http":                       {URL: "http://a.example.com/"},
+		"E1 query":                      {URL: "https://a.example.com/?a=b"},
+		"E1 user":                       {URL: "https://a:b@a.example.com/"},
+		"endpoint without port":         {URL: "https://a.example.com/", Endpoints: []webhook.EndpointSpec{{Address: "a"}}},
+	} {
+		if _, err := webhook.NewTarget(spec); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// The identity is everything that makes a Target that Target.
+func TestIdentity(t *testing.T) {
+	base := webhook.TargetSpec{URL: "https://a.example.com/", ServerName: "a", CABundle: []byte("ca"), BearerToken: "t",
+		Endpoints: []webhook.EndpointSpec{{Address: "a:1", ServerName: "b"}}}
+	seen := map[webhook.Identity]string{base.Identity(): "base"}
+	for name, change := range map[string]func(*webhook.TargetSpec){
+		"url":         func(s *webhook.TargetSpec) { s.URL += "x" },
+		"server name": func(s *webhook.TargetSpec) { s.ServerName = "b" },
+		"CA":          func(s *webhook.TargetSpec) { s.CABundle = []byte("other") },
+		"certificate": func(s *webhook.TargetSpec) { s.ClientCertificate = []byte("c") },
+		"key":         func(s *webhook.TargetSpec) { s.ClientKey = []byte("c") },
+		"token":       func(s *webhook.TargetSpec) { s.BearerToken = "u" },
+		"endpoint":    func(s *webhook.TargetSpec) { s.Endpoints = []webhook.EndpointSpec{{Address: "a:2", ServerName: "b"}} },
+		"endpoints":   func(s *webhook.TargetSpec) { s.Endpoints = append(s.Endpoints[:1:1], s.Endpoints[0]) },
+		"shifted":     func(s *webhook.TargetSpec) { s.Endpoints = []webhook.EndpointSpec{{Address: "a:1b"}} },
+	} {
+		spec := base
+		change(&spec)
+		if other, taken := seen[spec.Identity()]; taken {
+			t.Errorf("%s has the identity of %s", name, other)
+		}
+		seen[spec.Identity()] = name
+	}
+	if same := base; same.Identity() != base.Identity() {
+		t.Error("equal specs differ")
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	w := answering(b, ok(allowBody))
+	target := w.target()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := w.call(target, patience); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
