@@ -48,6 +48,7 @@ func newSubject(req Request) match.Subject {
 		ClusterName:   req.Cluster.Name,
 		ClusterLabels: req.Cluster.Labels,
 		Namespaces:    req.Cluster.Namespaces,
+		Deadline:      req.Deadline,
 	}
 }
 

@@ -52,6 +52,7 @@ type Dispatcher struct {
 	grace  time.Duration
 	log    *slog.Logger
 
+	bypasses    bypassLog
 	shadowSlots chan struct{}
 	calls       sync.WaitGroup // goroutines that may outlive their Dispatch
 }

@@ -15,28 +15,26 @@ import (
 // maxLogged bounds what a user or a webhook can put into one log attribute.
 const maxLogged = 512
 
-// record logs one admission: a denial and whatever failed open always, an allow
-// when debugging. Nothing from inside an object is logged.
+// record logs one admission: a denial and whatever failed open always, a bypass now
+// and then, an allow when debugging. Nothing from inside an object is logged.
 func (d *Dispatcher) record(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
 	for i := range v.Outcomes {
 		if v.Outcomes[i].Result == FailedOpen || v.Outcomes[i].Result == Skipped {
 			d.recordFailOpen(ctx, req, &v.Outcomes[i])
 		}
 	}
+	if v.Bypass != "" {
+		d.recordBypass(ctx, req, v.Bypass)
+		return
+	}
 	level, message := slog.LevelDebug, "admission allowed"
-	switch {
-	case !v.Response.Allowed:
+	if !v.Response.Allowed {
 		level, message = slog.LevelInfo, "admission denied"
-	case v.Bypass != "":
-		message = "admission bypassed"
 	}
 	if !d.log.Enabled(ctx, level) {
 		return
 	}
 	attrs := append(admissionAttrs(req), slog.Float64("elapsed_seconds", elapsed.Seconds()), slog.Int("outcomes", len(v.Outcomes)))
-	if v.Bypass != "" {
-		attrs = append(attrs, slog.String("bypass", v.Bypass))
-	}
 	if !v.Response.Allowed {
 		attrs = append(attrs, slog.Int("code", int(v.Response.Code)), slog.String("message", cutBytes(v.Response.Message, maxLogged)))
 	}

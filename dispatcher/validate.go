@@ -58,6 +58,8 @@ func (a *admission) consider(position, round int) *invocation {
 		err = refuseMatch(m)
 	case match.NotConvertible:
 		err = &webhook.CallError{Cause: webhook.NotConvertible, Err: m.Err}
+	case match.NoTimeLeft:
+		err = &webhook.CallError{Cause: webhook.NoTimeLeft, Err: m.Err}
 	case match.ConditionError:
 		a.settleUncalled(inv, Outcome{Result: Skipped, Cause: webhook.MatchError, Err: m.Err})
 		return nil

@@ -50,8 +50,10 @@ func (c *conditions) evaluate(s *Subject) Decision {
 	variables, budget := s.celVariables(), celenv.Budget
 	for i := range c.list {
 		each := &c.list[i]
-		holds, left, err := each.compiled.Evaluate(variables, budget)
+		holds, left, err := each.compiled.Evaluate(variables, budget, s.Deadline)
 		switch {
+		case errors.Is(err, celenv.ErrInterrupted):
+			return Decision{Reason: NoTimeLeft, Condition: each.name, Err: each.wrap(err)}
 		case left < 0:
 			return c.failed(each, []error{each.wrap(err)})
 		case err != nil:

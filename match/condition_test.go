@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -187,5 +188,25 @@ func versionedAttributesOf(t *testing.T, r *codec.Review) *admission.VersionedAt
 		Attributes:      attributes,
 		VersionedObject: admission.NewLazyObject(object),
 		VersionedKind:   kind,
+	}
+}
+
+// Conditions are bounded by cost each, and by the caller's deadline together: an
+// answer must not be late because many webhooks have costly conditions.
+func TestMatchConditionsEndAtTheDeadline(t *testing.T) {
+	const loop = `object.spec.list.all(x, object.spec.list.all(y, x == y || x != y))`
+	r := reviewOf(codec.Create, "", "v1", "pods", "", "shop")
+	r.Object = objectOf(t, `{"metadata":{},"spec":{"list":[`+strings.Repeat("1,", 300)+`1]}}`)
+	s := subjectOf(r)
+	for _, policy := range []admissionregistrationv1.FailurePolicyType{admissionregistrationv1.Fail, admissionregistrationv1.Ignore} {
+		m := compile(t, withConditions(policy, loop))
+		s.Deadline = time.Time{}
+		if d := m.Match(s); d.Reason != match.Matched {
+			t.Errorf("without a deadline: %v, %v", d.Reason, d.Err)
+		}
+		s.Deadline = time.Now().Add(-time.Second)
+		if d := m.Match(s); d.Reason != match.NoTimeLeft || !errors.Is(d.Err, celenv.ErrInterrupted) {
+			t.Errorf("%s, after the deadline: %v, %v", policy, d.Reason, d.Err)
+		}
 	}
 }

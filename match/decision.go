@@ -20,11 +20,13 @@ const (
 	NamespaceUnknown
 	// NotConvertible: only other versions of the resource are listed: CallError.
 	NotConvertible
+	// NoTimeLeft: the deadline came before the matchConditions were evaluated: CallError.
+	NoTimeLeft
 )
 
 var reasonNames = [...]string{
 	"Matched", "NoRule", "NamespaceSelector", "ObjectSelector", "MatchCondition",
-	"ConditionError", "ConditionRefusal", "NamespaceUnknown", "NotConvertible",
+	"ConditionError", "ConditionRefusal", "NamespaceUnknown", "NotConvertible", "NoTimeLeft",
 }
 
 // String returns the reason as logs and explanations spell it.
@@ -43,6 +45,7 @@ type Decision struct {
 	Rule int
 	// Condition is the name of the matchCondition that decided, if one did.
 	Condition string
-	// Err explains ConditionError, ConditionRefusal, NamespaceUnknown, NotConvertible.
+	// Err explains ConditionError, ConditionRefusal, NamespaceUnknown, NotConvertible,
+	// NoTimeLeft.
 	Err error
 }

@@ -3,6 +3,8 @@
 package match
 
 import (
+	"time"
+
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 )
@@ -19,6 +21,9 @@ type Subject struct {
 	ClusterName   string
 	ClusterLabels map[string]string
 	Namespaces    Namespaces // nil: only kubernetes.io/metadata.name is known
+	// Deadline ends the evaluation of matchConditions, all webhooks' together;
+	// zero: only their cost does.
+	Deadline time.Time
 
 	namespace storedNamespace
 	variables *celenv.Variables // once a condition asked for them

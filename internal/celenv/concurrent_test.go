@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 )
 
 // TestConcurrentUse has many goroutines compile the same few expressions and
@@ -25,7 +26,7 @@ func TestConcurrentUse(t *testing.T) {
 					return
 				}
 				got[g][e] = condition
-				if holds, _, err := condition.Evaluate(v, Budget); err != nil || holds != (e < 3) {
+				if holds, _, err := condition.Evaluate(v, Budget, time.Time{}); err != nil || holds != (e < 3) {
 					t.Errorf("expression %d: got %v, %v", e, holds, err)
 				}
 				if _, err := c.Compile(`nonsense`); err == nil {

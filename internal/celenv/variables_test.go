@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
@@ -56,7 +57,7 @@ func evaluate(t *testing.T, c *Compiler, v *Variables, expression string) (bool,
 	if err != nil {
 		t.Fatal(err)
 	}
-	holds, _, err := condition.Evaluate(v, Budget)
+	holds, _, err := condition.Evaluate(v, Budget, time.Time{})
 	return holds, err
 }
 
@@ -151,10 +152,10 @@ func TestCost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, left, err := condition.Evaluate(v, Budget); err != nil || left <= 0 || left >= Budget {
+		if _, left, err := condition.Evaluate(v, Budget, time.Time{}); err != nil || left <= 0 || left >= Budget {
 			t.Errorf("got %d left, %v", left, err)
 		}
-		if _, left, err := condition.Evaluate(v, 1); left >= 0 || !errors.Is(err, ErrOutOfBudget) {
+		if _, left, err := condition.Evaluate(v, 1, time.Time{}); left >= 0 || !errors.Is(err, ErrOutOfBudget) {
 			t.Errorf("got %d left, %v, want to run out of it", left, err)
 		}
 	})
@@ -164,7 +165,7 @@ func TestCost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, left, err := condition.Evaluate(v, Budget)
+			_, left, err := condition.Evaluate(v, Budget, time.Time{})
 			if err == nil || !strings.Contains(err.Error(), "cost limit exceeded") || left < 0 {
 				t.Errorf("got %d left, %v", left, err)
 			}
@@ -185,7 +186,7 @@ func BenchmarkEvaluate(b *testing.B) {
 		b.Run(fmt.Sprintf("%.7s", expression), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_, _, _ = condition.Evaluate(variablesOf(r), Budget)
+				_, _, _ = condition.Evaluate(variablesOf(r), Budget, time.Time{})
 			}
 		})
 	}

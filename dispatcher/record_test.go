@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// A bypass is said at once and then once per interval, with how many there were.
+func TestBypassLog(t *testing.T) {
+	var l bypassLog
+	key, other := bypassKey{"east", "leases"}, bypassKey{"west", "leases"}
+	start := time.Now()
+	for _, step := range []struct {
+		key      bypassKey
+		after    time.Duration
+		requests int
+		due      bool
+	}{
+		{key, 0, 1, true},
+		{key, time.Second, 0, false},
+		{other, time.Second, 1, true},
+		{key, 2 * time.Second, 0, false},
+		{key, bypassInterval, 3, true},
+		{key, bypassInterval + time.Second, 0, false},
+	} {
+		if n, due := l.count(step.key, start.Add(step.after)); n != step.requests || due != step.due {
+			t.Errorf("%v after %v: %d, %v", step.key, step.after, n, due)
+		}
+	}
+}
+
+// failing is a Caller that gives no answer.
+type failing struct{ text string }
+
+func (f failing) Call(context.Context, webhook.Call) (codec.Response, error) {
+	return codec.Response{}, &webhook.CallError{Cause: webhook.Unreachable, Err: &codec.AnswerError{Reason: f.text}}
+}
+
+// B22: whatever names and errors contain, each line stays one JSON record, and what
+// fails open, denies or bypasses has one.
+func TestRecords(t *testing.T) {
+	const nasty = "a\nb\x1b[31m\"\u202e" + "{}"
+	matcher, err := match.Compile(match.Spec{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		policy  registry.FailurePolicy
+		bypass  []match.RequestRule
+		message string
+	}{
+		"B22 failed open": {registry.Ignore, nil, "webhook failed_open"},
+		"B22 denied":      {registry.Fail, nil, "admission denied"},
+		"B22 bypassed":    {registry.Fail, []match.RequestRule{{Name: nasty, Users: []string{nasty}}}, "admissions bypassed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			d, err := New(Config{Caller: failing{nasty}, Logger: slog.New(slog.NewJSONHandler(&out, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &registry.Webhook{Name: "a.example.com", Matcher: matcher, FailurePolicy: c.policy, Version: codec.V1}
+			cluster := &registry.Cluster{Name: "east", Bypass: match.CompileRequestRules(c.bypass)}
+			review := &codec.Review{UID: []byte(nasty), Name: []byte(nasty), Namespace: []byte(nasty), Operation: codec.Create,
+				User: codec.UserInfo{Username: []byte(nasty)}, Body: codec.NewBody(nil, nil), Version: codec.V1}
+			req := Request{Review: review, Cluster: cluster, Deadline: time.Now().Add(time.Minute)}
+			v := Verdict{Bypass: nasty, Response: codec.Response{Allowed: true}}
+			if c.bypass == nil {
+				a := &admission{Request: req, outcomes: nil}
+				inv := &invocation{webhook: w}
+				_, callErr := d.ask(t.Context(), inv)
+				a.settle(a.judge(inv, codec.Response{}, callErr, 0))
+				v = merge(a)
+			}
+			d.record(t.Context(), req, &v, time.Second)
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			said := false
+			for _, line := range lines {
+				var record map[string]any
+				if err := json.Unmarshal([]byte(line), &record); err != nil {
+					t.Fatalf("not one record: %q", line)
+				}
+				said = said || record["msg"] == c.message
+			}
+			if !said {
+				t.Errorf("no line says %q: %s", c.message, out.String())
+			}
+		})
+	}
+}
