@@ -82,9 +82,3 @@ type Outcome struct {
 func (o *Outcome) Denies() bool {
 	return !o.Softened && (o.Result == Denied || o.Result == Refused || o.Result == Failed)
 }
-
-// Called reports whether the webhook was asked.
-func (o *Outcome) Called() bool {
-	return o.Result != Skipped && o.Cause != webhook.NoTimeLeft && o.Cause != webhook.NotConvertible &&
-		o.Cause != webhook.MatchError && o.Cause != webhook.DryRun
-}

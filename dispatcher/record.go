@@ -19,8 +19,11 @@ const maxLogged = 512
 // and then, an allow when debugging. Nothing from inside an object is logged.
 func (d *Dispatcher) record(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
 	for i := range v.Outcomes {
-		if v.Outcomes[i].Result == FailedOpen || v.Outcomes[i].Result == Skipped {
-			d.recordFailOpen(ctx, req, &v.Outcomes[i])
+		switch o := &v.Outcomes[i]; {
+		case o.Softened:
+			d.recordUnheard(ctx, req, o, slog.LevelInfo, "webhook softened")
+		case o.Result == FailedOpen || o.Result == Skipped:
+			d.recordUnheard(ctx, req, o, slog.LevelWarn, "webhook "+o.Result.String())
 		}
 	}
 	if v.Bypass != "" {
@@ -41,14 +44,15 @@ func (d *Dispatcher) record(ctx context.Context, req Request, v *Verdict, elapse
 	d.log.LogAttrs(ctx, level, message, attrs...)
 }
 
-// recordFailOpen logs that a webhook did not have its say and nobody minded.
-func (d *Dispatcher) recordFailOpen(ctx context.Context, req Request, o *Outcome) {
+// recordUnheard logs that a webhook did not have its say and that this did not
+// decide.
+func (d *Dispatcher) recordUnheard(ctx context.Context, req Request, o *Outcome, level slog.Level, message string) {
 	attrs := append(admissionAttrs(req), outcomeAttrs(o.Webhook, o.Err)...)
 	attrs = append(attrs,
-		slog.String("cause", string(o.Cause)),
+		slog.String("cause", causeType(o)),
 		slog.String("policy", o.policy()),
 		slog.Float64("elapsed_seconds", o.Elapsed.Seconds()))
-	d.log.LogAttrs(ctx, slog.LevelWarn, "webhook "+o.Result.String(), attrs...)
+	d.log.LogAttrs(ctx, level, message, attrs...)
 }
 
 func (d *Dispatcher) recordShadow(ctx context.Context, cluster *registry.Cluster, inv *invocation, resp codec.Response, err error, elapsed time.Duration) {
