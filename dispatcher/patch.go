@@ -15,7 +15,7 @@ import (
 // number of operations. Its error is a *Refusal and leaves the object as it was.
 func (a *admission) apply(w *registry.Webhook, raw []byte) (operations int, err error) {
 	before := a.current()
-	if before.IsNull() {
+	if before.IsNull() || a.Review.Operation == codec.Connect { // the options of a CONNECT are nobody's object
 		return 0, refusePatch("admission webhook %q attempted to modify the object, which is not supported for this operation", w.Name)
 	}
 	limits := jsonpatch.DefaultLimits()
