@@ -19,12 +19,12 @@ TEST := $(GO) test
 
 # check runs every step, whatever became of those before it. COUNTED steps count
 # their tests; any other step counts as one if it fails.
-STEPS   := build vet fmt lint imports race fuzz demo-once
-COUNTED := imports race fuzz
+STEPS   := build vet fmt lint imports race conformance fuzz demo-once
+COUNTED := imports race conformance fuzz
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help build demo demo-once test race fuzz bench lint vet fmt imports check clean
+.PHONY: print-lint help build demo demo-once test race fuzz bench lint vet fmt imports conformance check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,11 +73,14 @@ fmt:
 imports: ## who imports whom, and the size of the binary
 	$(TEST) ./internal/importgraph
 
-check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, race, fuzz, demo
+conformance: ## the API server's own webhook plugins as caller and as oracle
+	cd conformance && $(TEST) ./...
+
+check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, race, conformance, fuzz, demo
 	@: > $(COUNTS); failed=""; \
 	for step in $(STEPS); do \
 	  echo "== $$step"; start=$$(date +%s); \
-	  if $(MAKE) --no-print-directory $$step FUZZTIME=$(CHECK_FUZZTIME) TEST="bin/tally -to $(COUNTS) $(GO) test -json"; then \
+	  if $(MAKE) --no-print-directory $$step FUZZTIME=$(CHECK_FUZZTIME) TEST="$(CURDIR)/bin/tally -to $(CURDIR)/$(COUNTS) $(GO) test -json"; then \
 	    echo "== $$step: passed in $$(( $$(date +%s) - start )) s"; \
 	  else \
 	    echo "== $$step: FAILED after $$(( $$(date +%s) - start )) s"; failed="$$failed $$step"; \
