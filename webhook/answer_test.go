@@ -3,10 +3,13 @@
 package webhook_test
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -183,4 +186,72 @@ func TestStaleAnswers(t *testing.T) {
 			t.Errorf("%d connections: the one that timed out was used again", served.connections.Load())
 		}
 	})
+}
+
+// coalesced holds back what is written until flush, so that several TLS records
+// arrive in one segment.
+type coalesced struct {
+	net.Conn
+	mu   sync.Mutex
+	hold bool
+	held []byte
+}
+
+func (c *coalesced) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.hold {
+		return c.Conn.Write(p)
+	}
+	c.held = append(c.held, p...)
+	return len(p), nil
+}
+
+// together writes each text as a record of its own, all in one segment.
+func (c *coalesced) together(secured net.Conn, texts ...string) {
+	c.mu.Lock()
+	c.hold = true
+	c.mu.Unlock()
+	for _, text := range texts {
+		_, _ = secured.Write([]byte(text))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _ = c.Conn.Write(c.held)
+	c.held, c.hold = nil, false
+}
+
+// C26: what waits decrypted, or in TLS records that were read ahead, is nobody's
+// answer either: it is neither in HTTP's buffer nor in the socket.
+func TestStaleAnswersInsideTLS(t *testing.T) {
+	large := strings.Replace(allowBody, "{", "{"+strings.Repeat(" ", 40_000), 1)
+	for _, row := range []struct {
+		name    string
+		records []string
+	}{
+		{"C26 in a record of its own", []string{ok(allowBody), ok(denyBody)}},
+		{"C26 in the record that ends a large answer", []string{ok(large) + ok(denyBody)}},
+		{"C26 in a record after a large answer", []string{ok(large), ok(denyBody)}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorldOver(t, func(c *coalesced, secured net.Conn) {
+				in := bufio.NewReader(secured)
+				for {
+					r, err := http.ReadRequest(in)
+					if err != nil {
+						return
+					}
+					_, _ = io.Copy(io.Discard, r.Body)
+					c.together(secured, row.records...)
+				}
+			})
+			target := w.target()
+			for range 5 {
+				w.allows(target)
+			}
+			if w.connections.Load() != 5 {
+				t.Errorf("%d connections for 5 calls", w.connections.Load())
+			}
+		})
+	}
 }

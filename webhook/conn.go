@@ -4,7 +4,9 @@ package webhook
 
 import (
 	"crypto/tls"
+	"errors"
 	"net"
+	"os"
 	"syscall"
 	"time"
 
@@ -15,8 +17,9 @@ import (
 // there is something to read.
 type conn struct {
 	*tls.Conn
-	raw  syscall.RawConn // nil where the system has none
-	used bool
+	raw   syscall.RawConn // nil where the system has none
+	used  bool
+	probe [1]byte
 }
 
 func newConn(plain net.Conn, secured *tls.Conn) *conn {
@@ -41,6 +44,17 @@ func (c *conn) readable() bool {
 		return true
 	})
 	return waiting || err != nil
+}
+
+// rest readies the connection for being idle. It reports false if bytes, or the
+// end, of the stream have been taken off the socket already, decrypted or in TLS
+// records read ahead: nobody's answer, which readable would not see.
+func (c *conn) rest() bool {
+	if c.SetReadDeadline(time.Unix(1, 0)) != nil {
+		return false
+	}
+	_, err := c.Read(c.probe[:]) // past its deadline, it leaves the socket alone
+	return errors.Is(err, os.ErrDeadlineExceeded) && c.SetDeadline(time.Time{}) == nil
 }
 
 // talk writes req and reads resp within the deadline. clean tells whether the

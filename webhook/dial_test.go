@@ -58,7 +58,6 @@ func TestConnectionFailures(t *testing.T) {
 		w := newWorld(t, nil)
 		w.stop()
 		w.listen(func(raw net.Conn) { _, _ = io.Copy(io.Discard, raw) })
-		w.spec.Endpoints[0].Address = w.address
 		w.client = webhook.NewClient(webhook.ClientConfig{Addresses: loopback, ConnectTimeout: 50 * time.Millisecond})
 		w.fails(w.target(), patience, webhook.Timeout)
 	})
@@ -107,6 +106,22 @@ func TestIdleConnectionsClosed(t *testing.T) {
 	}
 	if w.requests.Load() != 200 {
 		t.Errorf("%d requests for 200 calls", w.requests.Load())
+	}
+}
+
+// A connection outlives the deadline of the call that it was made for.
+func TestIdleBeyondDeadline(t *testing.T) {
+	w := answering(t, ok(allowBody))
+	target := w.target()
+	const timeout = 300 * time.Millisecond
+	passed := time.After(timeout)
+	if _, err := w.call(target, timeout); err != nil {
+		t.Fatal(err)
+	}
+	<-passed
+	w.allows(target)
+	if n := w.connections.Load(); n != 1 {
+		t.Errorf("%d connections for 2 calls", n)
 	}
 }
 

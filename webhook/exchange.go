@@ -33,7 +33,7 @@ func (exchange) RoundTrip(pool *fasthttp.HostClient, req *fasthttp.Request, resp
 			c.used = true
 		}
 		clean, err := talk(pool, cc.Conn(), req, resp, deadline)
-		if clean {
+		if clean && (!ours || c.rest()) {
 			pool.ReleaseConn(cc)
 		} else {
 			pool.CloseConn(cc)

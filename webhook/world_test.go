@@ -84,16 +84,7 @@ func newWorld(t testing.TB, do behaviour) *world {
 // newWorldAs serves do with a certificate for s; change may adapt the server.
 func newWorldAs(t testing.TB, s pki.Subject, change func(*tls.Config), do behaviour) *world {
 	t.Helper()
-	w := &world{t: t, authority: newAuthority(t), open: map[net.Conn]bool{}}
-	pair, err := w.authority.Issue(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := pair.TLS()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := &tls.Config{MinVersion: tls.VersionTLS10, Certificates: []tls.Certificate{certificate}}
+	w, cfg := newSpec(t, s)
 	if change != nil {
 		change(cfg)
 	}
@@ -105,14 +96,43 @@ func newWorldAs(t testing.TB, s pki.Subject, change func(*tls.Config), do behavi
 		}
 		_ = c.Close()
 	})
+	return w
+}
+
+// newWorldOver is newWorld for a server that says when its bytes leave.
+func newWorldOver(t testing.TB, do func(c *coalesced, secured net.Conn)) *world {
+	t.Helper()
+	w, cfg := newSpec(t, pki.Subject{DNSNames: []string{serviceName}})
+	w.listen(func(raw net.Conn) {
+		c := &coalesced{Conn: raw}
+		secured := tls.Server(c, cfg)
+		if secured.Handshake() == nil {
+			do(c, secured)
+		}
+		_ = secured.Close()
+	})
+	return w
+}
+
+// newSpec is a world whose server does not listen yet, and what it needs for TLS.
+func newSpec(t testing.TB, s pki.Subject) (*world, *tls.Config) {
+	t.Helper()
+	w := &world{t: t, authority: newAuthority(t), open: map[net.Conn]bool{}}
+	pair, err := w.authority.Issue(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := pair.TLS()
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.spec = webhook.TargetSpec{
 		URL:        "https://" + serviceName + "/check",
 		ServerName: serviceName,
 		CABundle:   w.authority.PEM,
-		Endpoints:  []webhook.EndpointSpec{{Address: w.address}},
 	}
 	w.client = webhook.NewClient(webhook.ClientConfig{Addresses: loopback, ResponseLimit: 64 << 10})
-	return w
+	return w, &tls.Config{MinVersion: tls.VersionTLS10, Certificates: []tls.Certificate{certificate}}
 }
 
 // listen serves every connection with do, and cuts what is left at the end.
@@ -122,6 +142,7 @@ func (w *world) listen(do func(raw net.Conn)) {
 		w.t.Fatal(err)
 	}
 	w.ln, w.address = ln, ln.Addr().String()
+	w.spec.Endpoints = []webhook.EndpointSpec{{Address: w.address}}
 	w.running.Go(func() {
 		for {
 			raw, err := ln.Accept()
