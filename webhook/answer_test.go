@@ -32,7 +32,7 @@ func TestAnswers(t *testing.T) {
 		{"C1 a plain 200", ok(allowBody), "no error"},
 		{"C1 no content type", "HTTP/1.1 200 OK\r\nContent-Length: " + fmt.Sprint(len(allowBody)) + "\r\n\r\n" + allowBody, "no error"},
 		{"C1 charset", typed("application/json; charset=utf-8", allowBody), "no error"},
-		{"C1 chunked", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(allowBody), allowBody), "no error"},
+		{"C1 chunked", chunked(fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(allowBody), allowBody)), "no error"},
 		{"C2 uid of another", ok(strings.Replace(allowBody, "u-1", "u-2", 1)), webhook.BadAnswer},
 		{"C3 a deny with the uid of another", ok(strings.Replace(denyBody, "u-1", "u-2", 1)), "*codec.AnswerError"},
 		{"C10 YAML", typed("application/yaml", allowBody), webhook.BadAnswer},
@@ -44,6 +44,13 @@ func TestAnswers(t *testing.T) {
 		{"C27 101", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", webhook.HTTPStatus},
 		{"C27 Set-Cookie and unsolicited headers", plain("200 OK", "Set-Cookie: a=b\r\nX-Other: c\r\n", allowBody), "no error"},
 		{"C27 trailers", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTrailer: X-T\r\nTransfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n0\r\nX-T: 1\r\n\r\n", len(allowBody), allowBody), "no error"},
+		{"C12 F15 a chunk of 16 EiB", chunked("ffffffffffffffff\r\n"), webhook.BadAnswer},
+		{"C12 F15 a negative length", "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n" + allowBody, webhook.BadAnswer},
+		{"C26 two lengths that differ", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n" + strings.TrimPrefix(ok(allowBody), "HTTP/1.1 200 OK\r\n"), webhook.BadAnswer},
+		{"C27 F15 10,000 trailers", chunked(fmt.Sprintf("%x\r\n%s\r\n0\r\n%s\r\n", len(allowBody), allowBody, strings.Repeat("X-T: y\r\n", 10_000))), webhook.BadAnswer},
+		{"C27 100 and 103 before the answer", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + ok(allowBody), "no error"},
+		{"C9 a body that begins like another answer", ok("HTTP/1.1 200 OK\r\n\r\n" + allowBody), webhook.BadAnswer},
+		{"F15 HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", webhook.BadAnswer},
 		{"F15 10,000 headers", plain("200 OK", strings.Repeat("X-H: y\r\n", 10_000), allowBody), webhook.BadAnswer},
 		{"F15 garbage", "what do you want\r\n\r\n", webhook.BadAnswer},
 	} {
@@ -58,9 +65,11 @@ func TestAnswers(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("C10 status %d with a review", s), func(t *testing.T) {
 			w := answering(t, plain(fmt.Sprintf("%d Fine", s), "", allowBody))
-			if _, err := w.call(w.target(), patience); err == nil {
-				t.Error("taken for an answer")
+			want := webhook.BadAnswer
+			if s > http.StatusPartialContent {
+				want = webhook.HTTPStatus
 			}
+			w.fails(w.target(), patience, want)
 		})
 	}
 	for _, s := range []int{300, 304, 400, 401, 403, 404, 409, 415, 422, 429, 500, 502, 503, 504, 599} {
@@ -90,7 +99,7 @@ func TestEndlessAnswers(t *testing.T) {
 	t.Run("C12 endless chunks", func(t *testing.T) {
 		w := newWorld(t, func(c net.Conn) {
 			_, _ = c.Read(make([]byte, 4096))
-			_, err := c.Write([]byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"))
+			_, err := c.Write([]byte(chunked("")))
 			for err == nil {
 				_, err = c.Write([]byte("400\r\n" + strings.Repeat(" ", 1024) + "\r\n"))
 			}
@@ -109,15 +118,6 @@ func TestEndlessAnswers(t *testing.T) {
 		})
 		w.fails(w.target(), 100*time.Millisecond, webhook.Timeout)
 	})
-	t.Run("F15 the end in the middle of the body", func(t *testing.T) {
-		w := newWorld(t, func(c net.Conn) {
-			_, _ = c.Read(make([]byte, 4096))
-			_, _ = c.Write([]byte(ok(allowBody)[:120]))
-		})
-		if _, err := w.call(w.target(), patience); err == nil {
-			t.Error("taken for an answer")
-		}
-	})
 	t.Run("F15 a storm of 1xx", func(t *testing.T) {
 		w := newWorld(t, func(c net.Conn) {
 			_, err := c.Read(make([]byte, 4096))
@@ -125,10 +125,32 @@ func TestEndlessAnswers(t *testing.T) {
 				_, err = c.Write([]byte("HTTP/1.1 103 Early Hints\r\n\r\n"))
 			}
 		})
-		if _, err := w.call(w.target(), 200*time.Millisecond); err == nil {
-			t.Error("taken for an answer")
-		}
+		w.fails(w.target(), patience, webhook.BadAnswer)
 	})
+}
+
+// F15: a FIN at any point of an answer makes it none.
+func TestTruncatedAnswers(t *testing.T) {
+	whole := fmt.Sprintf("%x\r\n%s\r\n", len(allowBody), allowBody)
+	for name, text := range map[string]string{
+		"F15 in the status line":             "HTTP/1.1 2",
+		"F15 in the header":                  "HTTP/1.1 200 OK\r\nContent-Le",
+		"F15 after an interim answer":        "HTTP/1.1 103 Early Hints\r\n\r\n",
+		"F15 before the body":                strings.TrimSuffix(ok(allowBody), allowBody),
+		"F15 in the body":                    strings.TrimSuffix(ok(allowBody), "}"),
+		"F15 in a body without a length":     "HTTP/1.1 200 OK\r\n\r\n" + strings.TrimSuffix(allowBody, "}"),
+		"F15 in a chunk":                     chunked(whole[:20]),
+		"F15 after a chunk":                  chunked(whole),
+		"F15 between the chunks and the end": chunked(whole + "0\r\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(c net.Conn) {
+				_, _ = c.Read(make([]byte, 4096))
+				_, _ = c.Write([]byte(text))
+			})
+			w.fails(w.target(), patience, webhook.BadAnswer)
+		})
+	}
 }
 
 // C26: what is not the answer to this very request is nobody's answer.

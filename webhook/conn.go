@@ -5,6 +5,7 @@ package webhook
 import (
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"syscall"
@@ -74,7 +75,14 @@ func talk(pool *fasthttp.HostClient, c net.Conn, req *fasthttp.Request, resp *fa
 	}
 	r := pool.AcquireReader(c)
 	defer pool.ReleaseReader(r)
-	if err := resp.ReadLimitBody(r, pool.MaxResponseBodySize); err != nil {
+	if _, err := r.Peek(1); err != nil {
+		return false, err
+	}
+	err = resp.ReadLimitBody(r, pool.MaxResponseBodySize)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF // in the middle of an answer
+	}
+	if err != nil {
 		return false, err
 	}
 	return r.Buffered() == 0 && !resp.ConnectionClose(), nil

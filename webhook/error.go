@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -47,6 +48,8 @@ func callError(err error, host string, allowed time.Duration) *CallError {
 		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s answered with a body over the limit", host)}
 	case errors.Is(err, fasthttp.ErrNoFreeConns):
 		return &CallError{Cause: Unreachable, Err: fmt.Errorf("%s: all %d connections are in use", host, maxConnections)}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s ended the connection in the middle of its answer", host)}
 	case isBroken(err):
 		return &CallError{Cause: Unreachable, Err: fmt.Errorf("%s broke the connection: %w", host, err)}
 	}

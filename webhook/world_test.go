@@ -280,3 +280,8 @@ func ok(body string) string { return plain("200 OK", "", body) }
 func typed(contentType, body string) string {
 	return strings.Replace(ok(body), "application/json", contentType, 1)
 }
+
+// chunked is an HTTP answer whose body is the chunks.
+func chunked(chunks string) string {
+	return "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks
+}
