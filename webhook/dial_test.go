@@ -54,16 +54,34 @@ func TestConnectionFailures(t *testing.T) {
 		w.stop()
 		w.fails(target, patience, webhook.Unreachable)
 	})
-	t.Run("F5 the TLS handshake stalls", func(t *testing.T) {
-		w := newWorld(t, nil)
-		w.stop()
-		w.listen(func(raw net.Conn) { _, _ = io.Copy(io.Discard, raw) })
-		w.client = webhook.NewClient(webhook.ClientConfig{Addresses: loopback, ConnectTimeout: 50 * time.Millisecond})
-		w.fails(w.target(), patience, webhook.Timeout)
-	})
+	for name, row := range map[string]struct{ connect, deadline time.Duration }{
+		"F5 the TLS handshake stalls beyond the connect timeout": {50 * time.Millisecond, patience},
+		"F5 the TLS handshake stalls beyond the deadline":        {patience, 50 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := newSpec(t, pki.Subject{DNSNames: []string{serviceName}})
+			ended := make(chan struct{})
+			w.listen(func(raw net.Conn) { _, _ = io.Copy(io.Discard, raw); close(ended) })
+			w.client = webhook.NewClient(webhook.ClientConfig{Addresses: loopback, ConnectTimeout: row.connect})
+			w.fails(w.target(), row.deadline, webhook.Timeout)
+			<-ended // no descriptor is left
+		})
+	}
 	t.Run("F5 accepts and is silent", func(t *testing.T) {
 		w := newWorld(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 		w.fails(w.target(), 50*time.Millisecond, webhook.Timeout)
+	})
+	t.Run("F5 reads nothing of a large review", func(t *testing.T) {
+		over := make(chan struct{})
+		w := newWorld(t, func(net.Conn) { <-over })
+		defer close(over)
+		w.review = []byte(strings.Repeat(" ", 16<<20))
+		w.fails(w.target(), 50*time.Millisecond, webhook.Timeout)
+	})
+	t.Run("F1 the handshake is cut off", func(t *testing.T) {
+		w, _ := newSpec(t, pki.Subject{DNSNames: []string{serviceName}})
+		w.listen(func(raw net.Conn) { _ = raw.Close() })
+		w.fails(w.target(), patience, webhook.TLS)
 	})
 	t.Run("no time left", func(t *testing.T) {
 		w := answering(t, ok(allowBody))
@@ -226,16 +244,5 @@ func TestIdentity(t *testing.T) {
 	}
 	if same := base; same.Identity() != base.Identity() {
 		t.Error("equal specs differ")
-	}
-}
-
-func BenchmarkCall(b *testing.B) {
-	w := answering(b, ok(allowBody))
-	target := w.target()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := w.call(target, patience); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

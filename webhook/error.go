@@ -31,14 +31,13 @@ func (e *CallError) Unwrap() error { return e.Err }
 // callError maps the errors of net, crypto/tls and fasthttp, here and nowhere
 // else, to the closed set of causes.
 func callError(err error, host string, allowed time.Duration) *CallError {
-	var (
-		dial    *dialError
-		timeout interface{ Timeout() bool }
-	)
+	var dial *dialError
 	switch {
 	case errors.As(err, &dial) && dial.tls && isCertificateTrouble(err):
 		return &CallError{Cause: TLS, Err: fmt.Errorf("%s: %w", host, err)}
-	case errors.As(err, &timeout) && timeout.Timeout():
+	case errors.As(err, &dial) && isTimeout(err):
+		return &CallError{Cause: Timeout, Err: fmt.Errorf("%s could not be reached in time: %w", host, err)}
+	case isTimeout(err):
 		return &CallError{Cause: Timeout, Err: fmt.Errorf("%s did not answer within %v", host, allowed.Round(time.Millisecond))}
 	case errors.As(err, &dial) && dial.tls:
 		return &CallError{Cause: TLS, Err: fmt.Errorf("%s: %w", host, err)}
@@ -54,6 +53,11 @@ func callError(err error, host string, allowed time.Duration) *CallError {
 		return &CallError{Cause: Unreachable, Err: fmt.Errorf("%s broke the connection: %w", host, err)}
 	}
 	return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s answered with something else than HTTP", host)}
+}
+
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 func isCertificateTrouble(err error) bool {

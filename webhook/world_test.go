@@ -4,6 +4,7 @@ package webhook_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -57,6 +58,7 @@ type world struct {
 	address   string
 	client    *webhook.Client
 	spec      webhook.TargetSpec
+	review    []byte
 
 	connections atomic.Int64
 	secured     atomic.Int64 // connections that finished their handshake
@@ -117,7 +119,7 @@ func newWorldOver(t testing.TB, do func(c *coalesced, secured net.Conn)) *world 
 // newSpec is a world whose server does not listen yet, and what it needs for TLS.
 func newSpec(t testing.TB, s pki.Subject) (*world, *tls.Config) {
 	t.Helper()
-	w := &world{t: t, authority: newAuthority(t), open: map[net.Conn]bool{}}
+	w := &world{t: t, authority: newAuthority(t), review: []byte(reviewBody), open: map[net.Conn]bool{}}
 	pair, err := w.authority.Issue(s)
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +192,7 @@ func (w *world) target() *webhook.Target {
 func (w *world) call(target *webhook.Target, timeout time.Duration) (codec.Response, error) {
 	w.t.Helper()
 	var freed atomic.Int64
-	body := codec.NewBody([]byte(reviewBody), func(b []byte) { clear(b); freed.Add(1) })
+	body := codec.NewBody(bytes.Clone(w.review), func(b []byte) { clear(b); freed.Add(1) })
 	resp, err := w.client.Call(context.Background(), webhook.Call{
 		Target:   target,
 		Body:     body,

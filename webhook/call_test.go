@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// The memory of a Body is handed back once, when the call is over, even if the
+// caller has let go of it before.
+func TestBodyIsHeldByTheCall(t *testing.T) {
+	asked, answer := make(chan struct{}), make(chan struct{})
+	w := newWorld(t, func(c net.Conn) {
+		_, _ = c.Read(make([]byte, 4096))
+		asked <- struct{}{}
+		<-answer
+		_, _ = io.WriteString(c, ok(allowBody))
+	})
+	var freed atomic.Int64
+	body := codec.NewBody([]byte(reviewBody), func(b []byte) { clear(b); freed.Add(1) })
+	target := w.target()
+	done := make(chan error)
+	go func() {
+		_, err := w.client.Call(context.Background(), newCall(target, body, patience))
+		done <- err
+	}()
+	<-asked
+	body.Release()
+	if freed.Load() != 0 {
+		t.Error("freed while the call is under way")
+	}
+	close(answer)
+	if err := <-done; err != nil || freed.Load() != 1 {
+		t.Errorf("freed %d times, error %v", freed.Load(), err)
+	}
+}
+
+func newCall(target *webhook.Target, body *codec.Body, timeout time.Duration) webhook.Call {
+	return webhook.Call{
+		Target:   target,
+		Body:     body,
+		Want:     codec.Expectation{UID: []byte("u-1"), Version: codec.V1},
+		Cluster:  "east",
+		Deadline: time.Now().Add(timeout),
+	}
+}
+
+// httpWorld is a world whose server is net/http's.
+type httpWorld struct {
+	*world
+	closed chan struct{} // a value for each connection that ended
+}
+
+func newHTTP(t testing.TB, handler http.HandlerFunc) httpWorld {
+	t.Helper()
+	plain, cfg := newSpec(t, pki.Subject{DNSNames: []string{serviceName}})
+	w := httpWorld{plain, make(chan struct{}, 64)}
+	server := httptest.NewUnstartedServer(handler)
+	server.TLS = cfg
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		switch s {
+		case http.StateNew:
+			w.connections.Add(1)
+		case http.StateClosed:
+			w.closed <- struct{}{}
+		}
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	w.spec.Endpoints = []webhook.EndpointSpec{{Address: server.Listener.Addr().String()}}
+	return w
+}
+
+// Calls at once get each the answer to their own review, whatever its size.
+func TestCallsAtOnce(t *testing.T) {
+	w := newHTTP(t, func(out http.ResponseWriter, r *http.Request) {
+		review, _ := io.ReadAll(r.Body)
+		_, uid, _ := bytes.Cut(review, []byte(`"uid":"`))
+		uid, _, _ = bytes.Cut(uid, []byte(`"`))
+		out.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(out, strings.Replace(allowBody, "u-1", string(uid), 1))
+	})
+	target := w.target()
+	var calls sync.WaitGroup
+	for caller := range 16 {
+		calls.Go(func() {
+			for i := range 20 {
+				uid := fmt.Sprintf("u-%d-%d", caller, i)
+				text := strings.Replace(reviewBody, "u-1", uid, 1) + strings.Repeat(" ", i*10_000)
+				body := codec.NewBody([]byte(text), func(b []byte) { clear(b) })
+				call := newCall(target, body, patience)
+				call.Want.UID = []byte(uid)
+				if resp, err := w.client.Call(context.Background(), call); err != nil || !resp.Allowed {
+					t.Errorf("%s: %+v, %v", uid, resp, err)
+				}
+				body.Release()
+			}
+		})
+	}
+	calls.Wait()
+	if n := w.connections.Load(); n > 16 {
+		t.Errorf("%d connections for 16 callers", n)
+	}
+}
+
+// F14: net/http says close_notify and FIN when it closes what is idle.
+func TestIdleConnectionsClosedByNetHTTP(t *testing.T) {
+	servers := make(chan *http.Server, 1)
+	w := newHTTP(t, func(out http.ResponseWriter, r *http.Request) {
+		servers <- r.Context().Value(http.ServerContextKey).(*http.Server)
+		out.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(out, allowBody)
+	})
+	target := w.target()
+	for range 50 {
+		w.allows(target)
+		server := <-servers
+		server.SetKeepAlivesEnabled(false) // closes what is idle
+		<-w.closed
+		server.SetKeepAlivesEnabled(true)
+	}
+}
+
+// BenchmarkCall is one call on a warm connection. Its server allocates nothing
+// but what crypto/tls does, so the figures are the Client's.
+func BenchmarkCall(b *testing.B) {
+	answer := []byte(ok(allowBody))
+	w := newWorldAs(b, pki.Subject{DNSNames: []string{serviceName}}, func(*tls.Config) {}, func(c net.Conn) {
+		buf := make([]byte, 32<<10)
+		for filled := 0; ; {
+			n, err := c.Read(buf[filled:])
+			if err != nil {
+				return
+			}
+			if filled += n; bytes.HasSuffix(buf[:filled], []byte(reviewBody)) {
+				filled = 0
+				_, _ = c.Write(answer)
+			}
+		}
+	})
+	call := newCall(w.target(), codec.NewBody([]byte(reviewBody), nil), patience)
+	b.ReportAllocs()
+	for b.Loop() {
+		call.Deadline = time.Now().Add(patience)
+		if _, err := w.client.Call(context.Background(), call); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
