@@ -29,8 +29,13 @@ var metadata = []netip.Addr{
 	netip.MustParseAddr("fd20:ce::254"),    // Google
 }
 
-// nat64 is the well-known prefix that embeds IPv4 addresses (RFC 6052).
-var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+// embedding are the prefixes beside ::ffff:0:0/96 whose addresses end in an IPv4
+// address: NAT64 (RFC 6052), translated (RFC 2765) and compatible (RFC 4291).
+var embedding = []netip.Prefix{
+	netip.MustParsePrefix("64:ff9b::/96"),
+	netip.MustParsePrefix("::ffff:0:0:0/96"),
+	netip.MustParsePrefix("::/96"),
+}
 
 // Check returns why addr may not be dialled, or nil. Addresses that embed an
 // IPv4 address are judged as that address.
@@ -67,9 +72,14 @@ func (p AddressPolicy) isOwn(ip netip.Addr, port uint16) bool {
 
 func canonical(ip netip.Addr) netip.Addr {
 	ip = ip.Unmap().WithZone("")
-	if nat64.Contains(ip) {
-		b := ip.As16()
-		return netip.AddrFrom4([4]byte(b[12:]))
+	if ip.IsLoopback() || ip.IsUnspecified() {
+		return ip
+	}
+	for _, prefix := range embedding {
+		if prefix.Contains(ip) {
+			b := ip.As16()
+			return netip.AddrFrom4([4]byte(b[12:]))
+		}
 	}
 	return ip
 }

@@ -31,6 +31,16 @@ func TestAddressPolicy(t *testing.T) {
 		{"[::ffff:127.0.0.1]:443", none, false},
 		{"[64:ff9b::7f00:1]:443", none, false},
 		{"[64:ff9b::a9fe:a9fe]:443", none, false},
+		{"[64:ff9b::a01:203]:443", none, true},
+		{"[::127.0.0.1]:443", none, false},
+		{"[::169.254.169.254]:443", none, false},
+		{"[::ffff:0:127.0.0.1]:443", none, false},
+		{"[::ffff:169.254.169.254]:80", none, false},
+		{"[::1%lo]:443", none, false},
+		{"[::ffff:0.0.0.0]:443", none, false},
+		{"[::ffff:224.0.0.1]:443", none, false},
+		{"192.0.0.192:80", none, false},
+		{"[fd20:ce::254]:80", none, false},
 		{"0.0.0.0:443", none, false},
 		{"[::]:443", none, false},
 		{"169.254.1.1:443", none, false},
@@ -48,6 +58,10 @@ func TestAddressPolicy(t *testing.T) {
 		{"10.1.2.3:443", own, true},
 		{"10.1.2.3:8443", own, false},
 		{"127.0.0.1:8081", own, false},
+		{"[::1]:8081", own, false},
+		{"[::ffff:10.1.2.3]:8443", own, false},
+		{"[64:ff9b::10.1.2.3]:8443", own, false},
+		{"10.1.2.4:8443", own, true},
 	} {
 		t.Run("E2 "+row.address, func(t *testing.T) {
 			err := row.policy.Check(netip.MustParseAddrPort(row.address))
@@ -65,13 +79,14 @@ func TestParseHost(t *testing.T) {
 		"0X7F.1": "127.0.0.1", "127.0.0.1.": "127.0.0.1", "0": "0.0.0.0", "::1": "::1", "[::1]": "::1",
 		"::ffff:127.0.0.1": "::ffff:127.0.0.1", "fe80::1%eth0": "fe80::1%eth0", "localhost": "127.0.0.1",
 		"LOCALHOST": "127.0.0.1", "localhost.": "127.0.0.1", "a.localhost": "127.0.0.1", "169.254.169.254": "169.254.169.254",
-		"0xa9fea9fe": "169.254.169.254",
+		"0xa9fea9fe": "169.254.169.254", "[127.0.0.1]": "127.0.0.1", "0x7f.0x0.0x0.0x1": "127.0.0.1", "0177.0000.0.01": "127.0.0.1",
+		"10.65535": "10.0.255.255", "10.1.65535": "10.1.255.255", "4294967295": "255.255.255.255", "2852039166": "169.254.169.254",
 	} {
 		if got, ok := webhook.ParseHost(host); !ok || got.String() != want {
 			t.Errorf("E2 %q is %v, %v; want %s", host, got, ok, want)
 		}
 	}
-	for _, host := range []string{"", "example.com", "policy.shop.svc", "localhost.example.com", "notlocalhost", "1.2.3.4.5", "256.256.256.256", "0x1.example", "4294967296", "1..2", "08.1.1.1"} {
+	for _, host := range []string{"", "example.com", "policy.shop.svc", "localhost.example.com", "notlocalhost", "1.2.3.4.5", "256.256.256.256", "0x1.example", "4294967296", "1..2", "08.1.1.1", "0x", ".1", "+1", "-1", "1_0", "10.65536.1", "10.16777216", "0x100000000"} {
 		if got, ok := webhook.ParseHost(host); ok {
 			t.Errorf("E2 %q is %v", host, got)
 		}

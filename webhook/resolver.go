@@ -100,8 +100,8 @@ func (r *Resolver) resolve(ctx context.Context, targets []*Target) {
 	}
 }
 
-// resolveTarget replaces the Endpoints of t if every host of it gave an address
-// that may be dialled. Otherwise the last good ones stay.
+// resolveTarget replaces the Endpoints of t. A host that gave no address that may
+// be dialled keeps its last good ones.
 func (r *Resolver) resolveTarget(ctx context.Context, t *Target) {
 	t.resolving.Lock()
 	defer t.resolving.Unlock()
@@ -111,7 +111,8 @@ func (r *Resolver) resolveTarget(ctx context.Context, t *Target) {
 		addresses, err := r.lookup(ctx, o)
 		if err != nil {
 			t.lastErr.Store(&err)
-			return
+			list = append(list, t.endpointsOf(o)...)
+			continue
 		}
 		for _, a := range addresses {
 			list = append(list, t.endpointFor(o, a))
@@ -154,6 +155,17 @@ func (r *Resolver) lookupHost(ctx context.Context, host string) ([]netip.Addr, e
 		return nil, fmt.Errorf("look up %s: %w", host, err)
 	}
 	return ips, nil
+}
+
+// endpointsOf returns the Endpoints that t has from o.
+func (t *Target) endpointsOf(o *origin) []*Endpoint {
+	var list []*Endpoint
+	for _, e := range t.Endpoints() {
+		if e.origin == o {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // endpointFor returns the Endpoint that t has for the address, or a new one.

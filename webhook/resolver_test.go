@@ -24,6 +24,8 @@ type zone struct {
 	mu        sync.Mutex
 	addresses []string // nil: NXDOMAIN
 	silent    bool
+	failing   bool   // SERVFAIL
+	missing   string // a name that is NXDOMAIN
 }
 
 func newZone(t *testing.T, addresses ...string) *zone {
@@ -45,7 +47,13 @@ func newZone(t *testing.T, addresses ...string) *zone {
 func (z *zone) set(silent bool, addresses ...string) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	z.silent, z.addresses = silent, addresses
+	z.silent, z.addresses, z.failing = silent, addresses, false
+}
+
+func (z *zone) fail() {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.failing = true
 }
 
 func (z *zone) serve(conn net.PacketConn) {
@@ -70,8 +78,15 @@ func (z *zone) answer(query []byte) []byte {
 	}
 	q := m.Questions[0]
 	m.Response, m.Authoritative, m.Additionals = true, true, nil
-	if z.addresses == nil {
+	switch {
+	case z.failing:
+		m.RCode = dnsmessage.RCodeServerFailure
+	case z.addresses == nil || z.missing == q.Name.String():
 		m.RCode = dnsmessage.RCodeNameError
+	}
+	if m.RCode != dnsmessage.RCodeSuccess {
+		packed, _ := m.Pack()
+		return packed
 	}
 	for _, text := range z.addresses {
 		ip := netip.MustParseAddr(text)
@@ -98,35 +113,21 @@ func addressesOf(t *webhook.Target) []string {
 	return all
 }
 
-// pass resolves target once, as Run does at each interval.
+// pass is Run for one pass over target.
 func pass(z *zone, target *webhook.Target) {
 	ctx, cancel := context.WithCancel(context.Background())
-	asked := make(chan struct{})
+	passes := 0
 	r := webhook.NewResolver(webhook.ResolverConfig{
-		Server: z.address, Timeout: 100 * time.Millisecond, Interval: time.Hour,
-		Targets: func() []*webhook.Target { close(asked); return []*webhook.Target{target} },
+		Server: z.address, Timeout: 100 * time.Millisecond, Interval: time.Millisecond,
+		Targets: func() []*webhook.Target {
+			if passes++; passes > 1 {
+				cancel()
+				return nil
+			}
+			return []*webhook.Target{target}
+		},
 	})
-	done := make(chan struct{})
-	go func() { defer close(done); r.Run(ctx) }()
-	<-asked
-	cancelWhenResolved(cancel, target, done)
-}
-
-// cancelWhenResolved ends Run; a pass that is under way ends with its look-ups.
-func cancelWhenResolved(cancel func(), target *webhook.Target, done <-chan struct{}) {
-	deadline := time.After(200 * time.Millisecond) // above the look-up's timeout
-	before := addressesOf(target)
-	for slices.Equal(before, addressesOf(target)) {
-		select {
-		case <-deadline:
-			cancel()
-			<-done
-			return
-		case <-time.After(time.Millisecond):
-		}
-	}
-	cancel()
-	<-done
+	r.Run(ctx)
 }
 
 func newNamed(t *testing.T) *webhook.Target {
@@ -161,6 +162,7 @@ func TestResolver(t *testing.T) {
 	}
 	for name, change := range map[string]func(){
 		"F24 NXDOMAIN":                        func() { z.set(false) },
+		"F24 SERVFAIL":                        func() { z.set(false, "10.0.0.9"); z.fail() },
 		"F24 no answer":                       func() { z.set(true) },
 		"F24 rebinding to loopback":           func() { z.set(false, "127.0.0.1") },
 		"F24 rebinding to a metadata address": func() { z.set(false, "169.254.169.254") },
@@ -176,6 +178,38 @@ func TestResolver(t *testing.T) {
 		pass(z, target)
 		isAt(t, target, "10.0.0.9:443")
 	})
+}
+
+// One dead name takes neither the others nor its own last good addresses away.
+func TestOneOfSeveralNames(t *testing.T) {
+	z := newZone(t, "10.0.0.1")
+	target, err := webhook.NewTarget(webhook.TargetSpec{URL: "https://policy.shop.svc/", Endpoints: []webhook.EndpointSpec{
+		{Address: "one.example.com:443"}, {Address: "two.example.com:444"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	z.missing = "two.example.com."
+	pass(z, target)
+	isAt(t, target, "10.0.0.1:443")
+	z.missing = ""
+	pass(z, target)
+	isAt(t, target, "10.0.0.1:443", "10.0.0.1:444")
+	z.missing = "one.example.com."
+	z.set(false, "10.0.0.2")
+	pass(z, target)
+	isAt(t, target, "10.0.0.1:443", "10.0.0.2:444")
+}
+
+// Refresh asks only for what nobody has asked for yet.
+func TestRefresh(t *testing.T) {
+	z := newZone(t, "10.0.0.1")
+	target := newNamed(t)
+	r := webhook.NewResolver(webhook.ResolverConfig{Server: z.address, Targets: func() []*webhook.Target { return []*webhook.Target{target} }})
+	r.Refresh(t.Context())
+	z.set(false, "10.0.0.2")
+	r.Refresh(t.Context())
+	isAt(t, target, "10.0.0.1:443")
 }
 
 // Until its name has been looked up a webhook is unreachable, and says why.
