@@ -56,6 +56,12 @@ func (z *zone) fail() {
 	z.failing = true
 }
 
+func (z *zone) miss(name string) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.missing = name
+}
+
 func (z *zone) serve(conn net.PacketConn) {
 	buf := make([]byte, 1500)
 	for {
@@ -189,13 +195,13 @@ func TestOneOfSeveralNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	z.missing = "two.example.com."
+	z.miss("two.example.com.")
 	pass(z, target)
 	isAt(t, target, "10.0.0.1:443")
-	z.missing = ""
+	z.miss("")
 	pass(z, target)
 	isAt(t, target, "10.0.0.1:443", "10.0.0.1:444")
-	z.missing = "one.example.com."
+	z.miss("one.example.com.")
 	z.set(false, "10.0.0.2")
 	pass(z, target)
 	isAt(t, target, "10.0.0.1:443", "10.0.0.2:444")
