@@ -14,12 +14,13 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// conn is a connection that knows whether it has been used and can tell whether
-// there is something to read.
+// conn is a connection that knows whether it has been used and whether it is
+// idle, and can tell whether there is something to read.
 type conn struct {
 	*tls.Conn
 	raw   syscall.RawConn // nil where the system has none
 	used  bool
+	idle  bool
 	probe [1]byte
 }
 
@@ -29,6 +30,24 @@ func newConn(plain net.Conn, secured *tls.Conn) *conn {
 		c.raw, _ = tcp.SyscallConn()
 	}
 	return c
+}
+
+// Close closes the connection, and says goodbye first if it is idle. Otherwise
+// the webhook may read nothing any more, and crypto/tls would wait up to 5 s for
+// room to say it, whatever the deadline of the call.
+func (c *conn) Close() error {
+	if c.idle {
+		return c.Conn.Close()
+	}
+	return c.NetConn().Close()
+}
+
+// wake readies the connection for a request. It reports false if there is
+// something to read that no request has asked for.
+func (c *conn) wake() bool {
+	stale := c.used && c.readable()
+	c.used, c.idle = true, false
+	return !stale
 }
 
 // readable reports whether bytes, or the end, of the stream wait to be read. It
@@ -55,7 +74,8 @@ func (c *conn) rest() bool {
 		return false
 	}
 	_, err := c.Read(c.probe[:]) // past its deadline, it leaves the socket alone
-	return errors.Is(err, os.ErrDeadlineExceeded) && c.SetDeadline(time.Time{}) == nil
+	c.idle = errors.Is(err, os.ErrDeadlineExceeded) && c.SetDeadline(time.Time{}) == nil
+	return c.idle
 }
 
 // talk writes req and reads resp within the deadline. clean tells whether the

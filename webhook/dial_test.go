@@ -143,6 +143,27 @@ func TestIdleBeyondDeadline(t *testing.T) {
 	}
 }
 
+// A connection in use when its Target is closed ends with its call.
+func TestCloseDuringCall(t *testing.T) {
+	asked, closed, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	w := newWorld(t, func(c net.Conn) {
+		defer close(ended)
+		_, _ = c.Read(make([]byte, 4096))
+		close(asked)
+		<-closed
+		_, _ = io.WriteString(c, ok(allowBody))
+		_, _ = c.Read(make([]byte, 1))
+	})
+	target := w.target()
+	go func() {
+		<-asked
+		target.Close()
+		close(closed)
+	}()
+	w.allows(target)
+	<-ended
+}
+
 // endAfterAnswer closes the connection right after the first answer.
 type endAfterAnswer struct {
 	net.Conn

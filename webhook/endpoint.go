@@ -23,9 +23,10 @@ const (
 
 // Endpoint is one dialable address of a Target; it owns a connection pool.
 type Endpoint struct {
-	address netip.AddrPort
-	origin  *origin
-	pool    fasthttp.HostClient
+	address  netip.AddrPort
+	origin   *origin
+	pool     fasthttp.HostClient
+	exchange exchange
 
 	once   sync.Once
 	dialer dialer // set once, by the Client that calls first
@@ -37,7 +38,7 @@ func newEndpoint(o *origin, address netip.AddrPort) *Endpoint {
 		Addr:                          address.String(),
 		IsTLS:                         true,
 		DialTimeout:                   func(_ string, timeout time.Duration) (net.Conn, error) { return e.dial(timeout) },
-		Transport:                     exchange{},
+		Transport:                     &e.exchange,
 		MaxConns:                      maxConnections,
 		MaxIdleConnDuration:           maxIdle,
 		MaxIdemponentCallAttempts:     1,
@@ -54,7 +55,11 @@ func newEndpoint(o *origin, address netip.AddrPort) *Endpoint {
 // Address returns the address that is dialled.
 func (e *Endpoint) Address() netip.AddrPort { return e.address }
 
-func (e *Endpoint) close() { e.pool.CloseIdleConnections() }
+// close closes the idle connections, and has those in use closed after their call.
+func (e *Endpoint) close() {
+	e.exchange.retired.Store(true)
+	e.pool.CloseIdleConnections()
+}
 
 // dialer is how a Client connects.
 type dialer struct {

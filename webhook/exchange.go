@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -14,26 +15,29 @@ import (
 // anything to read before the request is sent, or after the answer has been
 // read, is closed and not used again. That also finds most connections that the
 // webhook closed while they were idle.
-type exchange struct{}
+type exchange struct {
+	retired atomic.Bool // no connection is kept any more
+}
 
 // RoundTrip implements fasthttp.RoundTripper. It never asks for a retry.
-func (exchange) RoundTrip(pool *fasthttp.HostClient, req *fasthttp.Request, resp *fasthttp.Response) (retry bool, err error) {
+func (x *exchange) RoundTrip(pool *fasthttp.HostClient, req *fasthttp.Request, resp *fasthttp.Response) (retry bool, err error) {
 	deadline := time.Now().Add(req.GetTimeOut())
 	for {
-		cc, err := pool.AcquireConn(time.Until(deadline), false)
+		left := time.Until(deadline)
+		if left <= 0 {
+			return false, fasthttp.ErrTimeout
+		}
+		cc, err := pool.AcquireConn(left, false)
 		if err != nil {
 			return false, err
 		}
 		c, ours := cc.Conn().(*conn)
-		if ours && c.used && c.readable() {
+		if ours && !c.wake() {
 			pool.CloseConn(cc)
 			continue
 		}
-		if ours {
-			c.used = true
-		}
 		clean, err := talk(pool, cc.Conn(), req, resp, deadline)
-		if clean && (!ours || c.rest()) {
+		if clean && !x.retired.Load() && (!ours || c.rest()) {
 			pool.ReleaseConn(cc)
 		} else {
 			pool.CloseConn(cc)
