@@ -129,6 +129,19 @@ func TestEndlessAnswers(t *testing.T) {
 	})
 }
 
+// C1: a webhook may answer, and close, before it has read the whole review.
+// kube-apiserver's client takes that for an answer, and a denial must not be lost.
+func TestAnswerBeforeTheReviewIsRead(t *testing.T) {
+	w := newWorld(t, func(c net.Conn) {
+		_, _ = c.Read(make([]byte, 4096))
+		_, _ = io.WriteString(c, plain("200 OK", "Connection: close\r\n", denyBody))
+	})
+	w.review = []byte(reviewBody + strings.Repeat(" ", 16<<20))
+	if resp, err := w.call(w.target(), patience); err != nil || resp.Allowed {
+		t.Errorf("the answer is %+v, %v", resp, err)
+	}
+}
+
 // F15: a FIN at any point of an answer makes it none.
 func TestTruncatedAnswers(t *testing.T) {
 	whole := fmt.Sprintf("%x\r\n%s\r\n", len(allowBody), allowBody)

@@ -79,7 +79,8 @@ func (c *conn) rest() bool {
 }
 
 // talk writes req and reads resp within the deadline. clean tells whether the
-// connection can carry another request.
+// connection can carry another request. A webhook may answer, and close, before
+// it has read the whole review: its verdict stands, as it does with net/http.
 func talk(pool *fasthttp.HostClient, c net.Conn, req *fasthttp.Request, resp *fasthttp.Response, deadline time.Time) (clean bool, err error) {
 	if err := c.SetDeadline(deadline); err != nil {
 		return false, err
@@ -90,9 +91,10 @@ func talk(pool *fasthttp.HostClient, c net.Conn, req *fasthttp.Request, resp *fa
 		err = w.Flush()
 	}
 	pool.ReleaseWriter(w)
-	if err != nil {
+	if err != nil && isTimeout(err) {
 		return false, err
 	}
+	whole := err == nil
 	r := pool.AcquireReader(c)
 	defer pool.ReleaseReader(r)
 	if _, err := r.Peek(1); err != nil {
@@ -105,5 +107,5 @@ func talk(pool *fasthttp.HostClient, c net.Conn, req *fasthttp.Request, resp *fa
 	if err != nil {
 		return false, err
 	}
-	return r.Buffered() == 0 && !resp.ConnectionClose(), nil
+	return whole && r.Buffered() == 0 && !resp.ConnectionClose(), nil
 }
