@@ -83,6 +83,11 @@ func TestConnectionFailures(t *testing.T) {
 		w.listen(func(raw net.Conn) { _ = raw.Close() })
 		w.fails(w.target(), patience, webhook.TLS)
 	})
+	t.Run("the webhook wants a client certificate", func(t *testing.T) {
+		w := newWorldAs(t, pki.Subject{DNSNames: []string{serviceName}},
+			func(c *tls.Config) { c.ClientAuth = tls.RequireAnyClientCert }, nil)
+		w.fails(w.target(), patience, webhook.TLS)
+	})
 	t.Run("no time left", func(t *testing.T) {
 		w := answering(t, ok(allowBody))
 		w.fails(w.target(), -time.Second, webhook.NoTimeLeft)

@@ -49,6 +49,8 @@ func callError(err error, host string, allowed time.Duration) *CallError {
 		return &CallError{Cause: Unreachable, Err: fmt.Errorf("%s: all %d connections are in use", host, maxConnections)}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s ended the connection in the middle of its answer", host)}
+	case isAlert(err):
+		return &CallError{Cause: TLS, Err: fmt.Errorf("%s: %w", host, err)}
 	case isBroken(err):
 		return &CallError{Cause: Unreachable, Err: fmt.Errorf("%s broke the connection: %w", host, err)}
 	}
@@ -66,10 +68,17 @@ func isCertificateTrouble(err error) bool {
 	return errors.As(err, &verification) || errors.As(err, &unknown)
 }
 
+// isAlert reports whether either side ended the TLS session with an alert, as a
+// webhook does that wants another client certificate: with TLS 1.3 its client
+// learns that when it reads. crypto/tls has no type for it.
+func isAlert(err error) bool {
+	var network *net.OpError
+	return errors.As(err, &network) && (network.Op == "remote error" || network.Op == "local error")
+}
+
 // isBroken reports whether the connection, not the answer, is at fault.
 func isBroken(err error) bool {
 	var network *net.OpError
-	var alert tls.AlertError
-	return errors.Is(err, fasthttp.ErrConnectionClosed) || errors.As(err, &network) || errors.As(err, &alert) ||
+	return errors.Is(err, fasthttp.ErrConnectionClosed) || errors.As(err, &network) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, bufio.ErrNegativeCount)
 }
