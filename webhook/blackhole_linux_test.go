@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook_test
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// newBlackHole returns an address that drops connection requests: its listener
+// accepts nothing and its backlog is full.
+func newBlackHole(t *testing.T) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Listen(fd, 0); err != nil {
+		t.Fatal(err)
+	}
+	bound, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bound.(*syscall.SockaddrInet4)
+	address := netip.AddrPortFrom(netip.AddrFrom4(at.Addr), uint16(at.Port)).String()
+	for range 16 {
+		c, err := net.DialTimeout("tcp", address, 50*time.Millisecond)
+		if err != nil {
+			return address
+		}
+		t.Cleanup(func() { _ = c.Close() })
+	}
+	t.Skip("this kernel's backlog does not fill up")
+	return ""
+}
+
+// F3: where nothing answers at all, the connect timeout or the deadline ends it.
+func TestBlackHole(t *testing.T) {
+	address := newBlackHole(t)
+	for name, row := range map[string]struct{ connect, deadline time.Duration }{
+		"F3 until the connect timeout": {50 * time.Millisecond, patience},
+		"F3 until the deadline":        {patience, 50 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := newSpec(t, pki.Subject{DNSNames: []string{serviceName}})
+			w.client = webhook.NewClient(webhook.ClientConfig{Addresses: loopback, ConnectTimeout: row.connect})
+			w.spec.Endpoints = []webhook.EndpointSpec{{Address: address}}
+			_, err := w.call(w.target(), row.deadline)
+			if causeOf(err) != webhook.Timeout || !strings.Contains(err.Error(), "could not be reached in time") {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
