@@ -35,9 +35,10 @@ type cluster struct {
 }
 
 type clusterOptions struct {
-	name    string
-	through bool     // authenticates to the dispatcher as the cluster of that name
-	flags   []string // more of them
+	name      string
+	caller    string   // the Cluster that it is to the dispatcher; empty: it does not authenticate
+	manifests string   // directory of the static registration; empty: none
+	flags     []string // more of them
 }
 
 // startCluster starts a kube-apiserver with a directory and an etcd prefix of its
@@ -64,8 +65,8 @@ func (w *world) startCluster(o clusterOptions) (*cluster, error) {
 		"--disable-admission-plugins", "ServiceAccount", "--service-cluster-ip-range", "10.0.0.0/24",
 		"--audit-policy-file", "audit.yaml", "--audit-log-path", c.audit,
 	}, o.flags...)
-	if o.through {
-		if err := w.writeCaller(c); err != nil {
+	if o.caller != "" {
+		if err := w.writeCaller(c, o); err != nil {
 			return nil, err
 		}
 		flags = append(flags, "--admission-control-config-file", "admission.yaml")
@@ -146,6 +147,6 @@ func (c *cluster) write(name, text string) error {
 
 func (c *cluster) close() {
 	if c != nil {
-		c.process.end()
+		c.process.kill() // in its own time it would take ten seconds
 	}
 }

@@ -20,6 +20,8 @@ type dispatcher struct {
 	dir     string
 	process *process
 	address string
+
+	processes int // so far
 }
 
 // Clusters of every registry. "far" is for nobody: it proves that a credential is
@@ -106,8 +108,9 @@ func (d *dispatcher) registration(cluster string, flags ...string) (string, erro
 
 // serve starts the process and returns when it serves.
 func (d *dispatcher) serve() error {
+	d.processes++
 	var err error
-	if d.process, err = start(d.dir, "dispatcher", d.world.programs.dispatcher, "serve", "--config", "dispatcher.yaml"); err != nil {
+	if d.process, err = start(d.dir, fmt.Sprintf("dispatcher-%d", d.processes), d.world.programs.dispatcher, "serve", "--config", "dispatcher.yaml"); err != nil {
 		return err
 	}
 	return d.process.await("serving", func() bool {
@@ -123,14 +126,13 @@ func (d *dispatcher) serving() string {
 		return ""
 	}
 	defer func() { _ = log.Close() }()
-	var last string
 	for lines := bufio.NewScanner(log); lines.Scan(); {
 		var record struct{ Msg, Listen string }
 		if json.Unmarshal(lines.Bytes(), &record) == nil && record.Msg == "serving" {
-			last = record.Listen
+			return record.Listen
 		}
 	}
-	return last
+	return ""
 }
 
 // dispatch starts a dispatcher with these manifests before the given clusters,

@@ -20,23 +20,29 @@ var getOptions = metav1.GetOptions{}
 
 // writeCaller writes what makes a kube-apiserver authenticate to the dispatcher:
 // what "dispatcher registration --caller" prints, with paths of this test.
-func (w *world) writeCaller(c *cluster) error {
-	if _, err := w.pki.issue(c.name); err != nil {
+func (w *world) writeCaller(c *cluster, o clusterOptions) error {
+	if _, err := w.pki.issue(o.caller); err != nil {
 		return err
 	}
 	d, err := w.registry()
 	if err != nil {
 		return err
 	}
-	printed, err := d.registration(c.name, "--caller")
+	flags := []string{"--caller"}
+	if o.manifests != "" {
+		flags = append(flags, "--static")
+	}
+	printed, err := d.registration(o.caller, flags...)
 	if err != nil {
 		return err
 	}
 	const there = "/etc/kubernetes/admission-dispatcher/"
 	printed = strings.NewReplacer(
 		there+"kubeconfig", filepath.Join(c.dir, "caller.kubeconfig"),
-		there+"client.crt", w.pki.path(c.name+".crt"),
-		there+"client.key", w.pki.path(c.name+".key"),
+		there+"client.crt", w.pki.path(o.caller+".crt"),
+		there+"client.key", w.pki.path(o.caller+".key"),
+		there+"mutate", filepath.Join(o.manifests, "mutate"),
+		there+"validate", filepath.Join(o.manifests, "validate"),
 	).Replace(printed)
 	admission, caller, ok := strings.Cut(printed, "\n---\n")
 	if !ok {

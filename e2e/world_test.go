@@ -58,13 +58,13 @@ func (w *world) startClusters() error {
 	var errs [3]error
 	done := make(chan struct{})
 	for i, c := range []struct {
-		name    string
-		through bool
-		into    **cluster
-	}{{"east", true, &w.east}, {"west", true, &w.west}, {"alone", false, &w.alone}} {
+		name   string
+		caller string
+		into   **cluster
+	}{{"east", "east", &w.east}, {"west", "west", &w.west}, {"alone", "", &w.alone}} {
 		go func() {
 			defer func() { done <- struct{}{} }()
-			*c.into, errs[i] = w.startCluster(clusterOptions{name: c.name, through: c.through})
+			*c.into, errs[i] = w.startCluster(clusterOptions{name: c.name, caller: c.caller})
 		}()
 	}
 	for range errs {

@@ -54,8 +54,10 @@ timeoutSeconds: %d is a guess. Set spec.timeoutSeconds of Cluster %s to what is
 
 // Caller returns what makes the API server authenticate to the dispatcher: the
 // file of --admission-control-config-file, and the kubeconfig that it names.
-// Both say what must be filled in.
-func Caller(host string) []byte {
+// Both say what must be filled in. With static, the first also names the
+// directories of the static registration: each plugin has its own, because it
+// refuses to start on the other's kind.
+func Caller(host string, static bool) []byte {
 	var out bytes.Buffer
 	comment(&out, `The file of kube-apiserver's --admission-control-config-file. Paths are those of
 the control plane's host.`)
@@ -63,7 +65,7 @@ the control plane's host.`)
 kind: AdmissionConfiguration
 plugins:
 %s---
-`, plugin("MutatingAdmissionWebhook")+plugin("ValidatingAdmissionWebhook"))
+`, plugin("MutatingAdmissionWebhook", static, "mutate")+plugin("ValidatingAdmissionWebhook", static, "validate"))
 	comment(&out, `/etc/kubernetes/admission-dispatcher/kubeconfig: the credential that the API
 server presents. The user is named after the dispatcher's host and port. Instead
 of a certificate it may have a token: then set bearerTokenSHA256 of the Cluster.`)
@@ -78,13 +80,17 @@ users:
 	return out.Bytes()
 }
 
-func plugin(name string) string {
+func plugin(name string, static bool, phase string) string {
+	manifests := ""
+	if static {
+		manifests = "    staticManifestsDir: /etc/kubernetes/admission-dispatcher/" + phase + "\n"
+	}
 	return fmt.Sprintf(`- name: %s
   configuration:
     apiVersion: apiserver.config.k8s.io/v1
     kind: WebhookAdmissionConfiguration
     kubeConfigFile: /etc/kubernetes/admission-dispatcher/kubeconfig
-`, name)
+%s`, name, manifests)
 }
 
 func comment(out *bytes.Buffer, text string) {

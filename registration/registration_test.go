@@ -88,10 +88,11 @@ func register(t *testing.T, manifests []txtar.File, o registration.Options) []by
 
 // The caller's files name the dispatcher as kube-apiserver looks it up.
 func TestCaller(t *testing.T) {
-	got := string(registration.Caller("dispatcher.example.com:8443"))
+	got := string(registration.Caller("dispatcher.example.com:8443", true))
 	for _, want := range []string{
 		"kind: AdmissionConfiguration\n", "- name: ValidatingAdmissionWebhook\n", "- name: MutatingAdmissionWebhook\n",
-		"kind: WebhookAdmissionConfiguration\n", "- name: \"dispatcher.example.com:8443\"\n",
+		"kind: WebhookAdmissionConfiguration\n", "staticManifestsDir: /etc/kubernetes/admission-dispatcher/mutate\n",
+		"staticManifestsDir: /etc/kubernetes/admission-dispatcher/validate\n", "- name: \"dispatcher.example.com:8443\"\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q in\n%s", want, got)

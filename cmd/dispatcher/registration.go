@@ -15,12 +15,9 @@ import (
 )
 
 func newRegistration() *cobra.Command {
-	var (
-		cluster        string
-		static, caller bool
-	)
+	var r registering
 	cmd := &cobra.Command{
-		Use:   "registration --config FILE --cluster NAME [--static] [--caller]",
+		Use:   "registration --config FILE --cluster NAME [--phase PHASE] [--static] [--caller]",
 		Short: "Print what a cluster applies to call the dispatcher",
 		Long: `Print what a cluster applies to call the dispatcher: a mutating and a validating
 webhook configuration, made from the webhooks that serve the cluster and from
@@ -30,12 +27,13 @@ file's registration.url says where the dispatcher is.`,
 	}
 	path := configFlag(cmd, true)
 	f := cmd.Flags()
-	f.StringVar(&cluster, "cluster", "", "the Cluster to register the dispatcher in")
-	f.BoolVar(&static, "static", false, "as a manifest for the control plane's disk instead of an API object")
-	f.BoolVar(&caller, "caller", false, "print instead the files that make kube-apiserver authenticate")
+	f.StringVar(&r.cluster, "cluster", "", "the Cluster to register the dispatcher in")
+	f.StringVar(&r.phase, "phase", "", "validate or mutate: only that configuration (default both)")
+	f.BoolVar(&r.static, "static", false, "as a manifest for the control plane's disk instead of an API object")
+	f.BoolVar(&r.caller, "caller", false, "print instead the files that make kube-apiserver authenticate")
 	_ = cmd.MarkFlagRequired("cluster") // fails only for a flag that does not exist
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		out, err := register(cmd, *path, cluster, static, caller)
+		out, err := r.print(cmd, *path)
 		if err != nil {
 			return err
 		}
@@ -45,27 +43,43 @@ file's registration.url says where the dispatcher is.`,
 	return cmd
 }
 
-func register(cmd *cobra.Command, path, name string, static, caller bool) ([]byte, error) {
+// registering is what the flags ask for.
+type registering struct {
+	cluster, phase string
+	static, caller bool
+}
+
+func (r registering) print(cmd *cobra.Command, path string) ([]byte, error) {
+	if _, ok := parsePhase(r.phase); r.phase != "" && !ok {
+		return nil, fmt.Errorf("--phase must be validate or mutate, not %q", r.phase)
+	}
 	cfg, err := loadConfig(cmd.ErrOrStderr(), path)
 	if err != nil {
 		return nil, err
 	}
-	options, err := registrationOptions(cfg, static)
+	options, err := registrationOptions(cfg, r.static)
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := compiledCluster(cmd.ErrOrStderr(), cfg, name)
+	cluster, err := compiledCluster(cmd.ErrOrStderr(), cfg, r.cluster)
 	if err != nil {
 		return nil, err
 	}
-	if caller {
+	if r.caller {
 		u, err := url.Parse(options.URL)
 		if err != nil {
 			return nil, err
 		}
-		return registration.Caller(u.Host), nil
+		return registration.Caller(u.Host, r.static), nil
 	}
-	return registration.New(cluster, options).YAML(cluster)
+	made := registration.New(cluster, options)
+	switch r.phase {
+	case "mutate":
+		made.Validating = nil
+	case "validate":
+		made.Mutating = nil
+	}
+	return made.YAML(cluster)
 }
 
 func registrationOptions(cfg *config.Config, static bool) (registration.Options, error) {
