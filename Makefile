@@ -19,12 +19,12 @@ TEST := $(GO) test
 
 # check runs every step, whatever became of those before it. COUNTED steps count
 # their tests; any other step counts as one if it fails.
-STEPS   := build vet fmt lint imports race conformance fuzz demo-once
-COUNTED := imports race conformance fuzz
+STEPS   := build vet fmt lint imports race conformance e2e fuzz demo-once
+COUNTED := imports race conformance e2e fuzz
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help build demo demo-once test race fuzz bench lint vet fmt imports conformance check clean
+.PHONY: print-lint help build demo demo-once test race fuzz bench lint vet fmt imports conformance e2e check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,8 @@ lint: ## golangci-lint with .golangci.yml
 
 vet:
 	$(GO) vet ./...
+	cd conformance && $(GO) vet ./...
+	cd e2e && $(GO) vet ./...
 
 fmt:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { \
@@ -76,7 +78,12 @@ imports: ## who imports whom, and the size of the binary
 conformance: ## the API server's own webhook plugins as caller and as oracle
 	cd conformance && $(TEST) ./...
 
-check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, race, conformance, fuzz, demo
+e2e: ## real kube-apiservers call the built binary; needs etcd, builds the rest
+	@command -v etcd >/dev/null || { \
+	  echo "etcd is missing: apt-get install etcd-server" >&2; exit 1; }
+	cd e2e && $(TEST) -count=1 -v -timeout 20m .
+
+check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, race, conformance, e2e, fuzz, demo
 	@: > $(COUNTS); failed=""; \
 	for step in $(STEPS); do \
 	  echo "== $$step"; start=$$(date +%s); \

@@ -139,6 +139,7 @@ func (d *dispatcher) serving() string {
 // with what it printed registered there, until the test ends.
 func dispatch(t *testing.T, behind []*cluster, manifests ...string) *dispatcher {
 	t.Helper()
+	progress("%s", t.Name())
 	d, err := shared.registry(append(manifests, readiness)...)
 	if err != nil {
 		t.Fatal(err)

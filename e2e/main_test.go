@@ -37,7 +37,7 @@ func run(m *testing.M) int {
 }
 
 func failed(err error) int {
-	fmt.Fprintln(os.Stderr, "e2e:", err)
+	fmt.Println("e2e:", err)
 	return 1
 }
 
@@ -45,5 +45,5 @@ var began = time.Now()
 
 // progress tells whoever waits what is being done.
 func progress(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "e2e %5.1fs %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	fmt.Printf("progress: e2e %5.1fs %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 }

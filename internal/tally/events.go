@@ -57,9 +57,10 @@ func (t *tally) addLine(line []byte) {
 	}
 }
 
-// keep shows a package's output at once, and keeps a test's until it ends.
+// keep shows a package's output at once, and keeps a test's until it ends, but
+// for how far it has got.
 func (t *tally) keep(e event) {
-	if e.Test == "" && !isNoise(e.Output) || strings.HasPrefix(e.Output, "fuzz: elapsed") {
+	if e.Test == "" && !isNoise(e.Output) || isProgress(e.Output) {
 		fmt.Fprint(t.out, e.Output)
 		return
 	}
@@ -72,6 +73,12 @@ func (t *tally) keep(e event) {
 		tests[e.Test] = &strings.Builder{}
 	}
 	tests[e.Test].WriteString(e.Output)
+}
+
+// isProgress reports whether a line is for whoever waits: of go test -fuzz, or of
+// a test that takes long.
+func isProgress(line string) bool {
+	return strings.HasPrefix(line, "fuzz: elapsed") || strings.HasPrefix(line, "progress: ")
 }
 
 // isNoise reports whether a line about a package says nothing that its last
