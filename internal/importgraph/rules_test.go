@@ -16,6 +16,7 @@ func packages() map[string][]string {
 		"codec":           {"codec/jsonpatch"},
 		"internal/celenv": {"codec"},
 		"match":           {"codec", "internal/celenv"},
+		"breaker":         {},
 		"webhook":         {"codec"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
 		"registry":            {"codec", "match", "webhook", "internal/celenv"},

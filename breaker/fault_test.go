@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package breaker_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/breaker"
+)
+
+// Tests of rows of the fault matrix carry the row's number.
+
+func TestF1RefusedOpensAfterThree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{})
+		attempts(t, b, pods, 2, breaker.Of(breaker.Refused))
+		wantState(t, b, breaker.Closed)
+		attempt(t, b, pods, breaker.Of(breaker.Refused))
+		wantState(t, b, breaker.Open)
+	})
+}
+
+// A busy Endpoint dies: a tenth of a second without success is enough.
+func TestF1RefusedUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{})
+		attempts(t, b, pods, 10_000, breaker.Success)
+		for range 100 {
+			advance(time.Millisecond)
+			attempt(t, b, pods, breaker.Of(breaker.Refused))
+		}
+		wantState(t, b, breaker.Open)
+	})
+}
+
+func TestF3BlackHole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{})
+		var tickets []breaker.Ticket
+		for range 50 {
+			tickets = append(tickets, allow(t, b, pods))
+		}
+		advance(time.Second) // the connect cap
+		for _, ticket := range tickets {
+			ticket.Done(breaker.Of(breaker.ConnectTimedOut))
+		}
+		wantState(t, b, breaker.Open)
+	})
+}
+
+func TestF11HangsOnOneResource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{Rand: middle, RampWidth: 4})
+		attempts(t, b, secrets, 3, breaker.Success)
+		attempts(t, b, pods, 10, breaker.Of(breaker.TimedOut))
+		wantStateOf(t, b, pods, breaker.Open)
+		refuse(t, b, pods)
+		wantState(t, b, breaker.Closed)
+		// Noise on another resource does not open the Endpoint now.
+		attempt(t, b, secrets, breaker.Failure)
+		wantState(t, b, breaker.Closed)
+		attempts(t, b, deploys, 10, breaker.Success)
+
+		advance(5 * time.Second)
+		wantStateOf(t, b, pods, breaker.HalfOpen)
+		attempt(t, b, pods, breaker.Success)
+		attempts(t, b, pods, 3, breaker.Success)
+		wantStateOf(t, b, pods, breaker.Closed)
+	})
+}
+
+func TestF11AnotherResourceFailsToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{})
+		attempts(t, b, pods, 9, breaker.Failure)
+		wantState(t, b, breaker.Closed)
+		attempt(t, b, secrets, breaker.Failure)
+		wantState(t, b, breaker.Open)
+	})
+}
+
+func TestF11TheOnlyResourceSeenIsTheEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{})
+		attempts(t, b, secrets, 10, breaker.Success)
+		advance(10 * time.Second)
+		attempts(t, b, pods, 10, breaker.Failure)
+		wantState(t, b, breaker.Open)
+	})
+}
+
+// The Endpoint opens, although one resource failed much more than the others.
+func TestF11OneOpenAndTheOthersFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{})
+		attempts(t, b, secrets, 2, breaker.Success)
+		attempts(t, b, pods, 10, breaker.Failure)
+		attempt(t, b, secrets, breaker.Failure)
+		wantState(t, b, breaker.Closed)
+		attempt(t, b, secrets, breaker.Failure)
+		wantState(t, b, breaker.Open)
+	})
+}
+
+func TestF11ManyResourcesShareOneCircuit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{})
+		for i := range 64 {
+			attempts(t, b, fmt.Sprint("resource", i), 2, breaker.Success)
+		}
+		attempts(t, b, "one more", 5, breaker.Failure)
+		attempts(t, b, "and another", 5, breaker.Failure)
+		wantStateOf(t, b, "a third", breaker.Open)
+		wantState(t, b, breaker.Closed)
+		if got := b.Status().Resources; len(got) != 1 || got[0] != "other" {
+			t.Errorf("not closed: %v, want other", got)
+		}
+		advance(11 * time.Second)
+		attempt(t, b, "a third", breaker.Success) // in the place of an idle one
+		wantStateOf(t, b, "a third", breaker.Closed)
+	})
+}
+
+func TestF18OneProbePerOpenPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var periods int
+		b := opened(t, breaker.Settings{Rand: middle, OnChange: func(_ string, _, to breaker.State) {
+			if to == breaker.Open {
+				periods++
+			}
+		}})
+		periods = 1
+		var probes int
+		for range 60_000 {
+			ticket, ok := b.Allow(pods)
+			advance(time.Millisecond)
+			if ok {
+				probes++
+				ticket.Done(breaker.Of(breaker.Refused))
+			}
+		}
+		if probes != periods-1 || probes != 3 { // after 5, 10 and 20 s
+			t.Errorf("%d probes in %d periods", probes, periods)
+		}
+	})
+}
+
+// One second up, one second down, with forced attempts: hardly any time that it
+// is up is lost.
+func TestF18FlappingIsFollowedByForcedAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{})
+		start, good, up := time.Now(), 0, 0
+		for range 20_000 {
+			isUp := int(time.Since(start)/time.Second)%2 == 0
+			if isUp {
+				up++
+			}
+			ticket, ok := b.Allow(pods)
+			if !ok {
+				ticket, ok = b.AllowForced(pods)
+			}
+			switch {
+			case ok && isUp:
+				good++
+				ticket.Done(breaker.Success)
+			case ok:
+				ticket.Done(breaker.Of(breaker.Refused))
+			}
+			advance(time.Millisecond)
+		}
+		if share := float64(good) / float64(up); share < 0.9 {
+			t.Errorf("%d of %d calls while up were good", good, up)
+		}
+	})
+}
+
+func TestF19RecoversWithARamp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := opened(t, breaker.Settings{})
+		for b.State() == breaker.Open {
+			advance(time.Second)
+		}
+		attempt(t, b, pods, breaker.Success)
+		start := time.Now()
+		for b.State() != breaker.Closed {
+			var tickets []breaker.Ticket
+			for ticket, ok := b.Allow(pods); ok; ticket, ok = b.Allow(pods) {
+				tickets = append(tickets, ticket)
+			}
+			advance(20 * time.Millisecond)
+			for _, ticket := range tickets {
+				ticket.Done(breaker.Success)
+			}
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("the ramp took %v", took)
+		}
+	})
+}
+
+func TestF20AHungProbeBlocksNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := opened(t, breaker.Settings{})
+		advance(5 * time.Second)
+		hung := allow(t, b, pods)
+		refuse(t, b, pods)
+		advance(2*time.Second - 1)
+		refuse(t, b, pods)
+		advance(1)
+		probe := allow(t, b, pods)
+		hung.Done(breaker.Failure)
+		wantState(t, b, breaker.HalfOpen)
+		refuse(t, b, pods)
+		probe.Done(breaker.Success)
+		wantState(t, b, breaker.Ramping)
+		hung = allow(t, b, pods)
+		refuse(t, b, pods)
+		hung.Done(breaker.Success)
+	})
+}
+
+// A webhook that needs three seconds for each answer is found to be well.
+func TestF20ProbesBecomeMorePatient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := opened(t, breaker.Settings{RampWidth: 2})
+		advance(5 * time.Second)
+		allow(t, b, pods)
+		advance(2 * time.Second)
+		for range 2 { // the second probe and the ramp
+			ticket := allow(t, b, pods)
+			advance(3 * time.Second)
+			ticket.Done(breaker.Success)
+		}
+		wantState(t, b, breaker.Closed)
+	})
+}
+
+func TestF33OurOwnPauseOpensNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{})
+		var tickets []breaker.Ticket
+		for range 100 {
+			tickets = append(tickets, allow(t, b, pods))
+		}
+		advance(2 * time.Second)
+		for _, ticket := range tickets {
+			ticket.Done(breaker.Of(breaker.Paused))
+		}
+		wantState(t, b, breaker.Closed)
+	})
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package breaker_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+
+	"github.com/admission-dispatcher/dispatcher/breaker"
+)
+
+// Many callers at once, on a breaker that goes through all of its states; then
+// it recovers.
+func TestManyCallersAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{OnChange: func(string, breaker.State, breaker.State) {}})
+		var callers sync.WaitGroup
+		for caller := range 32 {
+			callers.Go(func() { call(b, caller) })
+		}
+		callers.Wait()
+		deadline := time.Now().Add(5 * time.Minute)
+		for b.State() != breaker.Closed {
+			if time.Now().After(deadline) {
+				t.Fatalf("still %+v", b.Status())
+			}
+			if ticket, ok := b.Allow(pods); ok {
+				ticket.Done(breaker.Success)
+			}
+			advance(10 * time.Millisecond)
+		}
+	})
+}
+
+// call makes attempts, every third of which ends after some time.
+func call(b *breaker.Breaker, caller int) {
+	results := []breaker.Result{breaker.Success, breaker.Failure, breaker.ConnectFailure, breaker.Excluded}
+	resources := []string{pods, secrets, deploys}
+	for i := range 300 {
+		ticket, ok := b.Allow(resources[i%len(resources)])
+		if !ok {
+			ticket, ok = b.AllowForced(pods)
+		}
+		if i%3 == 0 {
+			advance(time.Duration(caller) * 20 * time.Millisecond)
+		}
+		if ok {
+			ticket.Done(results[(i/7+caller/8)%len(results)])
+		}
+		b.Status()
+	}
+}
+
+func BenchmarkClosed(b *testing.B) {
+	br := breaker.New(breaker.Settings{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if ticket, ok := br.Allow(pods); ok {
+			ticket.Done(breaker.Success)
+		}
+	}
+}
+
+func BenchmarkClosedParallel(b *testing.B) {
+	br := breaker.New(breaker.Settings{})
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if ticket, ok := br.Allow(pods); ok {
+				ticket.Done(breaker.Success)
+			}
+		}
+	})
+}
+
+// BenchmarkGobreaker is what the library alone costs.
+func BenchmarkGobreaker(b *testing.B) {
+	br := gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{Interval: 10 * time.Second, BucketPeriod: time.Second})
+	b.ReportAllocs()
+	for b.Loop() {
+		if done, err := br.Allow(); err == nil {
+			done(nil)
+		}
+	}
+}

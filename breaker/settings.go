@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package breaker
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Settings of a Breaker. A zero field, or a negative one, means its default.
+type Settings struct {
+	// Window is how far back outcomes count while closed, 10 s. It rolls in
+	// buckets of a tenth.
+	Window time.Duration
+	// MinRequests is how many outcomes the Window must hold before their ratio
+	// opens anything, 10.
+	MinRequests int
+	// FailureRatio is the share of failures in the Window that opens, 0.5.
+	FailureRatio float64
+	// ConnectFailures is how many connection failures in a row open the
+	// Endpoint without waiting for MinRequests, 3, unless another attempt
+	// succeeded in the last 100 ms.
+	ConnectFailures int
+
+	// OpenTime is how long it stays open before the first probe, 5 s. Each
+	// failed probe doubles it, up to MaxOpenTime, 60 s. Both are drawn from
+	// 20 % below to 20 % above, so that many breakers do not probe as one.
+	OpenTime    time.Duration
+	MaxOpenTime time.Duration
+	// ProbeTimeout is how long a probe is waited for, 2 s. Then the next one may
+	// go, and gets twice as long (up to MaxOpenTime): a webhook that is well but
+	// slow is found in the end.
+	ProbeTimeout time.Duration
+	// ForcedInterval is the least time between two forced attempts, 100 ms.
+	ForcedInterval time.Duration
+	// RampWidth is the number of attempts at a time at which the ramp 1, 2,
+	// 4 ... ends and the circuit is closed, 32.
+	RampWidth int
+
+	// Rand returns a number in [0, 1) for the jitter; nil means math/rand/v2.
+	// It is called under the Breaker's lock.
+	Rand func() float64
+	// OnChange is told of every change of state, of the Endpoint (resource "")
+	// or of one resource. It is called outside every lock, after the fact, by
+	// the goroutine that noticed: two changes that follow each other closely
+	// may be told in any order. Changes by time alone are noticed by the next
+	// call of any method. It may be nil.
+	OnChange func(resource string, from, to State)
+}
+
+// buckets is the number of steps in which the Window rolls.
+const buckets = 10
+
+// withDefaults returns the settings with every zero field filled in.
+func (s Settings) withDefaults() Settings {
+	s.Window = positive(s.Window, 10*time.Second)
+	s.MinRequests = positive(s.MinRequests, 10)
+	s.FailureRatio = positive(s.FailureRatio, 0.5)
+	s.ConnectFailures = positive(s.ConnectFailures, 3)
+	s.OpenTime = positive(s.OpenTime, 5*time.Second)
+	s.MaxOpenTime = max(positive(s.MaxOpenTime, time.Minute), s.OpenTime)
+	s.ProbeTimeout = positive(s.ProbeTimeout, 2*time.Second)
+	s.ForcedInterval = positive(s.ForcedInterval, 100*time.Millisecond)
+	s.RampWidth = positive(s.RampWidth, 32)
+	if s.Rand == nil {
+		s.Rand = rand.Float64
+	}
+	return s
+}
+
+// positive returns the value, or the default where it says nothing.
+func positive[T int | float64 | time.Duration](value, byDefault T) T {
+	if value > 0 {
+		return value
+	}
+	return byDefault
+}
+
+// openTime returns how long to stay open after so many failed probes.
+func (s *Settings) openTime(failedProbes int) time.Duration {
+	d := s.OpenTime
+	for range failedProbes {
+		d = s.doubled(d)
+		if d == s.MaxOpenTime {
+			break
+		}
+	}
+	return time.Duration(float64(d) * (0.8 + 0.4*s.Rand()))
+}
+
+// doubled returns twice the time, at most MaxOpenTime.
+func (s *Settings) doubled(d time.Duration) time.Duration {
+	if d >= s.MaxOpenTime/2 {
+		return s.MaxOpenTime
+	}
+	return 2 * d
+}
