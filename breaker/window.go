@@ -9,7 +9,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-var errFailed = errors.New("failed")
+var errFailed = errors.New("the attempt failed")
 
 // window counts the outcomes of the last Settings.Window and says when they are
 // bad enough. It is one gobreaker in its closed state; once that has opened,
@@ -19,7 +19,7 @@ var errFailed = errors.New("failed")
 // of its request and drop it if that lies outside the window: the timeouts of a
 // webhook that hangs for longer than the window would never be seen.
 type window struct {
-	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+	breaker *gobreaker.CircuitBreaker[struct{}]
 	// confined keeps the window from tripping; it is set by its owner.
 	confined bool
 	tripped  bool
@@ -28,7 +28,7 @@ type window struct {
 // newWindow returns an empty window that begins now.
 func newWindow(s *Settings) *window {
 	w := &window{}
-	w.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+	w.breaker = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Interval:     s.Window,
 		BucketPeriod: max(s.Window/buckets, time.Nanosecond),
 		// Both are called under gobreaker's lock and only touch w, which is
@@ -43,17 +43,17 @@ func newWindow(s *Settings) *window {
 
 // record counts one outcome and reports whether the window has tripped.
 func (w *window) record(r Result) bool {
-	done, err := w.breaker.Allow()
-	if err != nil {
-		return w.tripped
-	}
+	outcome := failed
 	if r == Success {
-		done(nil)
-	} else {
-		done(errFailed)
+		outcome = succeeded
 	}
+	_, _ = w.breaker.Execute(outcome) // its error is our own
 	return w.tripped
 }
+
+// What gobreaker is given to execute: the attempt is over, this is how it ended.
+func succeeded() (struct{}, error) { return struct{}{}, nil }
+func failed() (struct{}, error)    { return struct{}{}, errFailed }
 
 // tally returns the counts as of now. gobreaker lets old buckets go only when
 // it is asked for its state.
