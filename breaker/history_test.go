@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package breaker_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/admission-dispatcher/dispatcher/breaker"
+)
+
+// inBubble hides the deadline of a test, which is of another clock.
+type inBubble struct{ *testing.T }
+
+func TestRandomHistoriesAgainstTheModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rapid.Check(inBubble{t}, func(t *rapid.T) {
+			h := newHistory(t)
+			t.Repeat(map[string]func(*rapid.T){
+				"allow":  func(t *rapid.T) { h.allow(t, false) },
+				"force":  func(t *rapid.T) { h.allow(t, true) },
+				"done":   h.done,
+				"burst":  h.burst,
+				"wait":   h.wait,
+				"probed": h.waitUntil,
+				"":       h.compare,
+			})
+			h.recover(t)
+		})
+	})
+}
+
+// history drives a Breaker and its model alike.
+type history struct {
+	breaker *breaker.Breaker
+	model   *model
+	open    []attemptUnderWay
+}
+
+type attemptUnderWay struct {
+	ticket breaker.Ticket
+	model  *modelTicket
+	start  time.Time
+	probe  bool
+}
+
+func newHistory(t *rapid.T) *history {
+	s := breaker.Settings{
+		Window:          10 * time.Second,
+		MinRequests:     rapid.IntRange(1, 10).Draw(t, "minRequests"),
+		FailureRatio:    rapid.SampledFrom([]float64{0.2, 0.5, 1}).Draw(t, "ratio"),
+		ConnectFailures: rapid.IntRange(1, 4).Draw(t, "connectFailures"),
+		OpenTime:        5 * time.Second,
+		MaxOpenTime:     30 * time.Second,
+		ProbeTimeout:    2 * time.Second,
+		ForcedInterval:  100 * time.Millisecond,
+		RampWidth:       rapid.SampledFrom([]int{2, 4, 8}).Draw(t, "ramp"),
+		Rand:            middle,
+	}
+	return &history{breaker: breaker.New(s), model: newModel(s, time.Now())}
+}
+
+func resource() *rapid.Generator[string] {
+	return rapid.SampledFrom([]string{pods, secrets, deploys})
+}
+
+func result() *rapid.Generator[breaker.Result] {
+	return rapid.SampledFrom([]breaker.Result{breaker.Success, breaker.Failure, breaker.ConnectFailure, breaker.Excluded})
+}
+
+func (h *history) allow(t *rapid.T, force bool) {
+	h.ask(t, resource().Draw(t, "resource"), force)
+}
+
+// ask compares the two answers. The state says beforehand what the answer is.
+func (h *history) ask(t *rapid.T, resource string, force bool) bool {
+	state := h.breaker.StateOf(resource)
+	ask := h.breaker.Allow
+	if force {
+		ask = h.breaker.AllowForced
+	}
+	ticket, ok := ask(resource)
+	mt, want := h.model.allow(resource, time.Now(), force)
+	if ok != want {
+		t.Fatalf("%s (forced: %v) while %v: allowed %v, the model says %v", resource, force, state, ok, want)
+	}
+	if state == breaker.Closed && !ok || state == breaker.Open && ok && !force {
+		t.Fatalf("%s: %v, and allowed: %v", resource, state, ok)
+	}
+	if ok {
+		probe := h.breaker.State() == breaker.HalfOpen && !mt.forcedAtAll
+		if probe {
+			h.noOtherProbe(t)
+		}
+		h.open = append(h.open, attemptUnderWay{ticket: ticket, model: mt, start: time.Now(), probe: probe})
+	}
+	return ok
+}
+
+// noOtherProbe checks that no probe is under way within its time.
+func (h *history) noOtherProbe(t *rapid.T) {
+	for _, a := range h.open {
+		if age := time.Since(a.start); a.probe && age < h.model.s.ProbeTimeout {
+			t.Fatalf("a second probe while one is under way for %v", age)
+		}
+	}
+}
+
+func (h *history) done(t *rapid.T) {
+	if len(h.open) == 0 {
+		t.Skip("none under way")
+	}
+	i := rapid.IntRange(0, len(h.open)-1).Draw(t, "attempt")
+	h.end(t, i, result().Draw(t, "result"))
+}
+
+func (h *history) end(t *rapid.T, i int, r breaker.Result) {
+	a := h.open[i]
+	h.open = append(h.open[:i:i], h.open[i+1:]...)
+	before := h.breaker.Status()
+	a.ticket.Done(r)
+	h.model.done(a.model, r, time.Now())
+	if diff := cmp.Diff(before, h.breaker.Status()); r == breaker.Excluded && diff != "" {
+		t.Fatalf("an excluded attempt changed something: %s", diff)
+	}
+	if before.State == breaker.Closed && r == breaker.Success && h.breaker.State() != breaker.Closed {
+		t.Fatal("a success opened it")
+	}
+}
+
+// burst makes several attempts with the same end.
+func (h *history) burst(t *rapid.T) {
+	name, r := resource().Draw(t, "resource"), result().Draw(t, "result")
+	for range rapid.IntRange(1, 12).Draw(t, "attempts") {
+		if h.ask(t, name, false) {
+			h.end(t, len(h.open)-1, r)
+		}
+	}
+}
+
+func (h *history) wait(t *rapid.T) {
+	advance(rapid.SampledFrom([]time.Duration{
+		1, time.Millisecond, 100 * time.Millisecond, 999 * time.Millisecond, time.Second, 2 * time.Second, 10 * time.Second,
+	}).Draw(t, "time"))
+}
+
+// waitUntil lets an open time pass, to the nanosecond or one less.
+func (h *history) waitUntil(t *rapid.T) {
+	status := h.breaker.Status()
+	if status.State != breaker.Open {
+		t.Skip("not open")
+	}
+	if d := time.Until(status.Until) - rapid.SampledFrom([]time.Duration{0, 1}).Draw(t, "early"); d > 0 {
+		advance(d)
+	}
+}
+
+// compare compares everything that can be seen.
+func (h *history) compare(t *rapid.T) {
+	now := time.Now()
+	for _, name := range []string{pods, secrets, deploys} {
+		if got, want := h.breaker.StateOf(name), h.model.stateOf(name, now); got != want {
+			t.Fatalf("%s is %v, the model says %v", name, got, want)
+		}
+	}
+	got := h.breaker.Status()
+	if got.State != h.model.endpoint.state || got.Width != h.model.endpoint.width {
+		t.Fatalf("%+v, the model says %+v", got, h.model.endpoint)
+	}
+	if got.State != breaker.Closed {
+		return
+	}
+	n, bad := h.model.inWindow(h.model.endpoint.closedAt, now, func(event) bool { return true })
+	if got.Requests != n || got.Failures != bad {
+		t.Fatalf("%d of %d failed, the model says %d of %d", got.Failures, got.Requests, bad, n)
+	}
+}
+
+// recover leaves what is under way hanging and lets all else succeed: forced
+// attempts are let through soon, and in the end every circuit is closed.
+func (h *history) recover(t *rapid.T) {
+	if advance(h.model.s.ProbeTimeout); !h.ask(t, pods, true) {
+		t.Fatal("refused although forced, with nothing forced for as long as a probe may take")
+	}
+	h.end(t, len(h.open)-1, breaker.Success)
+	deadline := time.Now().Add(5 * time.Minute)
+	for !h.allClosed() {
+		if time.Now().After(deadline) {
+			t.Fatalf("never closes: %+v", h.breaker.Status())
+		}
+		for _, name := range []string{pods, secrets, deploys} {
+			if h.ask(t, name, false) {
+				h.end(t, len(h.open)-1, breaker.Success)
+			}
+		}
+		advance(500 * time.Millisecond)
+	}
+}
+
+func (h *history) allClosed() bool {
+	status := h.breaker.Status()
+	return status.State == breaker.Closed && len(status.Resources) == 0
+}
