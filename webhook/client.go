@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"sync"
 	"time"
 )
 
@@ -25,6 +26,7 @@ type Client struct {
 	dialer        dialer
 	responseLimit int
 	userAgent     string
+	losers        sync.WaitGroup // attempts that may outlive their Call
 }
 
 // NewClient returns a Client.
@@ -44,4 +46,9 @@ func NewClient(cfg ClientConfig) *Client {
 		c.userAgent = defaultUserAgent
 	}
 	return c
+}
+
+// adopt makes the Endpoint connect as this Client does, if no other came first.
+func (c *Client) adopt(e *Endpoint) {
+	e.once.Do(func() { e.dialer, e.pool.MaxResponseBodySize = c.dialer, c.responseLimit })
 }

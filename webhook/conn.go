@@ -18,10 +18,11 @@ import (
 // idle, and can tell whether there is something to read.
 type conn struct {
 	*tls.Conn
-	raw   syscall.RawConn // nil where the system has none
-	used  bool
-	idle  bool
-	probe [1]byte
+	raw    syscall.RawConn // nil where the system has none
+	used   bool            // there was a request
+	served bool            // it has been idle since it was made
+	idle   bool
+	probe  [1]byte
 }
 
 func newConn(plain net.Conn, secured *tls.Conn) *conn {
@@ -75,6 +76,7 @@ func (c *conn) rest() bool {
 	}
 	_, err := c.Read(c.probe[:]) // past its deadline, it leaves the socket alone
 	c.idle = errors.Is(err, os.ErrDeadlineExceeded) && c.SetDeadline(time.Time{}) == nil
+	c.served = c.served || c.idle
 	return c.idle
 }
 
@@ -98,7 +100,10 @@ func talk(pool *fasthttp.HostClient, c net.Conn, req *fasthttp.Request, resp *fa
 	r := pool.AcquireReader(c)
 	defer pool.ReleaseReader(r)
 	if _, err := r.Peek(1); err != nil {
-		return false, err
+		if errors.Is(err, io.EOF) {
+			err = fasthttp.ErrConnectionClosed
+		}
+		return false, &silentError{err: err}
 	}
 	err = resp.ReadLimitBody(r, pool.MaxResponseBodySize)
 	if errors.Is(err, io.EOF) {

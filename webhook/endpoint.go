@@ -9,9 +9,12 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/admission-dispatcher/dispatcher/breaker"
 )
 
 const (
@@ -27,13 +30,16 @@ type Endpoint struct {
 	origin   *origin
 	pool     fasthttp.HostClient
 	exchange exchange
+	breaker  *breaker.Breaker
+
+	outstanding atomic.Int64 // attempts under way
 
 	once   sync.Once
 	dialer dialer // set once, by the Client that calls first
 }
 
-func newEndpoint(o *origin, address netip.AddrPort) *Endpoint {
-	e := &Endpoint{address: address, origin: o}
+func newEndpoint(o *origin, address netip.AddrPort, s breaker.Settings) *Endpoint {
+	e := &Endpoint{address: address, origin: o, breaker: breaker.New(s)}
 	e.pool = fasthttp.HostClient{
 		Addr:                          address.String(),
 		IsTLS:                         true,
@@ -54,6 +60,12 @@ func newEndpoint(o *origin, address netip.AddrPort) *Endpoint {
 
 // Address returns the address that is dialled.
 func (e *Endpoint) Address() netip.AddrPort { return e.address }
+
+// Health returns what the Endpoint's breaker says as of now.
+func (e *Endpoint) Health() breaker.Status { return e.breaker.Status() }
+
+// Outstanding returns the number of attempts under way.
+func (e *Endpoint) Outstanding() int { return int(e.outstanding.Load()) }
 
 // close closes the idle connections, and has those in use closed after their call.
 func (e *Endpoint) close() {

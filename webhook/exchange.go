@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -36,12 +37,27 @@ func (x *exchange) RoundTrip(pool *fasthttp.HostClient, req *fasthttp.Request, r
 			pool.CloseConn(cc)
 			continue
 		}
+		reused := ours && c.served
 		clean, err := talk(pool, cc.Conn(), req, resp, deadline)
 		if clean && !x.retired.Load() && (!ours || c.rest()) {
 			pool.ReleaseConn(cc)
 		} else {
 			pool.CloseConn(cc)
 		}
+		var silent *silentError
+		if errors.As(err, &silent) {
+			silent.reused = reused
+		}
 		return false, err
 	}
 }
+
+// silentError says that a connection ended before any byte of an answer.
+type silentError struct {
+	err    error
+	reused bool // it had been open for a while
+}
+
+func (e *silentError) Error() string { return e.err.Error() }
+
+func (e *silentError) Unwrap() error { return e.err }

@@ -175,7 +175,7 @@ func (t *Target) endpointFor(o *origin, address netip.AddrPort) *Endpoint {
 			return e
 		}
 	}
-	return newEndpoint(o, address)
+	return newEndpoint(o, address, t.breaking)
 }
 
 // replace swaps in a list of Endpoints and closes the idle connections of those

@@ -232,15 +232,16 @@ func TestUnresolved(t *testing.T) {
 	}
 }
 
-// Several addresses are used in turn.
-func TestEndpointsInTurn(t *testing.T) {
+// Several addresses share the calls.
+func TestEndpointsShareTheCalls(t *testing.T) {
 	one, two := answering(t, ok(allowBody)), answering(t, ok(allowBody))
 	one.spec.Endpoints = append(one.spec.Endpoints, webhook.EndpointSpec{Address: two.address, CABundle: two.authority.PEM})
 	target := one.target()
-	for range 6 {
+	const calls = 64 // one of two gets none in one of 2^63 runs
+	for range calls {
 		one.allows(target)
 	}
-	if one.requests.Load() != 3 || two.requests.Load() != 3 {
-		t.Errorf("%d and %d calls", one.requests.Load(), two.requests.Load())
+	if a, b := one.requests.Load(), two.requests.Load(); a == 0 || b == 0 || a+b != calls {
+		t.Errorf("%d and %d calls", a, b)
 	}
 }

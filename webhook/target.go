@@ -12,6 +12,9 @@ import (
 	"net/url"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/breaker"
 )
 
 // TargetSpec says where a webhook is served and how to reach it there. It is
@@ -26,6 +29,16 @@ type TargetSpec struct {
 
 	// Endpoints, if any, are dialled instead of the URL's host.
 	Endpoints []EndpointSpec
+
+	Breaker BreakerSpec
+}
+
+// BreakerSpec is how the breakers of a Target's Endpoints are set. Zero values
+// mean the defaults of package breaker.
+type BreakerSpec struct {
+	FailureRatio float64       // of the attempts in 10 s, that opens it
+	MinRequests  int           // in 10 s, below which the ratio says nothing
+	OpenTime     time.Duration // before the first probe
 }
 
 // EndpointSpec is one address that serves a Target.
@@ -56,6 +69,7 @@ func (s TargetSpec) Identity() Identity {
 		field([]byte(e.ServerName))
 		field(e.CABundle)
 	}
+	field(fmt.Append(nil, s.Breaker))
 	return Identity(h.Sum(nil))
 }
 
@@ -71,8 +85,13 @@ type Target struct {
 
 	resolving sync.Mutex // held by whoever replaces endpoints
 	endpoints atomic.Pointer[[]*Endpoint]
-	next      atomic.Uint32 // round robin
 	lastErr   atomic.Pointer[error]
+
+	breaking breaker.Settings
+	latency  latency
+	budget   budget
+	spared   atomic.Int64 // until when there are no extra attempts, in Unix nanoseconds
+	stats    stats
 }
 
 // NewTarget compiles a spec. It starts nothing and dials nothing; the Target has
@@ -88,6 +107,11 @@ func NewTarget(spec TargetSpec) (*Target, error) {
 	t := &Target{identity: spec.Identity(), url: spec.URL, host: u.Host, path: u.EscapedPath()}
 	if t.path == "" {
 		t.path = "/"
+	}
+	t.breaking = breaker.Settings{
+		FailureRatio: spec.Breaker.FailureRatio,
+		MinRequests:  spec.Breaker.MinRequests,
+		OpenTime:     spec.Breaker.OpenTime,
 	}
 	if spec.BearerToken != "" {
 		t.authorize = "Bearer " + spec.BearerToken
@@ -125,15 +149,6 @@ func (t *Target) Endpoints() []*Endpoint {
 		return *list
 	}
 	return nil
-}
-
-// pick returns the next Endpoint in turn, or nil if there is none.
-func (t *Target) pick() *Endpoint {
-	list := t.Endpoints()
-	if len(list) == 0 {
-		return nil
-	}
-	return list[int(t.next.Add(1)-1)%len(list)]
 }
 
 // Close closes the idle connections of all Endpoints. Calls under way finish;

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/admission-dispatcher/dispatcher/breaker"
+)
+
+// choice is an Endpoint that may be asked, with the leave of its breaker.
+type choice struct {
+	endpoint *Endpoint
+	ticket   breaker.Ticket
+}
+
+// choose returns an Endpoint for one attempt about a resource: of two random ones
+// the one with fewer attempts under way, whose breaker lets it. Those of avoid
+// come last. ok is false where no breaker does. A nil choice without ok means
+// that there is no Endpoint at all.
+func (t *Target) choose(resource string, avoid []*Endpoint) (choice, bool) {
+	var buf [8]*Endpoint
+	order := append(buf[:0], t.Endpoints()...)
+	shuffle(order)
+	slices.SortStableFunc(order, func(a, b *Endpoint) int {
+		return rank(a, avoid) - rank(b, avoid)
+	})
+	for _, e := range order {
+		if ticket, ok := e.breaker.Allow(resource); ok {
+			return choice{e, ticket}, true
+		}
+	}
+	for _, e := range order {
+		if ticket, ok := e.breaker.AllowForced(resource); ok {
+			return choice{e, ticket}, true
+		}
+	}
+	return choice{}, false
+}
+
+// shuffle puts two random ones of the list first, the less busy one before the
+// other, and leaves the rest in some order behind them.
+func shuffle(list []*Endpoint) {
+	if len(list) < 2 {
+		return
+	}
+	i, j := rand.IntN(len(list)), rand.IntN(len(list)-1)
+	list[0], list[i] = list[i], list[0]
+	list[1], list[1+j] = list[1+j], list[1]
+	if list[1].outstanding.Load() < list[0].outstanding.Load() {
+		list[0], list[1] = list[1], list[0]
+	}
+}
+
+func rank(e *Endpoint, avoid []*Endpoint) int {
+	if slices.Contains(avoid, e) {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"errors"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/codec"
+)
+
+// ending is how one attempt ended.
+type ending struct {
+	resp     codec.Response
+	err      error // as Call returns it
+	endpoint *Endpoint
+	kind     breaker.Kind // of the attempt by itself
+	// unsent: not a byte of the review has left, so that even a webhook with side
+	// effects may be asked again.
+	unsent bool
+	// stale: a connection that had been used before, and gave no byte. The webhook
+	// may just have closed it, which says nothing about it.
+	stale bool
+	// pause is how long the webhook asks to be spared extra attempts.
+	pause time.Duration
+}
+
+// verdict reports whether the attempt decides the call: it was answered, or its
+// answer, defective as it is, denies.
+func (e *ending) verdict() bool {
+	var denies *codec.AnswerError
+	return e.err == nil || errors.As(e.err, &denies)
+}
+
+// broken reports whether the connection failed, before any byte of an answer.
+func (e *ending) broken() bool {
+	switch e.kind {
+	case breaker.Refused, breaker.Reset, breaker.ConnectTimedOut, breaker.TLSFailed:
+		return true
+	}
+	return false
+}
+
+// stoodStill is how late a deadline may be noticed before it is this process that
+// was not there, and nobody else's fault.
+const stoodStill = 250 * time.Millisecond
+
+// judge says what the attempt tells a breaker. late is how long after its
+// deadline it ended, median what the webhook's answers usually take, lost that
+// the call was decided without it.
+//
+// A hedge's loser is not cancelled but runs to its own deadline, so what it meets
+// there is true: only its answers say nothing, because they were not waited for.
+func (e *ending) judge(allowed, late, median time.Duration, lost bool) breaker.Result {
+	kind := e.kind
+	switch {
+	case e.stale:
+		return breaker.Excluded
+	case kind == breaker.TimedOut && late > stoodStill:
+		kind = breaker.Paused
+	case kind == breaker.TimedOut && allowed < median:
+		kind = breaker.DeadlineTooShort
+	case lost && !e.broken() && kind != breaker.TimedOut:
+		kind = breaker.HedgeLost
+	}
+	return breaker.Of(kind)
+}
+
+// kindOf says how an attempt ended whose error is err.
+func kindOf(resp codec.Response, err error) breaker.Kind {
+	var call *CallError
+	switch {
+	case err == nil && resp.Allowed:
+		return breaker.Allowed
+	case err == nil:
+		return breaker.Denied
+	case !errors.As(err, &call):
+		return breaker.BadAnswer
+	}
+	var dial *dialError
+	dialling := errors.As(err, &dial)
+	switch {
+	case call.Cause == Timeout && dialling:
+		return breaker.ConnectTimedOut
+	case call.Cause == Timeout:
+		return breaker.TimedOut
+	case call.Cause == TLS:
+		return breaker.TLSFailed
+	case call.Cause == Unreachable && dialling:
+		return breaker.Refused
+	case call.Cause == Unreachable:
+		return breaker.Reset
+	}
+	return breaker.BadAnswer
+}
+
+// kindOfStatus is the kind of an answer that is none because of its HTTP status.
+func kindOfStatus(status int) breaker.Kind {
+	switch {
+	case status == 429:
+		return breaker.TooManyRequests
+	case status >= 500:
+		return breaker.ServerError
+	case status >= 400:
+		return breaker.ClientError
+	}
+	return breaker.BadAnswer
+}

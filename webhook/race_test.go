@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"errors"
+	"net/netip"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/codec"
+)
+
+// reply is what an Endpoint of these tests does with an attempt.
+type reply struct {
+	after time.Duration
+	ending
+}
+
+func says(after time.Duration, allowed bool) reply {
+	resp := codec.Response{Allowed: allowed}
+	return reply{after, ending{resp: resp, kind: kindOf(resp, nil)}}
+}
+
+func fails(after time.Duration, cause Cause, kind breaker.Kind) reply {
+	return reply{after, ending{err: &CallError{Cause: cause, Err: errors.New(string(cause))}, kind: kind}}
+}
+
+var (
+	reset     = fails(time.Millisecond, Unreachable, breaker.Reset)
+	refused   = reply{time.Millisecond, ending{err: &CallError{Cause: Unreachable, Err: errors.New("refused")}, kind: breaker.Refused, unsent: true}}
+	stale     = reply{time.Millisecond, ending{err: &CallError{Cause: Unreachable, Err: errors.New("stale")}, kind: breaker.Reset, stale: true}}
+	malformed = fails(time.Millisecond, BadAnswer, breaker.BadAnswer)
+	never     = reply{after: time.Hour}
+)
+
+// table is a Target whose Endpoints answer by script, in the order of attempts.
+type table struct {
+	t      *testing.T
+	target *Target
+	losers sync.WaitGroup
+
+	mu      sync.Mutex
+	replies []reply     // of the attempts to come; the last is repeated
+	asked   []*Endpoint // by the attempts of the last call
+}
+
+func newTable(t *testing.T, endpoints int) *table {
+	var list []*Endpoint
+	for i := range endpoints {
+		address := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), 443)
+		list = append(list, newEndpoint(&origin{}, address, breaker.Settings{}))
+	}
+	target := &Target{host: "policy"}
+	target.endpoints.Store(&list)
+	return &table{t: t, target: target}
+}
+
+func (x *table) attempt(call *Call, e *Endpoint) ending {
+	x.mu.Lock()
+	r := x.replies[0]
+	if len(x.replies) > 1 {
+		x.replies = x.replies[1:]
+	}
+	x.asked = append(x.asked, e)
+	x.mu.Unlock()
+	left := time.Until(call.Deadline)
+	if r.after >= left {
+		<-time.After(left)
+		r.ending = ending{err: &CallError{Cause: Timeout, Err: errors.New("no answer in time")}, kind: breaker.TimedOut}
+	} else {
+		<-time.After(r.after)
+	}
+	r.endpoint = e
+	return r.ending
+}
+
+// call makes one call of a second and returns what it came to, after how long.
+func (x *table) call(repeat Repeat, replies ...reply) (codec.Response, error, time.Duration) {
+	x.mu.Lock()
+	x.replies, x.asked = replies, nil
+	x.mu.Unlock()
+	now := time.Now()
+	call := &Call{Target: x.target, Repeat: repeat, Deadline: now.Add(time.Second), Resource: "pods"}
+	r := race{call: call, attempt: x.attempt, losers: &x.losers}
+	resp, err := r.run(now)
+	return resp, err, time.Since(now)
+}
+
+// attempts returns how many the last call has made, once its losers are done.
+func (x *table) attempts() int {
+	x.losers.Wait()
+	return len(x.asked)
+}
+
+// warm makes enough calls of 10 ms for hedging, and lets their window's figures
+// be looked at anew.
+func (x *table) warm() {
+	for range 2 * latencyWarm {
+		x.call(Repeat{Safe: true}, says(10*time.Millisecond, true))
+	}
+	<-time.After(latencyRefresh)
+}
+
+func wantCause(t *testing.T, err error, want Cause) {
+	t.Helper()
+	var call *CallError
+	if !errors.As(err, &call) || call.Cause != want {
+		t.Errorf("the error is %v, want cause %s", err, want)
+	}
+}
+
+func TestRace(t *testing.T) {
+	safe := Repeat{Safe: true}
+	for _, row := range []struct {
+		name      string
+		endpoints int
+		cold      bool
+		repeat    Repeat
+		replies   []reply
+		attempts  int
+		denies    bool
+		cause     Cause
+		within    time.Duration // 0: not looked at
+	}{
+		{name: "one answer", endpoints: 2, repeat: safe, replies: []reply{says(time.Millisecond, true)}, attempts: 1},
+		{name: "F8 a slow answer is hedged", endpoints: 2, repeat: safe, replies: []reply{never, says(time.Millisecond, true)}, attempts: 2, within: 20 * time.Millisecond},
+		{name: "F8 also with one Endpoint", endpoints: 1, repeat: safe, replies: []reply{never, says(time.Millisecond, true)}, attempts: 2, within: 20 * time.Millisecond},
+		{name: "no hedge until the window is warm", endpoints: 2, cold: true, repeat: safe, replies: []reply{never}, attempts: 1, cause: Timeout},
+		{name: "no hedge where the binding says so", endpoints: 2, repeat: Repeat{Safe: true, NoHedge: true}, replies: []reply{never}, attempts: 1, cause: Timeout},
+		{name: "F13 with side effects exactly one attempt", endpoints: 2, replies: []reply{reset}, attempts: 1, cause: Unreachable},
+		{name: "with side effects no hedge", endpoints: 2, replies: []reply{says(900*time.Millisecond, true)}, attempts: 1},
+		{name: "with side effects again what was never sent", endpoints: 2, replies: []reply{refused, says(0, true)}, attempts: 2},
+		{name: "F12 a reset is retried", endpoints: 1, repeat: safe, replies: []reply{reset, says(0, true)}, attempts: 2},
+		{name: "F2 a refused connection is retried elsewhere", endpoints: 3, repeat: safe, replies: []reply{refused, says(0, true)}, attempts: 2},
+		{name: "F1 refused everywhere", endpoints: 3, repeat: safe, replies: []reply{refused}, attempts: 3, cause: Unreachable},
+		{name: "F21 an error, then a denial", endpoints: 2, repeat: safe, replies: []reply{fails(30*time.Millisecond, HTTPStatus, breaker.ServerError), says(50*time.Millisecond, false)}, attempts: 2, denies: true},
+		{name: "F21 malformed, then an allow", endpoints: 2, repeat: safe, replies: []reply{{30 * time.Millisecond, malformed.ending}, says(50*time.Millisecond, true)}, attempts: 2},
+		{name: "an error is not repeated", endpoints: 2, repeat: safe, replies: []reply{malformed}, attempts: 1, cause: BadAnswer},
+		{name: "Retry repeats every failure", endpoints: 2, repeat: Repeat{Safe: true, Failures: true}, replies: []reply{malformed, malformed, says(0, true)}, attempts: 3},
+		{name: "Retry ends in the failure", endpoints: 2, repeat: Repeat{Safe: true, Failures: true}, replies: []reply{malformed}, attempts: maxAttempts, cause: BadAnswer},
+		{name: "Retry not with side effects", endpoints: 2, repeat: Repeat{Failures: true}, replies: []reply{malformed}, attempts: 1, cause: BadAnswer},
+		{name: "denyWins waits for the twin's denial", endpoints: 2, repeat: Repeat{Safe: true, DenyWins: true}, replies: []reply{says(30*time.Millisecond, false), says(time.Millisecond, true)}, attempts: 2, denies: true},
+		{name: "denyWins does not wait for ever", endpoints: 2, repeat: Repeat{Safe: true, DenyWins: true}, replies: []reply{never, says(time.Millisecond, true)}, attempts: 2, within: 10*time.Millisecond*2 + denyGrace},
+		{name: "the first verdict wins otherwise", endpoints: 2, repeat: safe, replies: []reply{says(30*time.Millisecond, false), says(time.Millisecond, true)}, attempts: 2},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := newTable(t, row.endpoints)
+				if !row.cold {
+					x.warm()
+				}
+				resp, err, took := x.call(row.repeat, row.replies...)
+				if n := x.attempts(); n != row.attempts {
+					t.Errorf("%d attempts, want %d", n, row.attempts)
+				}
+				if row.cause != "" {
+					wantCause(t, err, row.cause)
+				} else if err != nil || resp.Allowed == row.denies {
+					t.Errorf("allowed %v, error %v", resp.Allowed, err)
+				}
+				if row.within > 0 && took > row.within {
+					t.Errorf("took %v, want at most %v", took, row.within)
+				}
+			})
+		})
+	}
+}
+
+// A hedge goes to an Endpoint that has not been asked, if there is one.
+func TestHedgeGoesElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 2)
+		x.warm()
+		for range 8 {
+			x.call(Repeat{Safe: true}, never, says(0, true))
+			if x.attempts() != 2 || x.asked[0] == x.asked[1] {
+				t.Fatalf("asked %v", x.asked)
+			}
+			<-time.After(budgetWindow)
+			x.warm()
+		}
+	})
+}
+
+// Extra attempts stay within their budget, and a call that gets none ends as it
+// would have without.
+func TestBudgetOfExtraAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		const calls, broken = 400, 5 // every fifth
+		failed := 0
+		for i := range calls {
+			replies := []reply{says(0, true)}
+			if i%broken == broken-1 {
+				replies = []reply{reset, says(0, true)}
+			}
+			if _, err, _ := x.call(Repeat{Safe: true}, replies...); err != nil {
+				failed++
+			}
+		}
+		s := x.target.Stats()
+		if want := int64(budgetBurst + budgetShare*calls); s.Retries != want || s.BudgetRefused != int64(failed) || failed+int(s.Retries) != calls/broken {
+			t.Errorf("%+v, %d failed, want %d retries", s, failed, want)
+		}
+	})
+}
+
+// One connection that the webhook closed while it was idle costs no budget.
+func TestRedialIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		for range 2 * budgetBurst {
+			if _, err, _ := x.call(Repeat{Safe: true}, stale, says(0, true)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 * budgetBurst {
+			x.call(Repeat{Safe: true}, says(0, true))
+		}
+		if !x.target.spend() {
+			t.Error("the budget is used up")
+		}
+	})
+}
+
+// Retry-After and 429 keep extra attempts away for that long.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 2)
+		busy := fails(0, HTTPStatus, breaker.TooManyRequests)
+		busy.pause = 3 * time.Second
+		x.call(Repeat{Safe: true}, busy)
+		again := func() int {
+			x.call(Repeat{Safe: true}, reset, says(0, true))
+			return x.attempts()
+		}
+		if n := again(); n != 1 {
+			t.Errorf("%d attempts during the pause", n)
+		}
+		<-time.After(busy.pause)
+		if n := again(); n != 2 {
+			t.Errorf("%d attempts after the pause", n)
+		}
+	})
+}
+
+// When every Endpoint has failed, calls end at once, but for a few that look
+// whether it is back; and when it is, they succeed again.
+func TestBreakerOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		for range 3 {
+			x.call(Repeat{}, refused)
+		}
+		_, err, took := x.call(Repeat{}, refused)
+		for range 3 {
+			if _, err, took = x.call(Repeat{}, refused); err == nil || took > time.Millisecond {
+				t.Fatal(err, took)
+			}
+		}
+		wantCause(t, err, BreakerOpen)
+		<-time.After(time.Minute)
+		for range 3 {
+			if _, err, _ = x.call(Repeat{}, says(0, true)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// Losers of a race, and deadlines that nobody could have met, open no breaker.
+func TestWhatIsNobodysFaultOpensNoBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		x.warm()
+		slow := fails(500*time.Millisecond, HTTPStatus, breaker.ServerError)
+		for range 20 {
+			x.call(Repeat{Safe: true}, slow, says(0, true))
+			x.attempts()
+		}
+		e := x.target.Endpoints()[0]
+		if s := e.Health(); s.State != breaker.Closed {
+			t.Errorf("after lost hedges: %+v", s)
+		}
+	})
+	for _, row := range []struct {
+		name                  string
+		end                   ending
+		allowed, late, median time.Duration
+		lost                  bool
+		want                  breaker.Result
+	}{
+		{"timed out", ending{kind: breaker.TimedOut}, time.Second, 0, 10 * time.Millisecond, false, breaker.Failure},
+		{"timed out, lost", ending{kind: breaker.TimedOut}, time.Second, 0, 10 * time.Millisecond, true, breaker.Failure},
+		{"deadline below the median", ending{kind: breaker.TimedOut}, 5 * time.Millisecond, 0, 10 * time.Millisecond, false, breaker.Excluded},
+		{"F33 this process stood still", ending{kind: breaker.TimedOut}, time.Second, 2 * time.Second, 0, false, breaker.Excluded},
+		{"refused, lost", ending{kind: breaker.Refused}, time.Second, 0, 0, true, breaker.ConnectFailure},
+		{"denied", ending{kind: breaker.Denied}, time.Second, 0, 0, false, breaker.Success},
+		{"allowed, lost", ending{kind: breaker.Allowed}, time.Second, 0, 0, true, breaker.Excluded},
+		{"429", ending{kind: breaker.TooManyRequests}, time.Second, 0, 0, false, breaker.Excluded},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := row.end.judge(row.allowed, row.late, row.median, row.lost); got != row.want {
+				t.Errorf("%v, want %v", got, row.want)
+			}
+		})
+	}
+}
+
+// Twins that contradict each other are counted.
+func TestDisagreement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 2)
+		x.warm()
+		x.call(Repeat{Safe: true}, says(500*time.Millisecond, false), says(0, true))
+		x.losers.Wait()
+		if n := x.target.Stats().Disagreements; n != 1 {
+			t.Errorf("%d disagreements", n)
+		}
+	})
+}

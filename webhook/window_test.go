@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// At no time are there more extra attempts in a window than its first attempts
+// allow.
+func TestBudgetHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var b budget
+		now := time.Unix(1_000_000, 0)
+		var firsts, extras []time.Time
+		within := func(list []time.Time) float64 {
+			n := 0
+			for _, at := range list {
+				// A slot's length is the grain of the window.
+				if now.Sub(at) < budgetWindow-budgetWindow/budgetSlots {
+					n++
+				}
+			}
+			return float64(n)
+		}
+		for range rapid.IntRange(1, 300).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 500).Draw(t, "ms")) * time.Millisecond)
+			if rapid.IntRange(0, 9).Draw(t, "kind") > 0 {
+				b.first(now)
+				firsts = append(firsts, now)
+			} else if b.take(now) {
+				extras = append(extras, now)
+			}
+			// Whatever the grain, an extra attempt that was allowed had its cause
+			// within a whole window.
+			if all := budgetShare*float64(len(firsts)) + budgetBurst + 1; within(extras) > all {
+				t.Fatalf("%v extra attempts in the window, %d first ones ever", within(extras), len(firsts))
+			}
+		}
+	})
+}
+
+func TestBudgetComesBack(t *testing.T) {
+	var b budget
+	now := time.Unix(1_000_000, 0)
+	for b.take(now) {
+	}
+	if now = now.Add(budgetWindow); !b.take(now) {
+		t.Error("a window later there is none")
+	}
+}
+
+// The quantiles are those of the values of the last seconds, within the grain of
+// one significant digit.
+func TestQuantiles(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var l latency
+		now := time.Unix(1_000_000, 0)
+		values := rapid.SliceOfN(rapid.IntRange(1, 5_000_000), latencyWarm, 200).Draw(t, "microseconds")
+		for range 50 { // what has left the window does not count
+			l.record(now, time.Minute)
+		}
+		now = now.Add(2 * latencySlots * latencySlot)
+		for _, v := range values {
+			l.record(now, time.Duration(v)*time.Microsecond)
+		}
+		now = now.Add(latencyRefresh)
+		median, high, ok := l.quantiles(now)
+		if !ok {
+			t.Fatal("not warm")
+		}
+		slices.Sort(values)
+		near := func(name string, got time.Duration, quantile float64) {
+			want := time.Duration(values[int(quantile*float64(len(values)-1)+0.5)]) * time.Microsecond
+			next := time.Duration(values[min(int(quantile*float64(len(values)))+1, len(values)-1)]) * time.Microsecond
+			before := time.Duration(values[max(int(quantile*float64(len(values)))-1, 0)]) * time.Microsecond
+			if got < min(want, before)*9/10-1 || got > max(want, next)*11/10+16*time.Microsecond {
+				t.Fatalf("%s is %v, want about %v", name, got, want)
+			}
+		}
+		near("median", median, 0.5)
+		near("high", high, 0.95)
+	})
+}
+
+func TestHedgeDelay(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		values []time.Duration // each many times
+		left   time.Duration
+		want   time.Duration
+	}{
+		{"never below the floor", []time.Duration{100 * time.Microsecond}, time.Second, hedgeFloor},
+		{"the quantile", []time.Duration{20 * time.Millisecond}, time.Second, 20 * time.Millisecond},
+		{"half of what is left", []time.Duration{200 * time.Millisecond}, 100 * time.Millisecond, 50 * time.Millisecond},
+		{"where many are slow, a multiple of the median", []time.Duration{10 * time.Millisecond, 10 * time.Millisecond, 10 * time.Millisecond, time.Second}, 10 * time.Second, 40 * time.Millisecond},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var l latency
+			now := time.Unix(1_000_000, 0)
+			if _, ok := l.hedgeDelay(now, row.left); ok {
+				t.Error("a delay from nothing")
+			}
+			for range latencyWarm {
+				for _, v := range row.values {
+					l.record(now, v)
+				}
+			}
+			got, ok := l.hedgeDelay(now.Add(latencyRefresh), row.left)
+			if !ok || got < row.want*9/10 || got > row.want*11/10+16*time.Microsecond {
+				t.Errorf("%v, %v; want about %v", got, ok, row.want)
+			}
+		})
+	}
+}
