@@ -72,6 +72,22 @@ func TestF11HangsOnOneResource(t *testing.T) {
 	})
 }
 
+func TestF11LateOutcomesDoNotReachTheNextState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{Rand: middle})
+		late := allow(t, b, pods)
+		attempts(t, b, secrets, 10, breaker.Success)
+		attempts(t, b, pods, 10, breaker.Failure)
+		advance(5 * time.Second)
+		probe := allow(t, b, pods)
+		late.Done(breaker.Success)
+		wantStateOf(t, b, pods, breaker.HalfOpen)
+		refuse(t, b, pods)
+		probe.Done(breaker.Success)
+		wantStateOf(t, b, pods, breaker.Ramping)
+	})
+}
+
 func TestF11AnotherResourceFailsToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New(breaker.Settings{})

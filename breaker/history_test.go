@@ -25,6 +25,7 @@ func TestRandomHistoriesAgainstTheModel(t *testing.T) {
 				"force":  func(t *rapid.T) { h.allow(t, true) },
 				"done":   h.done,
 				"burst":  h.burst,
+				"one":    h.oneResource,
 				"wait":   h.wait,
 				"probed": h.waitUntil,
 				"":       h.compare,
@@ -135,11 +136,23 @@ func (h *history) end(t *rapid.T, i int, r breaker.Result) {
 // burst makes several attempts with the same end.
 func (h *history) burst(t *rapid.T) {
 	name, r := resource().Draw(t, "resource"), result().Draw(t, "result")
-	for range rapid.IntRange(1, 12).Draw(t, "attempts") {
-		if h.ask(t, name, false) {
+	h.repeat(t, name, rapid.IntRange(1, 12).Draw(t, "attempts"), r)
+}
+
+func (h *history) repeat(t *rapid.T, resource string, n int, r breaker.Result) {
+	for range n {
+		if h.ask(t, resource, false) {
 			h.end(t, len(h.open)-1, r)
 		}
 	}
+}
+
+// oneResource fails while another is well, and an earlier attempt about it is
+// under way.
+func (h *history) oneResource(t *rapid.T) {
+	h.repeat(t, secrets, 10, breaker.Success)
+	h.ask(t, pods, false)
+	h.repeat(t, pods, h.model.s.MinRequests, breaker.Failure)
 }
 
 func (h *history) wait(t *rapid.T) {
