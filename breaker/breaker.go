@@ -19,7 +19,7 @@ type Breaker struct {
 
 	mu        sync.Mutex
 	endpoint  *circuit
-	resources *resources // while the Endpoint is closed
+	resources *resources // asked while the Endpoint is closed, else empty
 	forced    gate
 	changes   changes
 }

@@ -29,7 +29,8 @@ type Settings struct {
 	MaxOpenTime time.Duration
 	// ProbeTimeout is how long a probe is waited for, 2 s. Then the next one may
 	// go, and gets twice as long (up to MaxOpenTime): a webhook that is well but
-	// slow is found in the end.
+	// slow is found in the end. It should be at least what the webhook usually
+	// needs for an answer.
 	ProbeTimeout time.Duration
 	// ForcedInterval is the least time between two forced attempts, 100 ms.
 	ForcedInterval time.Duration
@@ -44,7 +45,8 @@ type Settings struct {
 	// or of one resource. It is called outside every lock, after the fact, by
 	// the goroutine that noticed: two changes that follow each other closely
 	// may be told in any order. Changes by time alone are noticed by the next
-	// call of any method. It may be nil.
+	// call of any method. When the Endpoint opens, the circuits of its resources
+	// are told as closed: they are done with. It may be nil.
 	OnChange func(resource string, from, to State)
 }
 
