@@ -17,6 +17,7 @@ type admission struct {
 	Request
 	ctx     context.Context
 	uid     []byte // owned: calls may outlive the Review
+	about   string // the resource, once asked for
 	chain   *registry.Chain
 	subject match.Subject
 
@@ -70,6 +71,14 @@ func (a *admission) denied() bool {
 		}
 	}
 	return false
+}
+
+// resource names what the review is about, as breakers keep it apart.
+func (a *admission) resource() string {
+	if a.about == "" {
+		a.about = string(a.Review.Resource.Group) + "/" + string(a.Review.Resource.Resource)
+	}
+	return a.about
 }
 
 // current returns the object as mutated so far.

@@ -46,8 +46,11 @@ func (a *admission) prepare(inv *invocation) error {
 			Compat:   w.Compat,
 		},
 		Cluster:  a.Cluster.Name,
+		Resource: a.resource(),
 		Deadline: earlier(now.Add(w.Timeout), a.Deadline),
+		Repeat:   w.Repeat,
 	}
+	inv.call.Repeat.Safe = w.SideEffects.Repeatable(a.Review.DryRun)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // binding is a WebhookBinding, compiled.
@@ -31,6 +32,11 @@ type dispatch struct {
 	stage     Stage
 	order     int32
 	compat    codec.Compatibility
+	retry     bool // failed calls are repeated, then Fail
+	hedge     Hedge
+	denyWins  bool
+	breaker   webhook.BreakerSpec
+	probe     Probe
 }
 
 // keyPair is a client certificate and its key in PEM; zero is none.
@@ -46,6 +52,11 @@ type partialDispatch struct {
 	stage     *Stage
 	order     *int32
 	compat    *codec.Compatibility
+	retry     *bool
+	hedge     *Hedge
+	denyWins  *bool
+	breaker   *webhook.BreakerSpec
+	probe     *Probe
 }
 
 // binds reports whether one of the binding's globs selects the webhook.
@@ -97,6 +108,11 @@ func mergeBindings(bindings []*binding) merge {
 		setOnce(&m, b, "stage", &m.dispatch.stage, b.says.stage)
 		setOnce(&m, b, "order", &m.dispatch.order, b.says.order)
 		setOnce(&m, b, "compatibility", &m.dispatch.compat, b.says.compat)
+		setOnce(&m, b, "failurePolicy", &m.dispatch.retry, b.says.retry)
+		setOnce(&m, b, "hedge", &m.dispatch.hedge, b.says.hedge)
+		setOnce(&m, b, "denyWins", &m.dispatch.denyWins, b.says.denyWins)
+		setOnce(&m, b, "breaker", &m.dispatch.breaker, b.says.breaker)
+		setOnce(&m, b, "probe", &m.dispatch.probe, b.says.probe)
 	}
 	return m
 }

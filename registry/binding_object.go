@@ -55,6 +55,25 @@ type WebhookBindingSpec struct {
 	// numbers stand in the order of configuration names and of their lists.
 	// Danger: a mutating webhook sees what those before it made of the object.
 	Order *int32 `json:"order,omitempty"`
+	// FailurePolicy is Retry: every failed call is repeated within its timeout and
+	// the budget of extra attempts, and then counts as Fail. Default: the
+	// webhook's own. For webhooks without side effects only. Danger: an Ignore
+	// webhook fails closed from then on.
+	FailurePolicy string `json:"failurePolicy,omitempty"`
+	// Hedge is Auto, On or Off: whether an unusually slow call is asked a second
+	// time, at another endpoint if there is one; the first verdict counts.
+	// Default: Auto, wherever there are no side effects. On is refused for others.
+	Hedge string `json:"hedge,omitempty"`
+	// DenyWins lets an allow wait up to 100ms for a hedge that is still under way,
+	// and a denial of either win. Default: false. Danger: hides endpoints that
+	// serve different policies; the counter of disagreements shows them.
+	DenyWins *bool `json:"denyWins,omitempty"`
+	// Breaker sets when an endpoint that fails is spared, and for how long.
+	Breaker *Breaker `json:"breaker,omitempty"`
+	// Probe is Connect or Skip: whether a webhook that is new waits until one of
+	// its endpoints accepts a TLS connection. Default: Connect. Danger: with Skip
+	// the failure policy speaks until it does.
+	Probe string `json:"probe,omitempty"`
 	// Compatibility is Strict or APIServer. Default: Strict. Danger: APIServer
 	// reads ambiguous answers as kube-apiserver does, so a denial can get lost.
 	Compatibility string `json:"compatibility,omitempty"`
@@ -71,6 +90,23 @@ type Endpoint struct {
 	// ServerName is the name that the endpoint's certificate must have. Default:
 	// the host of the webhook's URL or Service.
 	ServerName string `json:"serverName,omitempty"`
+}
+
+// Breaker is the settings of circuit breakers, one for each endpoint.
+type Breaker struct {
+	// Enabled: false never spares an endpoint. Default: true. Danger: each caller
+	// waits for an endpoint that is down.
+	Enabled *bool `json:"enabled,omitempty"`
+	// FailurePercent of the attempts in 10 s that opens it, 1 to 100. Default: 50.
+	FailurePercent *int32 `json:"failurePercent,omitempty"`
+	// MinRequests is the number of attempts in 10 s below which their share of
+	// failures says nothing. Default: 10. Three refused connections in a row open
+	// it all the same.
+	MinRequests *int32 `json:"minRequests,omitempty"`
+	// OpenTime is a duration such as 5s, from 100ms to 60s: how long the endpoint
+	// is spared before it is tried again, twice as long after each failed try.
+	// Default: 5s.
+	OpenTime *metav1.Duration `json:"openTime,omitempty"`
 }
 
 // ClientCertificate is a key pair in two PEM files.

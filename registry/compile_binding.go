@@ -45,6 +45,11 @@ func (c *compiler) compileDispatch(m *bindingManifest) partialDispatch {
 		endpoints: c.compileEndpoints(m),
 		client:    c.compileClient(m),
 		token:     c.compileToken(m),
+		retry:     retryOf(spec.FailurePolicy),
+		hedge:     hedgeOf(spec.Hedge),
+		denyWins:  spec.DenyWins,
+		breaker:   breakerOf(spec.Breaker),
+		probe:     probeOf(spec.Probe),
 	}
 	if spec.Timeout != nil {
 		says.timeout = &spec.Timeout.Duration
@@ -82,6 +87,52 @@ func compatibilityOf(s string) *codec.Compatibility {
 		return new(codec.APIServer)
 	}
 	return new(codec.Strict)
+}
+
+func retryOf(s string) *bool {
+	if s == "" {
+		return nil
+	}
+	return new(true)
+}
+
+func hedgeOf(s string) *Hedge {
+	switch s {
+	case "":
+		return nil
+	case "On":
+		return new(HedgeOn)
+	case "Off":
+		return new(HedgeOff)
+	}
+	return new(HedgeAuto)
+}
+
+func probeOf(s string) *Probe {
+	switch s {
+	case "":
+		return nil
+	case "Skip":
+		return new(ProbeSkip)
+	}
+	return new(ProbeConnect)
+}
+
+func breakerOf(b *Breaker) *webhook.BreakerSpec {
+	if b == nil {
+		return nil
+	}
+	spec := &webhook.BreakerSpec{Off: b.Enabled != nil && !*b.Enabled}
+	if b.FailurePercent != nil {
+		spec.FailureRatio = float64(*b.FailurePercent) / 100
+	}
+	if b.MinRequests != nil {
+		spec.MinRequests = int(*b.MinRequests)
+	}
+	if b.OpenTime != nil {
+		spec.OpenTime = b.OpenTime.Duration
+	}
+	return spec
 }
 
 func (c *compiler) compileEndpoints(m *bindingManifest) *endpointsKey {

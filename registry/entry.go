@@ -120,10 +120,26 @@ func (c *compiler) bind(e *entry) {
 			c.problem(b.problem(field.NewPath("spec", "timeout"), t.String(),
 				fmt.Sprintf("is above the %s of webhook %s", e.timeout(), e.name())))
 		}
+		c.checkRepeat(b, e)
 		if s := b.says.stage; s != nil && *s == StageTransactional && e.configuration.phase == Mutating {
 			c.problem(b.problem(field.NewPath("spec", "stage"), b.Spec.Stage,
 				fmt.Sprintf("is for validating webhooks; %s is mutating", e.name())))
 		}
+	}
+}
+
+// checkRepeat refuses a binding that asks for more than one attempt at a webhook
+// with side effects (E6).
+func (c *compiler) checkRepeat(b *binding, e *entry) {
+	if sideEffectsOf(*e.spec.SideEffects).Repeatable(true) {
+		return
+	}
+	reason := fmt.Sprintf("asks more than once, and webhook %s has side effects", e.name())
+	if h := b.says.hedge; h != nil && *h == HedgeOn {
+		c.problem(b.problem(field.NewPath("spec", "hedge"), b.Spec.Hedge, reason))
+	}
+	if b.says.retry != nil {
+		c.problem(b.problem(field.NewPath("spec", "failurePolicy"), b.Spec.FailurePolicy, reason))
 	}
 }
 

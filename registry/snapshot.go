@@ -88,6 +88,8 @@ type Webhook struct {
 	Mode          Mode
 	Stage         Stage
 	Compat        codec.Compatibility
+	Repeat        webhook.Repeat // Safe as far as the class of side effects says
+	Probe         Probe
 	// Version is the first of admissionReviewVersions that we speak; zero if none.
 	Version codec.Version
 }
@@ -112,6 +114,11 @@ const (
 	SideEffectsUnknown
 )
 
+// Repeatable reports whether the webhook may be asked twice about one review.
+func (s SideEffects) Repeatable(dryRun bool) bool {
+	return s == SideEffectsNone || s == SideEffectsNoneOnDryRun && dryRun
+}
+
 // SupportsDryRun reports whether the webhook may be called in a dry run.
 func (s SideEffects) SupportsDryRun() bool { return s <= SideEffectsNoneOnDryRun }
 
@@ -123,6 +130,25 @@ const (
 	Enforce Mode = iota
 	Warn         // a denial becomes a warning
 	Shadow       // called and recorded; never decides, never delays
+)
+
+// Hedge says whether slow calls are asked twice.
+type Hedge uint8
+
+// The values of Hedge.
+const (
+	HedgeAuto Hedge = iota // where there are no side effects
+	HedgeOn                // the same, and refused elsewhere
+	HedgeOff
+)
+
+// Probe says what a new webhook waits for.
+type Probe uint8
+
+// The values of Probe.
+const (
+	ProbeConnect Probe = iota // an endpoint that accepts a TLS connection
+	ProbeSkip                 // nothing
 )
 
 // Stage says when a validating webhook is called.

@@ -23,6 +23,10 @@ func validateBinding(b *WebhookBindingObject, policy webhook.AddressPolicy) fiel
 	errs = append(errs, optional(spec.Child("mode"), b.Spec.Mode, "Enforce", "Warn", "Shadow")...)
 	errs = append(errs, optional(spec.Child("stage"), b.Spec.Stage, "Validating", "Transactional")...)
 	errs = append(errs, optional(spec.Child("compatibility"), b.Spec.Compatibility, "Strict", "APIServer")...)
+	errs = append(errs, optional(spec.Child("failurePolicy"), b.Spec.FailurePolicy, "Retry")...)
+	errs = append(errs, optional(spec.Child("hedge"), b.Spec.Hedge, "Auto", "On", "Off")...)
+	errs = append(errs, optional(spec.Child("probe"), b.Spec.Probe, "Connect", "Skip")...)
+	errs = append(errs, validateBreaker(b.Spec.Breaker, spec.Child("breaker"))...)
 	if t := b.Spec.Timeout; t != nil && t.Duration < time.Millisecond {
 		errs = append(errs, field.Invalid(spec.Child("timeout"), t.Duration, "must be at least 1ms"))
 	}
@@ -64,6 +68,23 @@ func validateEndpoint(e *Endpoint, policy webhook.AddressPolicy, at *field.Path)
 		return field.ErrorList{field.Invalid(at.Child("address"), e.Address, err.Error())}
 	}
 	return nil
+}
+
+func validateBreaker(b *Breaker, at *field.Path) field.ErrorList {
+	if b == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if p := b.FailurePercent; p != nil && (*p < 1 || *p > 100) {
+		errs = append(errs, field.Invalid(at.Child("failurePercent"), *p, "must be between 1 and 100"))
+	}
+	if n := b.MinRequests; n != nil && *n < 1 {
+		errs = append(errs, field.Invalid(at.Child("minRequests"), *n, "must be at least 1"))
+	}
+	if t := b.OpenTime; t != nil && (t.Duration < 100*time.Millisecond || t.Duration > time.Minute) {
+		errs = append(errs, field.Invalid(at.Child("openTime"), t.Duration, "must be between 100ms and 1m"))
+	}
+	return errs
 }
 
 func validateClientCertificate(c *ClientCertificate, at *field.Path) field.ErrorList {

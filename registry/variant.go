@@ -34,6 +34,11 @@ func (e *entry) compile(d dispatch, endpoints []webhook.EndpointSpec, targets *t
 		Stage:         d.stage,
 		Compat:        d.compat,
 		Version:       firstVersion(e.spec.AdmissionReviewVersions),
+		Repeat:        webhook.Repeat{NoHedge: d.hedge == HedgeOff, Failures: d.retry, DenyWins: d.denyWins},
+		Probe:         d.probe,
+	}
+	if d.retry {
+		w.FailurePolicy = Fail // what is left when repeating has not helped
 	}
 	if d.timeout != 0 {
 		w.Timeout = d.timeout
@@ -54,6 +59,7 @@ func (e *entry) targetSpec(d dispatch, endpoints []webhook.EndpointSpec) webhook
 		ClientKey:         []byte(d.client.key),
 		BearerToken:       d.token,
 		Endpoints:         endpoints,
+		Breaker:           d.breaker,
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // choice is an Endpoint that may be asked, with the leave of its breaker.
 type choice struct {
 	endpoint *Endpoint
-	ticket   breaker.Ticket
+	ticket   breaker.Ticket // the zero one where no breaker was asked
 }
 
 // choose returns an Endpoint for one attempt about a resource: of two random ones
@@ -26,6 +26,9 @@ func (t *Target) choose(resource string, avoid []*Endpoint) (choice, bool) {
 	slices.SortStableFunc(order, func(a, b *Endpoint) int {
 		return rank(a, avoid) - rank(b, avoid)
 	})
+	if t.unspared && len(order) > 0 {
+		return choice{endpoint: order[0]}, true
+	}
 	for _, e := range order {
 		if ticket, ok := e.breaker.Allow(resource); ok {
 			return choice{e, ticket}, true

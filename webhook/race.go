@@ -237,7 +237,9 @@ func (r *race) try(c choice) ending {
 		result  = breaker.Excluded
 	)
 	// Also if the attempt panics, which says nothing about the Endpoint.
-	defer func() { c.ticket.Done(result) }()
+	if !t.unspared {
+		defer func() { c.ticket.Done(result) }()
+	}
 	c.endpoint.outstanding.Add(1)
 	defer c.endpoint.outstanding.Add(-1)
 	t.stats.attempts.Add(1)

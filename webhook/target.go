@@ -36,6 +36,7 @@ type TargetSpec struct {
 // BreakerSpec is how the breakers of a Target's Endpoints are set. Zero values
 // mean the defaults of package breaker.
 type BreakerSpec struct {
+	Off          bool          // no breaker at all
 	FailureRatio float64       // of the attempts in 10 s, that opens it
 	MinRequests  int           // in 10 s, below which the ratio says nothing
 	OpenTime     time.Duration // before the first probe
@@ -88,6 +89,7 @@ type Target struct {
 	lastErr   atomic.Pointer[error]
 
 	breaking breaker.Settings
+	unspared bool // no breaker is asked
 	latency  latency
 	budget   budget
 	spared   atomic.Int64 // until when there are no extra attempts, in Unix nanoseconds
@@ -108,6 +110,7 @@ func NewTarget(spec TargetSpec) (*Target, error) {
 	if t.path == "" {
 		t.path = "/"
 	}
+	t.unspared = spec.Breaker.Off
 	t.breaking = breaker.Settings{
 		FailureRatio: spec.Breaker.FailureRatio,
 		MinRequests:  spec.Breaker.MinRequests,

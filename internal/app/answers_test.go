@@ -31,6 +31,8 @@ const (
 func TestAnswers(t *testing.T) {
 	w := newWorld(t)
 	w.write("registry/webhooks.yaml", policies(w))
+	// One webhook that answers wrong in every way would soon be spared.
+	w.write("registry/binding.yaml", []byte("apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: unspared}\nspec: {webhooks: ['*/*'], breaker: {enabled: false}}\n"))
 	p := w.start("lameDuck: 0s\nlimits: {responseBytes: 262144}\n")
 	c := w.clientOf(p.awaitReady())
 	for _, row := range answerRows() {

@@ -32,6 +32,7 @@ type App struct {
 	certificates *certificates
 	registry     *registry.Registry
 	resolver     *webhook.Resolver
+	client       *webhook.Client
 	dispatcher   *dispatcher.Dispatcher
 	server       *server.Server
 }
@@ -71,14 +72,14 @@ func (a *App) wire() error {
 		Timeout:   cfg.DNS.Timeout.Duration,
 		Server:    cfg.DNS.Server,
 	})
-	client := webhook.NewClient(webhook.ClientConfig{
+	a.client = webhook.NewClient(webhook.ClientConfig{
 		Addresses:      settings.Addresses,
 		ConnectTimeout: cfg.Timeouts.Connect.Duration,
 		ResponseLimit:  cfg.Limits.ResponseBytes,
 	})
 	var err error
 	a.dispatcher, err = dispatcher.New(dispatcher.Config{
-		Caller:      client,
+		Caller:      a.client,
 		Grace:       cfg.Deadline.Grace.Duration,
 		ShadowCalls: cfg.Limits.ShadowCalls,
 		Logger:      a.log,

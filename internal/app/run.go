@@ -112,6 +112,7 @@ func (a *App) drain() error {
 // connections to webhooks.
 func (a *App) release() {
 	a.dispatcher.Wait()
+	a.client.Wait()
 	for _, t := range a.registry.Targets() {
 		t.Close()
 	}

@@ -17,7 +17,7 @@ func packages() map[string][]string {
 		"internal/celenv": {"codec"},
 		"match":           {"codec", "internal/celenv"},
 		"breaker":         {},
-		"webhook":         {"codec"},
+		"webhook":         {"codec", "breaker"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
 		"registry":            {"codec", "match", "webhook", "internal/celenv"},
 		"dispatcher":          {"codec", "codec/jsonpatch", "match", "webhook", "registry"},
@@ -42,6 +42,7 @@ func modules() map[string][]string {
 		"github.com/klauspost/compress":                                 {"codec"},
 		"github.com/valyala/fasthttp":                                   {"webhook", "internal/server", "internal/webhooktest", "internal/demo", "loadtest"},
 		"github.com/sony/gobreaker/v2":                                  {"breaker"},
+		"github.com/HdrHistogram/hdrhistogram-go":                       {"webhook", "loadtest"},
 		"github.com/spf13/cobra":                                        {"cmd/dispatcher"},
 		"github.com/google/cel-go":                                      {"internal/celenv"},
 		"k8s.io/apiserver/pkg/apis/cel":                                 {"internal/celenv"},
