@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"slices"
+	"time"
+)
+
+// Fault is something broken for a while, and what it excuses.
+type Fault struct {
+	Webhook     string   // empty: every webhook
+	Resources   []string // nil: all
+	From, Until time.Duration
+	// Causes are the CallErrors that it excuses. A breaker that stays open after
+	// the repair is a Fault of its own, with BreakerOpen and MayStillAnswer.
+	Causes []Cause
+	// MayStillAnswer: some calls come through; otherwise a call that was made
+	// wholly within the Fault has no answer.
+	MayStillAnswer bool
+	// Cuts: an answer that the webhook has given may not arrive.
+	Cuts bool
+	// Share is the largest share of the affected calls that may fail; 0: any.
+	Share float64
+}
+
+// hits reports whether f may have touched the call of w for c.
+func (f *Fault) hits(w *Webhook, c *Call) bool {
+	return (f.Webhook == "" || f.Webhook == w.Name) && holds(f.Resources, c.Resource) &&
+		f.From <= c.Done && c.Sent <= f.Until
+}
+
+// spans reports whether f was in force during all of c.
+func (f *Fault) spans(c *Call) bool { return f.From <= c.Sent && c.Done <= f.Until }
+
+// part is what a webhook may have come to in one call.
+type part struct {
+	webhook *Webhook
+	truth   Answer
+	causes  []Cause // that its failure may have
+	must    bool    // fail: the truth cannot have been heard
+	asked   bool    // it answered with the truth, early enough to be used
+	heard   bool    // the truth was surely heard in time: it must count
+	since   time.Duration
+}
+
+// part computes what w, in the chain, may have come to in c.
+func (m *model) part(w *Webhook, c *Call, chain []*Webhook) part {
+	p := part{webhook: w, truth: w.Truth(c.UID)}
+	p.causes, p.must = m.excuses(w, c)
+	if p.truth.Cause != "" {
+		p.causes, p.must = append(p.causes, p.truth.Cause), true
+	}
+	if w.uncallable(c) {
+		p.causes, p.must = append(p.causes, DryRun), true
+	}
+	if m.starved(w, c, chain) {
+		p.causes = append(p.causes, NoTimeLeft)
+	}
+	m.hear(&p, c)
+	return p
+}
+
+// excuses returns the causes that the faults in force excuse, and whether they
+// leave no way to hear the truth.
+func (m *model) excuses(w *Webhook, c *Call) (causes []Cause, must bool) {
+	for i := range m.world.Faults {
+		f := &m.world.Faults[i]
+		if !f.hits(w, c) {
+			continue
+		}
+		causes = append(causes, f.Causes...)
+		must = must || (!f.MayStillAnswer && f.spans(c))
+	}
+	if slices.ContainsFunc(m.world.Sheds, func(s Span) bool { return s.covers(c) }) {
+		causes = append(causes, Shed)
+	}
+	return causes, must
+}
+
+// starved reports whether a mutating webhook before w may have used up the time.
+func (m *model) starved(w *Webhook, c *Call, chain []*Webhook) bool {
+	if w.Phase != Mutating {
+		return false
+	}
+	for _, before := range chain {
+		if before == w {
+			return false
+		}
+		if causes, _ := m.excuses(before, c); slices.Contains(causes, Timeout) {
+			return true
+		}
+	}
+	return false
+}
+
+// hear notes what the webhook's side of the story says.
+func (m *model) hear(p *part, c *Call) {
+	attempts := m.attempts[c.UID].of(p.webhook.Name)
+	if len(attempts) == 0 {
+		return
+	}
+	var (
+		timeout  = p.webhook.Timeout
+		slack    = m.world.Limits.Slack
+		latest   = min(attempts[0].Arrived+timeout, c.Sent+m.budget(c), c.Done) + slack
+		surely   = latest - 2*slack
+		hearable = !p.must && !m.cut(p.webhook, c)
+	)
+	if p.webhook.Phase == Validating { // its time began with the admission's
+		surely = min(surely, c.Sent+timeout-slack)
+	}
+	for _, a := range attempts {
+		if a.Intact && a.Answered != 0 && a.Answered <= latest {
+			p.asked = true
+			if hearable && a.Answered <= surely && (!p.heard || a.Answered < p.since) {
+				p.heard, p.since = true, a.Answered
+			}
+		}
+	}
+}
+
+// cut reports whether answers of w may have been lost on their way.
+func (m *model) cut(w *Webhook, c *Call) bool {
+	return slices.ContainsFunc(m.world.Faults, func(f Fault) bool { return f.Cuts && f.hits(w, c) })
+}
