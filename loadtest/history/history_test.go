@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+const (
+	seeds        = 100
+	callsPerSeed = 600
+)
+
+// TestCorrectDispatcher: nothing is found where nothing is wrong.
+func TestCorrectDispatcher(t *testing.T) {
+	answers := map[string]int{}
+	for seed := range uint64(seeds) {
+		world, calls, attempts := simulate(seed, callsPerSeed, none)
+		if found := Check(world, calls, attempts); len(found) > 0 {
+			t.Fatalf("seed %d: %s", seed, short(found))
+		}
+		for i := range calls {
+			answers[sort(&calls[i])]++
+		}
+	}
+	t.Log(answers)
+	for _, s := range []string{"exempt", "allowed", "patched", "failed open", "denied 0", "denied 1", "denied 2"} {
+		if answers[s] < seeds {
+			t.Errorf("only %d answers of the sort %q: the simulation proves little", answers[s], s)
+		}
+	}
+}
+
+// sort names what an answer is like.
+func sort(c *Call) string {
+	said := c.testimony()
+	switch {
+	case c.Exempt:
+		return "exempt"
+	case !c.Allowed:
+		return fmt.Sprint("denied ", min(2, int(said.lines[0].kind)))
+	case len(ofKind(said.rest, saidFailedOpen)) > 0:
+		return "failed open"
+	case len(c.Patch) > 0:
+		return "patched"
+	}
+	return "allowed"
+}
+
+// TestSeededBugs: each bug is caught, by the rule that is there for it.
+func TestSeededBugs(t *testing.T) {
+	for b := none + 1; b < bugs; b++ {
+		t.Run(b.String(), func(t *testing.T) {
+			caught := map[Rule]int{}
+			for seed := range uint64(seeds / 10) {
+				for _, f := range Check(simulate(seed, callsPerSeed, b)) {
+					caught[f.Rule]++
+				}
+			}
+			t.Logf("%-26s -> %-17s %4d findings", b, b.rule(), caught[b.rule()])
+			if caught[b.rule()] == 0 {
+				t.Errorf("caught by %v only", caught)
+			}
+		})
+	}
+}
+
+// TestDeterministic: one seed, one list of findings.
+func TestDeterministic(t *testing.T) {
+	first := Check(simulate(1, callsPerSeed, failOpens))
+	for range 3 {
+		if again := Check(simulate(1, callsPerSeed, failOpens)); !slices.Equal(first, again) {
+			t.Fatalf("first %s, then %s", short(first), short(again))
+		}
+	}
+}
