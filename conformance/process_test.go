@@ -41,6 +41,7 @@ const patience = 30 * time.Second
 // process is a dispatcher that serves a directory.
 type process struct {
 	address string
+	pid     int
 	pki     *authority
 }
 
@@ -61,6 +62,7 @@ func serve(t *testing.T, dir string) *process {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	p.pid = cmd.Process.Pid
 	serving, ended := make(chan string, 1), make(chan struct{})
 	go func() { defer close(ended); follow(t, log, serving) }()
 	t.Cleanup(func() {
