@@ -8,6 +8,8 @@ GOLANGCI_LINT ?= golangci-lint
 FUZZTIME ?= 10s
 # In check: a number of inputs, which unlike a time no slow machine can miss.
 CHECK_FUZZTIME ?= 10000x
+# Admissions at once, for cost.
+COST_IN_FLIGHT ?= 1
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -X main.version=$(VERSION)
@@ -24,7 +26,7 @@ COUNTED := imports race conformance e2e fuzz
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help build demo demo-once test race fuzz bench lint vet fmt imports conformance e2e check clean
+.PHONY: print-lint help build demo demo-once test race fuzz bench lint vet fmt imports conformance cost e2e check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +79,9 @@ imports: ## who imports whom, and the size of the binary
 
 conformance: ## the API server's own webhook plugins as caller and as oracle
 	cd conformance && $(TEST) ./...
+
+cost: ## what webhooks cost the API server, directly and through the dispatcher (Linux)
+	cd conformance && $(GO) test -run '^TestCost$$' -count=1 -v . -args -cost -cost-in-flight $(COST_IN_FLIGHT)
 
 e2e: ## real kube-apiservers call the built binary; needs etcd, builds the rest
 	@command -v etcd >/dev/null || { \
