@@ -31,16 +31,17 @@ func (m *Matcher) namespaceFits(s *Subject) (bool, error) {
 	case m.namespaces.needsOnlyName():
 		return m.namespaces.selectsStored(nil, r.Namespace), nil
 	}
-	if labels, known := s.storedLabels(); known {
+	labels, err := s.storedLabels()
+	if err == nil {
 		return m.namespaces.selectsStored(labels, r.Namespace), nil
 	}
 	if itself && r.OldObject.HasMetadata {
 		return m.namespaces.selectsNamespace(r.OldObject.Labels, r.Namespace), nil
 	}
-	if s.Namespaces == nil {
-		return false, fmt.Errorf("the labels of namespace %q are not known: the cluster has no source of them", r.Namespace)
+	if errors.Is(err, ErrNoNamespace) {
+		return false, fmt.Errorf("namespaces %q %w", r.Namespace, err)
 	}
-	return false, fmt.Errorf("namespaces %q not found", r.Namespace)
+	return false, fmt.Errorf("the labels of namespace %q are not known: %w", r.Namespace, err)
 }
 
 const namespacesResource = "namespaces"

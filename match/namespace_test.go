@@ -5,6 +5,7 @@ package match_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -159,9 +160,9 @@ func TestUnknownNamespaceMattersOnlyIfAsked(t *testing.T) {
 // counted counts how often the source is asked.
 type counted struct{ times int }
 
-func (c *counted) NamespaceLabels(string) (map[string]string, bool) {
+func (c *counted) NamespaceLabels(string, time.Time) (map[string]string, error) {
 	c.times++
-	return map[string]string{"tier": "gold"}, true
+	return map[string]string{"tier": "gold"}, nil
 }
 
 func TestOneAnswerForAllWebhooks(t *testing.T) {

@@ -3,6 +3,7 @@
 package match
 
 import (
+	"errors"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -21,25 +22,32 @@ type Subject struct {
 	ClusterName   string
 	ClusterLabels map[string]string
 	Namespaces    Namespaces // nil: only kubernetes.io/metadata.name is known
-	// Deadline ends the evaluation of matchConditions, all webhooks' together;
-	// zero: only their cost does.
+	// Deadline ends the evaluation of matchConditions, all webhooks' together, and
+	// the wait for a namespace's labels; zero: only their own bounds do.
 	Deadline time.Time
 
 	namespace storedNamespace
 	variables *celenv.Variables // once a condition asked for them
 }
 
-// Namespaces tells the labels of a cluster's namespaces. ok is false for a
-// namespace that the source does not know. The labels are read only.
+// Namespaces tells the labels of a cluster's namespaces. A source that has to ask
+// for them answers well before the deadline; zero: within a bound of its own. The
+// error is ErrNoNamespace for a namespace that does not exist, or else says, to
+// the user whose request is refused, why nothing is known. The labels are read
+// only.
 type Namespaces interface {
-	NamespaceLabels(name string) (labels map[string]string, ok bool)
+	NamespaceLabels(name string, deadline time.Time) (labels map[string]string, err error)
 }
+
+// ErrNoNamespace is the error of Namespaces for a namespace that does not exist.
+var ErrNoNamespace = errors.New("not found")
 
 // storedNamespace is what the source says of the review's namespace, once asked:
 // all webhooks are matched against one answer.
 type storedNamespace struct {
-	asked, known bool
-	labels       map[string]string
+	asked  bool
+	labels map[string]string
+	err    error
 }
 
 // SetObject makes o the object as mutated so far.
@@ -62,15 +70,18 @@ func (s *Subject) celVariables() *celenv.Variables {
 	return s.variables
 }
 
+// errNoSource is the error where nobody can be asked.
+var errNoSource = errors.New("the cluster has no source of them")
+
 // storedLabels returns the labels that the source knows of the review's
 // namespace.
-func (s *Subject) storedLabels() (labels map[string]string, known bool) {
+func (s *Subject) storedLabels() (labels map[string]string, err error) {
 	n := &s.namespace
 	if !n.asked {
-		n.asked = true
+		n.asked, n.err = true, errNoSource
 		if s.Namespaces != nil {
-			n.labels, n.known = s.Namespaces.NamespaceLabels(string(s.Review.Namespace))
+			n.labels, n.err = s.Namespaces.NamespaceLabels(string(s.Review.Namespace), s.Deadline)
 		}
 	}
-	return n.labels, n.known
+	return n.labels, n.err
 }

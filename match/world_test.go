@@ -4,6 +4,7 @@ package match_test
 
 import (
 	"testing"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,7 +97,10 @@ func labelSelector(op metav1.LabelSelectorOperator, key string, values ...string
 // listed are namespaces with their labels; what is not there is unknown.
 type listed map[string]map[string]string
 
-func (l listed) NamespaceLabels(name string) (map[string]string, bool) {
+func (l listed) NamespaceLabels(name string, _ time.Time) (map[string]string, error) {
 	labels, ok := l[name]
-	return labels, ok
+	if !ok {
+		return nil, match.ErrNoNamespace
+	}
+	return labels, nil
 }

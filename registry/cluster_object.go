@@ -31,10 +31,15 @@ type ClusterSpec struct {
 	// from every admission; with one below it, or none, an answer may come after
 	// the caller gave up, because the caller rounds ?timeout= up.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
-	// Namespaces lists the labels of the cluster's namespaces. Default: only
-	// kubernetes.io/metadata.name is known, and a webhook whose
-	// namespaceSelector needs another label is refused.
+	// Namespaces lists the labels of the cluster's namespaces. Default: without
+	// KubeconfigFile only kubernetes.io/metadata.name is known, and a webhook
+	// whose namespaceSelector needs another label is refused.
 	Namespaces *NamespaceList `json:"namespaces,omitempty"`
+	// KubeconfigFile names a kubeconfig for the cluster's API, from which the
+	// namespaces and their labels are read; not together with Namespaces. The
+	// current context counts. Default: none. Danger: while the API does not
+	// answer, webhooks that need labels refuse requests in namespaces not known.
+	KubeconfigFile string `json:"kubeconfigFile,omitempty"`
 	// Bypass names requests that pass without any webhook being called.
 	Bypass RequestRuleList `json:"bypass,omitzero"`
 	// FailOpen names requests whose webhooks are called and whose denials

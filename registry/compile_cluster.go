@@ -29,7 +29,7 @@ func (c *compiler) compileClusters() {
 			RequestBytes: m.Spec.Limits.RequestBytes,
 			Bypass:       compileRules(c.settings.Bypass, &m.Spec.Bypass),
 			FailOpen:     compileRules(c.settings.FailOpen, &m.Spec.FailOpen),
-			Namespaces:   compileNamespaces(m.Spec.Namespaces),
+			Namespaces:   c.compileSource(m),
 		}
 		if s := m.Spec.TimeoutSeconds; s != nil {
 			cluster.Timeout = time.Duration(*s) * time.Second

@@ -158,9 +158,9 @@ func TestNamespaceLabels(t *testing.T) {
 		"listed, no other": {chained.Clusters["prod-2"], "shop", map[string]string{"tier": "web", "kubernetes.io/metadata.name": "shop"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, ok := c.cluster.Namespaces.NamespaceLabels(c.namespace)
-			if diff := cmp.Diff(c.want, got); diff != "" || ok != (c.want != nil) {
-				t.Errorf("%t, (-want +got):\n%s", ok, diff)
+			got, err := c.cluster.Namespaces.NamespaceLabels(c.namespace, time.Time{})
+			if diff := cmp.Diff(c.want, got); diff != "" || (err == nil) != (c.want != nil) {
+				t.Errorf("%v, (-want +got):\n%s", err, diff)
 			}
 		})
 	}

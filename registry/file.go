@@ -39,6 +39,7 @@ func (o *objects) references() []string {
 		if c := o.clusters[i].Spec.Authentication.Certificate; c != nil {
 			add(o.clusters[i].origin, c.CAFile)
 		}
+		add(o.clusters[i].origin, o.clusters[i].Spec.KubeconfigFile)
 	}
 	for i := range o.bindings {
 		b := &o.bindings[i]
@@ -94,6 +95,10 @@ func (f files) readToken(at origin, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return printableToken(data)
+}
+
+func printableToken(data []byte) (string, error) {
 	token := bytes.TrimSpace(data)
 	if len(token) == 0 {
 		return "", errors.New("is empty")

@@ -57,7 +57,7 @@ func (r *Registry) try(in input) []Problem {
 	return nil
 }
 
-// prepare lets Prepare see the Targets of the next Snapshot.
+// prepare lets Prepare see the Targets and sources of the next Snapshot.
 func (r *Registry) prepare(next *Snapshot) {
 	if r.settings.Prepare == nil {
 		return

@@ -26,7 +26,7 @@ func (c *compiler) checkNamespaces(e *entry, g *group) {
 	}
 	if len(without) > 0 {
 		c.problem(e.configuration.problem(e.path.Child("namespaceSelector"), strings.Join(keys, ", "),
-			fmt.Sprintf("needs labels that nobody supplies: spec.namespaces is not set in %s", enumerate(without))))
+			fmt.Sprintf("needs labels that nobody supplies: neither spec.namespaces nor spec.kubeconfigFile is set in %s", enumerate(without))))
 	}
 }
 

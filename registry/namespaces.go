@@ -5,6 +5,7 @@ package registry
 import (
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -25,14 +26,14 @@ type namespaces struct {
 }
 
 // NamespaceLabels implements match.Namespaces.
-func (n *namespaces) NamespaceLabels(name string) (labels map[string]string, ok bool) {
+func (n *namespaces) NamespaceLabels(name string, _ time.Time) (labels map[string]string, err error) {
 	if labels, ok := n.listed[name]; ok {
-		return labels, true
+		return labels, nil
 	}
 	if n.defaults == nil {
-		return nil, false
+		return nil, match.ErrNoNamespace
 	}
-	return namedLabels(name, n.defaults), true
+	return namedLabels(name, n.defaults), nil
 }
 
 func namedLabels(name string, labels map[string]string) map[string]string {

@@ -27,10 +27,14 @@ type Settings struct {
 	MaxTimeout  time.Duration // longest time an admission may take; 30 s
 	Logger      *slog.Logger  // default: none
 	// Prepare, if not nil, is called before a new Snapshot is swapped in, while
-	// Registry.Targets returns its Targets: whoever looks up their addresses does
-	// it now, so that a changed webhook is not without any for a while. It must
-	// return in bounded time.
+	// Registry.Targets and Registry.Namespaces return what it has: whoever looks up
+	// addresses or fills caches does it now, so that a changed webhook or cluster is
+	// not without for a while. It must return in bounded time.
 	Prepare func()
+	// Namespaces, if not nil, returns the source of the namespaces of a cluster
+	// that has a kubeconfigFile, before anybody starts it: compiling neither waits
+	// nor dials. Default: one that knows nothing, for those who contact nobody.
+	Namespaces func(cluster string, access KubeAccess) match.Namespaces
 }
 
 // The defaults of Settings.
@@ -111,6 +115,23 @@ func (r *Registry) Targets() []*webhook.Target {
 		}
 	}
 	return targets
+}
+
+// Namespaces returns the clusters' sources of namespaces, of the current Snapshot,
+// and of the next one while it is being prepared. One source may come twice.
+func (r *Registry) Namespaces() []match.Namespaces {
+	var sources []match.Namespaces
+	for _, s := range []*Snapshot{r.snapshot.Load(), r.next.Load()} {
+		if s == nil {
+			continue
+		}
+		for _, c := range s.Clusters {
+			if c.Namespaces != nil {
+				sources = append(sources, c.Namespaces)
+			}
+		}
+	}
+	return sources
 }
 
 // settleTime is how long Run lets a changed directory come to rest before it

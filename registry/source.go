@@ -37,7 +37,15 @@ func (s *source) read() input {
 	in := input{objects: &s.decoded.objects, files: files{}, problems: s.decoded.problems}
 	whole := sha256.New()
 	writePart(whole, []byte(s.sum))
-	for _, path := range s.decoded.objects.references() {
+	in.readFiles(whole, s.decoded.objects.references())
+	in.readFiles(whole, s.decoded.objects.kubeconfigReferences(in.files))
+	in.hash = hex.EncodeToString(whole.Sum(nil))
+	return in
+}
+
+// readFiles reads the files at paths, each once, and sums them.
+func (in *input) readFiles(whole hash.Hash, paths []string) {
+	for _, path := range paths {
 		read, known := in.files[path]
 		if !known {
 			read = readFile(path)
@@ -45,8 +53,6 @@ func (s *source) read() input {
 		}
 		writeFile(whole, read)
 	}
-	in.hash = hex.EncodeToString(whole.Sum(nil))
-	return in
 }
 
 // manifests reads every path: a directory's manifests, or the file itself.

@@ -20,6 +20,9 @@ func validateCluster(c *ClusterObject) field.ErrorList {
 	errs = append(errs, validateAuthentication(&c.Spec.Authentication, spec.Child("authentication"))...)
 	errs = append(errs, validateTimeout(c.Spec.TimeoutSeconds, spec.Child("timeoutSeconds"))...)
 	errs = append(errs, validateNamespaces(c.Spec.Namespaces, spec.Child("namespaces"))...)
+	if c.Spec.Namespaces != nil && c.Spec.KubeconfigFile != "" {
+		errs = append(errs, field.Forbidden(spec.Child("kubeconfigFile"), "not together with spec.namespaces: the labels have one source"))
+	}
 	errs = append(errs, match.ValidateRequestRules(c.Spec.Bypass.Rules, spec.Child("bypass", "rules"), false)...)
 	errs = append(errs, match.ValidateRequestRules(c.Spec.FailOpen.Rules, spec.Child("failOpen", "rules"), true)...)
 	if n := c.Spec.Limits.RequestBytes; n < 0 {
