@@ -16,12 +16,18 @@ type Config struct {
 	// Unready returns why the process should get no traffic; nothing if it
 	// should. It is called by several goroutines. Required.
 	Unready func() []string
-	Logger  *slog.Logger // required
+	// Notes returns what is worth knowing of a process that is ready. It is called
+	// by several goroutines. Default: nothing is.
+	Notes  func() []string
+	Logger *slog.Logger // required
 }
 
 // New returns the admin server: GET /livez and /readyz, in plain text. Whoever
 // serves it closes it.
 func New(cfg Config) *http.Server {
+	if cfg.Notes == nil {
+		cfg.Notes = func() []string { return nil }
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -29,7 +35,7 @@ func New(cfg Config) *http.Server {
 			say(w, http.StatusServiceUnavailable, why...)
 			return
 		}
-		say(w, http.StatusOK, "ok")
+		say(w, http.StatusOK, append([]string{"ok"}, cfg.Notes()...)...)
 	})
 	return &http.Server{
 		Handler:           mux,

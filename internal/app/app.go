@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
+	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/kube"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -31,6 +34,7 @@ type App struct {
 
 	certificates *certificates
 	registry     *registry.Registry
+	namespaces   *kube.Sources
 	resolver     *webhook.Resolver
 	client       *webhook.Client
 	dispatcher   *dispatcher.Dispatcher
@@ -63,7 +67,12 @@ func New(cfg *config.Config, log *slog.Logger) (*App, error) {
 func (a *App) wire() error {
 	cfg := a.cfg
 	settings := cfg.Registry(ownAddresses(cfg.Listen, a.admin.Addr().String()), a.log)
-	settings.Prepare = a.lookUp
+	a.namespaces = kube.New(kube.Config{
+		Wanted: func() []match.Namespaces { return a.registry.Namespaces() },
+		Logger: a.log,
+	})
+	settings.Prepare = a.prepare
+	settings.Namespaces = a.namespaces.Namespaces
 	a.registry = registry.New(settings)
 	a.resolver = webhook.NewResolver(webhook.ResolverConfig{
 		Targets:   a.registry.Targets,
@@ -103,13 +112,18 @@ func (a *App) wire() error {
 	return nil
 }
 
-// lookUpTimeout bounds how long a new configuration waits for the addresses of
-// its webhooks. Those that are not known by then are looked up later.
-const lookUpTimeout = 5 * time.Second
+// prepareTimeout bounds how long a new configuration waits for the addresses of
+// its webhooks and the namespaces of its clusters. Those that are not known by
+// then are looked up later.
+const prepareTimeout = 5 * time.Second
 
-// lookUp looks up the addresses of webhooks that have none yet.
-func (a *App) lookUp() {
-	ctx, cancel := context.WithTimeout(a.loops, lookUpTimeout)
+// prepare looks up the addresses of webhooks that have none yet, and the
+// namespaces of clusters that are new.
+func (a *App) prepare() {
+	ctx, cancel := context.WithTimeout(a.loops, prepareTimeout)
 	defer cancel()
-	a.resolver.Refresh(ctx)
+	var both sync.WaitGroup
+	both.Go(func() { a.resolver.Refresh(ctx) })
+	both.Go(func() { a.namespaces.Prepare(ctx) })
+	both.Wait()
 }

@@ -22,11 +22,12 @@ func (a *App) Run(ctx context.Context) error {
 	defer running.Wait()
 	defer a.stopLoops()
 
-	probes := admin.New(admin.Config{Unready: a.unready, Logger: a.log})
+	probes := admin.New(admin.Config{Unready: a.unready, Notes: a.notes, Logger: a.log})
 	running.Go(func() { _ = probes.Serve(a.admin) })
 	defer func() { _ = probes.Close() }()
 
 	running.Go(func() { a.certificates.run(a.loops, a.cfg.ReloadInterval.Duration) })
+	running.Go(func() { a.namespaces.Run(a.loops) })
 	running.Go(func() {
 		a.registry.Load()
 		a.registry.Run(a.loops)

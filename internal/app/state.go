@@ -53,6 +53,17 @@ func (a *App) unready() []string {
 	return why
 }
 
+// notes returns what is wrong although the process can do its work.
+func (a *App) notes() []string {
+	var notes []string
+	for _, s := range a.namespaces.Status() {
+		if s.Stale {
+			notes = append(notes, s.String())
+		}
+	}
+	return notes
+}
+
 // Ready is closed once admissions are accepted.
 func (a *App) Ready() <-chan struct{} { return a.state.ready }
 

@@ -20,6 +20,7 @@ func packages() map[string][]string {
 		"webhook":         {"codec", "breaker"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
 		"registry":            {"codec", "match", "webhook", "internal/celenv"},
+		"registry/kube":       {"registry", "match"}, // match for the interface of sources
 		"dispatcher":          {"codec", "codec/jsonpatch", "match", "webhook", "registry"},
 		"internal/server":     {"dispatcher", "registry", "codec"},
 		"internal/admin":      {"dispatcher", "registry"},
@@ -51,8 +52,10 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/cel":                                      {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/cel":                     {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions": {"internal/celenv"},
-		"k8s.io/api":          {"internal/celenv", "match", "registry", "registration", "internal/demo"},
-		"k8s.io/apimachinery": {"internal/celenv", "match", "registry", "registration", "internal/config", "internal/demo"},
+		"k8s.io/api":          {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/demo"},
+		"k8s.io/apimachinery": {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/config", "internal/demo"},
+		"k8s.io/client-go":    {"registry/kube"},
+		"k8s.io/klog":         {"registry/kube"}, // to keep client-go silent
 		"sigs.k8s.io/json":    {"registry", "internal/config"},
 		"sigs.k8s.io/yaml":    {"registry", "registration", "internal/config"},
 	}
