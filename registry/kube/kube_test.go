@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/kube"
+)
+
+func TestMain(m *testing.M) {
+	if n := os.Getenv(namespacesVariable); n != "" {
+		serveAlone(n)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// patience bounds every wait of these tests. Nothing is expected to come near it.
+const patience = 30 * time.Second
+
+// world runs Sources.
+type world struct {
+	*kube.Sources
+	t testing.TB
+
+	mu     sync.Mutex
+	wanted []match.Namespaces
+	log    strings.Builder
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{t: t}
+	w.Sources = kube.New(kube.Config{
+		Wanted:   w.all,
+		Interval: 5 * time.Millisecond,
+		Logger:   slog.New(slog.NewTextHandler(w, nil)),
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { w.Run(ctx) })
+	t.Cleanup(func() { stop(); running.Wait() })
+	return w
+}
+
+func (w *world) all() []match.Namespaces {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.wanted
+}
+
+// Write collects the log.
+func (w *world) Write(line []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.Write(line)
+}
+
+func (w *world) logged(text string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Contains(w.log.String(), text)
+}
+
+// want makes these the sources in use.
+func (w *world) want(sources ...match.Namespaces) {
+	w.mu.Lock()
+	w.wanted = sources
+	w.mu.Unlock()
+}
+
+// prepare makes a source for the access the one in use, and waits for its list.
+func (w *world) prepare(cluster string, access registry.KubeAccess) *kube.Source {
+	w.t.Helper()
+	s := w.Namespaces(cluster, access).(*kube.Source)
+	w.want(s)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	w.Prepare(ctx)
+	if ctx.Err() != nil {
+		w.t.Fatal("never prepared")
+	}
+	return s
+}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	for !ok() {
+		select {
+		case <-deadline:
+			t.Fatalf("never: %s", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func expectTier(t *testing.T, s match.Namespaces, name, tier string) {
+	t.Helper()
+	labels, err := s.NamespaceLabels(name, time.Time{})
+	if err != nil || labels["tier"] != tier {
+		t.Errorf("namespace %s has %v, %v; want tier %q", name, labels, err, tier)
+	}
+}
+
+func expectError(t *testing.T, s match.Namespaces, name, want string) {
+	t.Helper()
+	labels, err := s.NamespaceLabels(name, time.Time{})
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("namespace %s has %v, %v; want an error with %q", name, labels, err, want)
+	}
+}
+
+func gold() map[string]string { return map[string]string{"tier": "gold"} }
+
+func TestLabelsFollowTheCluster(t *testing.T) {
+	a := newAPI(t)
+	a.put("shop", gold())
+	s := newWorld(t).prepare("east", a.access())
+	expectTier(t, s, "shop", "gold")
+
+	a.put("shop", map[string]string{"tier": "iron"})
+	eventually(t, "the new label", func() bool {
+		labels, _ := s.NamespaceLabels("shop", time.Time{})
+		return labels["tier"] == "iron"
+	})
+	a.remove("shop")
+	eventually(t, "the end of the namespace", func() bool {
+		_, err := s.NamespaceLabels("shop", time.Time{})
+		return errors.Is(err, match.ErrNoNamespace)
+	})
+}
+
+func TestWatchedNamespacesAreNotAskedFor(t *testing.T) {
+	a := newAPI(t)
+	a.put("shop", gold())
+	s := newWorld(t).prepare("east", a.access())
+	a.now("get", hangs)
+	for range 10 {
+		expectTier(t, s, "shop", "gold")
+	}
+	if n := a.times("get"); n != 0 {
+		t.Errorf("%d live GETs", n)
+	}
+}
+
+func TestWhatIsKept(t *testing.T) {
+	a := newAPI(t)
+	a.put("shop", gold())
+	n, err := newWorld(t).prepare("east", a.access()).Namespace("shop", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := kube.Namespace{Labels: gold(), Annotations: map[string]string{"owner": "ann"}}
+	if diff := cmp.Diff(want, n); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestNewNamespace is a namespace and its first object in one breath: the watch
+// has not brought it yet.
+func TestNewNamespace(t *testing.T) {
+	a := newAPI(t)
+	s := newWorld(t).prepare("east", a.access())
+	a.mu.Lock()
+	a.watches = map[chan metav1.WatchEvent]bool{} // the event is on its way for ever
+	a.mu.Unlock()
+	a.put("new", gold())
+	for range 10 {
+		expectTier(t, s, "new", "gold")
+	}
+	if n := a.times("get"); n != 1 {
+		t.Errorf("%d live GETs for one namespace at once", n)
+	}
+	if _, err := s.NamespaceLabels("mars", time.Time{}); !errors.Is(err, match.ErrNoNamespace) {
+		t.Errorf("a namespace that does not exist: %v", err)
+	}
+}
+
+func TestAskedAlsoBeforeAndAfterItRuns(t *testing.T) {
+	a := newAPI(t)
+	a.put("shop", gold())
+	w := newWorld(t)
+	s := w.Namespaces("east", a.access())
+	expectTier(t, s, "shop", "gold")
+	if n := a.times("list"); n != 0 {
+		t.Errorf("%d lists by a source that does not run", n)
+	}
+	running := w.prepare("west", a.access())
+	w.want()
+	eventually(t, "the end of the watch", func() bool { return a.watched() == 0 })
+	expectTier(t, running, "shop", "gold")
+}
+
+func TestFailuresOfTheAPI(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		does http.HandlerFunc
+		want string
+	}{
+		{"401", fails(401, metav1.StatusReasonUnauthorized), "does not let the dispatcher read namespaces"},
+		{"403", fails(403, metav1.StatusReasonForbidden), "does not let the dispatcher read namespaces"},
+		{"500", fails(500, metav1.StatusReasonInternalError), "could not be asked"},
+		{"nonsense", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, "nonsense") }, "could not be asked"},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "could not be asked"},
+		{"hangs", hangs, "did not answer in time"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a := newAPI(t)
+			a.put("shop", gold())
+			for _, verb := range []string{"list", "watch", "get"} {
+				a.now(verb, tt.does)
+			}
+			if tt.name == "hangs" {
+				a.now("list", fails(500, metav1.StatusReasonInternalError)) // its bound is longer than a test
+			}
+			w := newWorld(t)
+			s := w.prepare("east", a.access())
+			expectError(t, s, "shop", tt.want)
+			eventually(t, "a log line", func() bool { return w.logged("stale") })
+			status := w.Status()
+			if len(status) != 1 || !status[0].Stale || status[0].Synced || status[0].LastError == "" {
+				t.Errorf("status %+v", status)
+			}
+			for _, verb := range []string{"list", "watch", "get"} {
+				a.now(verb, nil)
+			}
+			eventually(t, "recovery", func() bool { return w.logged("watched again") })
+			expectTier(t, s, "shop", "gold")
+		})
+	}
+}
+
+// TestWatchExpires is a 410: everything is listed again.
+func TestWatchExpires(t *testing.T) {
+	a := newAPI(t)
+	a.put("shop", gold())
+	s := newWorld(t).prepare("east", a.access())
+	a.mu.Lock()
+	a.namespaces["shop"].Labels = map[string]string{"tier": "iron"} // missed
+	a.mu.Unlock()
+	a.expire()
+	eventually(t, "another list and watch", func() bool { return a.times("list") == 2 && a.watched() == 1 })
+	eventually(t, "the label that was missed", func() bool {
+		labels, _ := s.NamespaceLabels("shop", time.Time{})
+		return labels["tier"] == "iron"
+	})
+}
+
+// TestWatchBreaks counts on the cache for a while.
+func TestWatchBreaks(t *testing.T) {
+	a := newAPI(t)
+	a.put("shop", gold())
+	w := newWorld(t)
+	s := w.prepare("east", a.access())
+	for _, verb := range []string{"list", "watch", "get"} {
+		a.now(verb, fails(503, metav1.StatusReasonServiceUnavailable))
+	}
+	a.breakWatches()
+	eventually(t, "a watch that fails", func() bool { return w.Status()[0].LastError != "" })
+	expectTier(t, s, "shop", "gold")
+	if w.Status()[0].Stale {
+		t.Error("stale at once")
+	}
+}
+
+func TestRotation(t *testing.T) {
+	a := newAPI(t)
+	a.put("shop", gold())
+	w := newWorld(t)
+	s := w.prepare("east", a.access())
+	if again := w.prepare("east", a.access()); again != s {
+		t.Error("the same access is another source")
+	}
+	if n := a.times("list"); n != 1 {
+		t.Errorf("%d lists", n)
+	}
+	a.mu.Lock()
+	a.token = "another"
+	a.mu.Unlock()
+	changed := w.prepare("east", a.access())
+	if changed == s {
+		t.Error("another access is the same source")
+	}
+	eventually(t, "one watch", func() bool { return a.watched() == 1 })
+	expectTier(t, changed, "shop", "gold")
+	if n := len(w.Status()); n != 1 {
+		t.Errorf("%d sources run", n)
+	}
+}
