@@ -17,21 +17,36 @@ import (
 func newRegistration() *cobra.Command {
 	var r registering
 	cmd := &cobra.Command{
-		Use:   "registration --config FILE --cluster NAME [--phase PHASE] [--static] [--caller]",
+		Use:   "registration --config FILE --cluster NAME [--phase PHASE] [--static] [--caller] | --rbac [--rbac-user NAME]",
 		Short: "Print what a cluster applies to call the dispatcher",
 		Long: `Print what a cluster applies to call the dispatcher: a mutating and a validating
 webhook configuration, made from the webhooks that serve the cluster and from
 the bypasses. The same configuration prints the same bytes. The configuration
-file's registration.url says where the dispatcher is.`,
-		Args: cobra.NoArgs,
+file's registration.url says where the dispatcher is.
+
+With --rbac, print instead what lets the dispatcher read the cluster's
+namespaces, for spec.kubeconfigFile of the Cluster. It is the same everywhere.`,
 	}
-	path := configFlag(cmd, true)
+	path := configFlag(cmd, false)
 	f := cmd.Flags()
 	f.StringVar(&r.cluster, "cluster", "", "the Cluster to register the dispatcher in")
 	f.StringVar(&r.phase, "phase", "", "validate or mutate: only that configuration (default both)")
 	f.BoolVar(&r.static, "static", false, "as a manifest for the control plane's disk instead of an API object")
 	f.BoolVar(&r.caller, "caller", false, "print instead the files that make kube-apiserver authenticate")
-	_ = cmd.MarkFlagRequired("cluster") // fails only for a flag that does not exist
+	f.BoolVar(&r.rbac, "rbac", false, "print instead the rights to read namespaces")
+	f.StringVar(&r.user, "rbac-user", "", "the user who gets them; default: a ServiceAccount, which is created")
+	cmd.MarkFlagsMutuallyExclusive("rbac", "static")
+	cmd.MarkFlagsMutuallyExclusive("rbac", "caller")
+	cmd.MarkFlagsMutuallyExclusive("rbac", "phase")
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case !r.rbac && (*path == "" || r.cluster == ""):
+			return errors.New("name a --config FILE and a --cluster NAME, or --rbac")
+		case !r.rbac && r.user != "":
+			return errors.New("--rbac-user goes with --rbac")
+		}
+		return cobra.NoArgs(cmd, args)
+	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		out, err := r.print(cmd, *path)
 		if err != nil {
@@ -47,9 +62,14 @@ file's registration.url says where the dispatcher is.`,
 type registering struct {
 	cluster, phase string
 	static, caller bool
+	rbac           bool
+	user           string // for rbac
 }
 
 func (r registering) print(cmd *cobra.Command, path string) ([]byte, error) {
+	if r.rbac {
+		return registration.RBAC(r.user), nil
+	}
 	if _, ok := parsePhase(r.phase); r.phase != "" && !ok {
 		return nil, fmt.Errorf("--phase must be validate or mutate, not %q", r.phase)
 	}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registration_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/admission-dispatcher/dispatcher/registration"
+)
+
+// TestRBAC reads what is printed as an API server would.
+func TestRBAC(t *testing.T) {
+	account := rbacv1.Subject{Kind: "ServiceAccount", Name: "admission-dispatcher-namespaces", Namespace: "admission-dispatcher"}
+	for _, tt := range []struct {
+		name, user string
+		want       rbacv1.Subject
+	}{
+		{"a ServiceAccount", "", account},
+		{"a user", `CN "quoted": #1`, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: `CN "quoted": #1`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			printed := registration.RBAC(tt.user)
+			if again := registration.RBAC(tt.user); !bytes.Equal(printed, again) {
+				t.Errorf("not the same bytes:\n%s\n%s", printed, again)
+			}
+			documents := bytes.Split(printed, []byte("---\n"))
+			if tt.user == "" {
+				var namespace corev1.Namespace
+				var created corev1.ServiceAccount
+				strictly(t, documents[0], &namespace)
+				strictly(t, documents[1], &created)
+				if namespace.Name != account.Namespace || created.Name != account.Name || created.Namespace != account.Namespace {
+					t.Errorf("created are %s and %s/%s", namespace.Name, created.Namespace, created.Name)
+				}
+				documents = documents[2:]
+			}
+			var role rbacv1.ClusterRole
+			var binding rbacv1.ClusterRoleBinding
+			strictly(t, documents[0], &role)
+			strictly(t, documents[1], &binding)
+			rights := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}}}
+			if diff := cmp.Diff(rights, role.Rules); diff != "" {
+				t.Errorf("rights (-want +got):\n%s", diff)
+			}
+			if binding.RoleRef.Name != role.Name || binding.RoleRef.Kind != role.Kind {
+				t.Errorf("the role bound is %+v", binding.RoleRef)
+			}
+			if diff := cmp.Diff([]rbacv1.Subject{tt.want}, binding.Subjects); diff != "" {
+				t.Errorf("subjects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func strictly(t *testing.T, document []byte, into any) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict(document, into); err != nil {
+		t.Fatalf("%v in\n%s", err, document)
+	}
+}
