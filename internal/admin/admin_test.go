@@ -41,3 +41,16 @@ func TestProbes(t *testing.T) {
 		})
 	}
 }
+
+func TestNotes(t *testing.T) {
+	handler := admin.New(admin.Config{
+		Unready: func() []string { return nil },
+		Notes:   func() []string { return []string{"one", "two"} },
+		Logger:  slog.New(slog.DiscardHandler),
+	}).Handler
+	got := httptest.NewRecorder()
+	handler.ServeHTTP(got, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	if got.Code != http.StatusOK || got.Body.String() != "ok\none\ntwo\n" {
+		t.Errorf("%d %q", got.Code, got.Body)
+	}
+}

@@ -122,7 +122,10 @@ func (w *world) answers(f func(rw http.ResponseWriter, uid string)) {
 }
 
 // configure registers the webhook under a name.
-func (w *world) configure(name string) {
+func (w *world) configure(name string) { w.configureMore(name, "") }
+
+// configureMore appends more fields of the webhook.
+func (w *world) configureMore(name, more string) {
 	ca, _ := json.Marshal(w.authority.PEM) // []byte marshals as base64
 	w.write("registry/webhooks.yaml", fmt.Appendf(nil, `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -135,7 +138,7 @@ webhooks:
   sideEffects: None
   timeoutSeconds: 10
   admissionReviewVersions: [v1]
-`, name, w.webhook.URL+"/"+name, ca))
+%[4]s`, name, w.webhook.URL+"/"+name, ca, more))
 }
 
 func (w *world) issue(name string, s pki.Subject) {

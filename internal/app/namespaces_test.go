@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+const namespaceMetadata = `"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"shop","resourceVersion":"1","labels":{"tier":%q}}`
+
+// startAPI serves the API of a cluster with the namespace shop of tier iron, which
+// becomes gold for those who watch once golden is closed.
+func (w *world) startAPI(golden <-chan struct{}) *httptest.Server {
+	api := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("watch") == "" {
+			_, _ = fmt.Fprintf(rw, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"1"},"items":[{`+namespaceMetadata+`}]}`, "iron")
+			return
+		}
+		_ = http.NewResponseController(rw).Flush()
+		select {
+		case <-golden:
+			_, _ = fmt.Fprintf(rw, `{"type":"MODIFIED","object":{`+namespaceMetadata+`}}`+"\n", "gold")
+			_ = http.NewResponseController(rw).Flush()
+			<-r.Context().Done()
+		case <-r.Context().Done():
+		}
+	}))
+	api.Config.ErrorLog = log.New(io.Discard, "", 0)
+	api.StartTLS()
+	w.t.Cleanup(api.Close)
+	ca, _ := json.Marshal(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw}))
+	w.write("registry/kubeconfig", fmt.Appendf(nil, `current-context: a
+contexts: [{name: a, context: {cluster: a, user: a}}]
+clusters: [{name: a, cluster: {server: %q, certificate-authority-data: %s}}]
+users: [{name: a, user: {token: abc}}]
+`, api.URL, ca))
+	w.write("registry/cluster.yaml", []byte("apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: east}\n"+
+		"spec: {authentication: {certificate: {commonNames: [east]}}, kubeconfigFile: kubeconfig}\n"))
+	return api
+}
+
+// TestNamespacesOfTheCluster is a webhook for gold namespaces, and a namespace
+// that becomes gold.
+func TestNamespacesOfTheCluster(t *testing.T) {
+	w := newWorld(t)
+	golden := make(chan struct{})
+	w.startAPI(golden)
+	w.says(`"allowed":false,"status":{"message":"not in gold namespaces"}`)
+	w.configureMore("policy", "  namespaceSelector: {matchLabels: {tier: gold}}\n")
+	p := w.start("lameDuck: 0s\n")
+	client := w.clientOf(p.awaitReady())
+	if v, err := ask(client); err != nil || !v.allowed {
+		t.Fatalf("in an iron namespace: %+v, %v", v, err)
+	}
+	close(golden)
+	eventually(t, "the webhook is called", func() bool {
+		v, err := ask(client)
+		return err == nil && !v.allowed && strings.Contains(v.message, "not in gold namespaces")
+	})
+	if code, body := p.readiness(); code != http.StatusOK || body != "ok\n" {
+		t.Errorf("readiness %d %q", code, body)
+	}
+}
+
+// TestClusterThatDoesNotAnswer refuses what cannot be decided, and says so.
+func TestClusterThatDoesNotAnswer(t *testing.T) {
+	w := newWorld(t)
+	w.startAPI(nil).Close()
+	w.configureMore("policy", "  namespaceSelector: {matchLabels: {tier: gold}}\n")
+	p := w.start("lameDuck: 0s\n")
+	v, err := ask(w.clientOf(p.awaitReady()))
+	if err != nil || v.allowed || !strings.Contains(v.message, `the labels of namespace "shop" are not known: the cluster's API could not be asked`) {
+		t.Errorf("%+v, %v", v, err)
+	}
+	eventually(t, "the readiness says so", func() bool {
+		code, body := p.readiness()
+		return code == http.StatusOK && strings.HasPrefix(body, "ok\nnamespaces of cluster east: never listed: ")
+	})
+	eventually(t, "the log says so", func() bool { return w.logged("the namespaces of a cluster are stale") })
+}
