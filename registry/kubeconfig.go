@@ -137,7 +137,7 @@ func (u *kubeUser) validate() error {
 	err := errors.Join(
 		refused(u.Exec != nil, "user.exec", program),
 		refused(u.AuthProvider != nil, "user.auth-provider", program),
-		refused(u.Username != nil || u.Password != nil, "user.username and user.password", "the API takes none"),
+		refused(u.Username != nil || u.Password != nil, "a username with a password", "API servers take none"),
 		refused(u.As != nil || u.AsUID != nil || u.AsGroups != nil || u.AsUserExtra != nil, "user.as", other),
 	)
 	hasCertificate := u.Certificate != "" || len(u.CertificateData) > 0

@@ -72,7 +72,7 @@ type cost struct{ goroutines, bytes float64 }
 
 // costOf watches the API as many clusters.
 func costOf(t *testing.T, namespaces int) cost {
-	const clusters = 100
+	const clusters = 20
 	access := apiAlone(t, namespaces)
 	w := newWorld(t)
 	before, goroutines := memory(), runtime.NumGoroutine()

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// listTimeout bounds one page of a list, and how long a watch may take to begin.
+// listTimeout bounds one page of a list.
 const listTimeout = 10 * time.Second
 
 // listWatch is the cache.ListerWatcher of a Source: it takes turns with the other

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/admission-dispatcher/dispatcher/match"
 )
@@ -69,8 +70,12 @@ func newLookups(get func(ctx context.Context, name string) (Namespace, error)) *
 	}
 }
 
-// namespace asks the cluster, or has asked it a moment ago.
+// namespace asks the cluster, or has asked it a moment ago. A name that none can
+// have would be another path of the API: it is not asked for.
 func (l *lookups) namespace(name string, deadline time.Time) (Namespace, error) {
+	if len(validation.IsDNS1123Label(name)) > 0 {
+		return Namespace{}, match.ErrNoNamespace
+	}
 	now := time.Now()
 	if n, ok := l.known(name, now); ok {
 		return n, nil

@@ -139,6 +139,17 @@ func TestAnswersCountForAWhile(t *testing.T) {
 	})
 }
 
+// TestNamesThatNoneCanHave never become part of a path.
+func TestNamesThatNoneCanHave(t *testing.T) {
+	var b backend
+	l := newLookups(b.get)
+	for _, name := range []string{"", ".", "..", "../secrets", "a/b", "a?b", "A", "a%2fb"} {
+		if _, err := l.namespace(name, time.Time{}); !errors.Is(err, match.ErrNoNamespace) || b.times != 0 {
+			t.Errorf("%q: %v, %d GETs", name, err, b.times)
+		}
+	}
+}
+
 func TestGetsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := backend{takes: 100 * time.Millisecond}
