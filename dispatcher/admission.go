@@ -25,6 +25,9 @@ type admission struct {
 	generation int    // how often the object was mutated
 	object     []byte // the object as mutated so far; nil: as received
 
+	admitted, shed bool   // whether there was a place among those that call, once asked for
+	giveBack       func() // the place; nil: none
+
 	patch    []byte // concatenated operations of all applied patches
 	patches  int    // how many patches that are
 	outcomes []Outcome
@@ -53,9 +56,14 @@ func newSubject(req Request) match.Subject {
 	}
 }
 
-// release gives back what the admission borrowed. Calls under way keep their
+// release gives back what the admission borrowed, and its place. Calls under way keep their
 // own references.
-func (a *admission) release() { a.payloads.Release() }
+func (a *admission) release() {
+	a.payloads.Release()
+	if a.giveBack != nil {
+		a.giveBack()
+	}
+}
 
 // settle adds the Outcome of one webhook.
 func (a *admission) settle(o Outcome) *Outcome {

@@ -24,13 +24,19 @@ type Caller interface {
 
 // Config is the configuration of a Dispatcher.
 type Config struct {
-	Caller      Caller        // required
-	Grace       time.Duration // how long others may still answer after the first denial; 0: not at all
-	ShadowCalls int           // Shadow calls under way at once; above it they are dropped, 256
-	Logger      *slog.Logger  // required
+	Caller Caller        // required
+	Grace  time.Duration // how long others may still answer after the first denial; 0: not at all
+	// Impatience bounds a serial call whose failure is ignored, where others follow; 1 s.
+	Impatience  time.Duration
+	Limits      Limits
+	ShadowCalls int          // Shadow calls under way at once; above it they are dropped, 256
+	Logger      *slog.Logger // required
 }
 
-const defaultShadowCalls = 256
+const (
+	defaultShadowCalls = 256
+	defaultImpatience  = time.Second
+)
 
 func (c Config) validate() error {
 	switch {
@@ -40,6 +46,10 @@ func (c Config) validate() error {
 		return errors.New("dispatcher: Config.Logger is required")
 	case c.Grace < 0:
 		return errors.New("dispatcher: Config.Grace is negative")
+	case c.Impatience < 0:
+		return errors.New("dispatcher: Config.Impatience is negative")
+	case c.Limits.Admissions < 0 || c.Limits.PerCluster < 0 || c.Limits.Bytes < 0:
+		return errors.New("dispatcher: Config.Limits has a negative value")
 	case c.ShadowCalls < 0:
 		return errors.New("dispatcher: Config.ShadowCalls is negative")
 	}
@@ -48,9 +58,11 @@ func (c Config) validate() error {
 
 // Dispatcher decides admissions. It is safe for concurrent use.
 type Dispatcher struct {
-	caller Caller
-	grace  time.Duration
-	log    *slog.Logger
+	caller     Caller
+	grace      time.Duration
+	impatience time.Duration
+	limiter    *limiter
+	log        *slog.Logger
 
 	bypasses    bypassLog
 	shadowSlots chan struct{}
@@ -65,9 +77,14 @@ func New(cfg Config) (*Dispatcher, error) {
 	if cfg.ShadowCalls == 0 {
 		cfg.ShadowCalls = defaultShadowCalls
 	}
+	if cfg.Impatience == 0 {
+		cfg.Impatience = defaultImpatience
+	}
 	return &Dispatcher{
 		caller:      cfg.Caller,
 		grace:       cfg.Grace,
+		impatience:  cfg.Impatience,
+		limiter:     newLimiter(cfg.Limits),
 		log:         cfg.Logger,
 		shadowSlots: make(chan struct{}, cfg.ShadowCalls),
 	}, nil

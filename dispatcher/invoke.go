@@ -22,8 +22,8 @@ type invocation struct {
 	call     webhook.Call
 }
 
-// prepare fills in the call of inv, for the object as it is now. Its error says
-// why the webhook cannot be called at all.
+// prepare fills in the call of inv but for its deadline, for the object as it is
+// now. Its error says why the webhook cannot be called at all.
 func (a *admission) prepare(inv *invocation) error {
 	w := inv.webhook
 	if a.Review.DryRun && !w.SideEffects.SupportsDryRun() {
@@ -32,8 +32,7 @@ func (a *admission) prepare(inv *invocation) error {
 	if w.Version == 0 {
 		return &webhook.CallError{Cause: webhook.NotConvertible, Err: errors.New("none of its admissionReviewVersions is supported")}
 	}
-	now := time.Now()
-	if !now.Before(a.Deadline) {
+	if time.Until(a.Deadline) < leastTime {
 		return &webhook.CallError{Cause: webhook.NoTimeLeft, Err: errors.New("no time left for the call before the caller's deadline")}
 	}
 	inv.call = webhook.Call{
@@ -47,18 +46,10 @@ func (a *admission) prepare(inv *invocation) error {
 		},
 		Cluster:  a.Cluster.Name,
 		Resource: a.resource(),
-		Deadline: earlier(now.Add(w.Timeout), a.Deadline),
 		Repeat:   w.Repeat,
 	}
 	inv.call.Repeat.Safe = w.SideEffects.Repeatable(a.Review.DryRun)
 	return nil
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // ask makes the call of one invocation. A panic in it is that webhook's

@@ -27,7 +27,7 @@ func (d *Dispatcher) mutate(a *admission) {
 // round asks those of the webhooks at positions that want the object as it is
 // when their turn comes. The first denial ends it.
 func (d *Dispatcher) round(a *admission, positions []int, round int, again *reinvocation) {
-	for _, i := range positions {
+	for n, i := range positions {
 		inv := a.consider(i, round)
 		if inv == nil {
 			if a.denied() {
@@ -35,6 +35,7 @@ func (d *Dispatcher) round(a *admission, positions []int, round int, again *rein
 			}
 			continue
 		}
+		inv.call.Deadline = a.until(inv.webhook, len(positions)-n-1, d.impatience)
 		if inv.webhook.Mode == registry.Shadow {
 			if round == 0 {
 				d.shadow(a, inv)
@@ -53,6 +54,9 @@ func (d *Dispatcher) round(a *admission, positions []int, round int, again *rein
 // turn asks one webhook and applies its patch.
 func (d *Dispatcher) turn(a *admission, inv *invocation) Outcome {
 	begin := time.Now()
+	if err := d.admit(a); err != nil {
+		return a.judge(inv, codec.Response{}, err, time.Since(begin))
+	}
 	resp, err := d.ask(a.ctx, inv)
 	elapsed := time.Since(begin)
 	operations := 0

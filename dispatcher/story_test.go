@@ -24,6 +24,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 var update = flag.Bool("update", false, "rewrite the want sections of the stories")
@@ -82,7 +83,8 @@ type request struct {
 	Cluster string        `json:"cluster"`
 	Phase   string        `json:"phase"`
 	Timeout time.Duration `json:"-"`
-	T       string        `json:"t"` // the deadline T, 10s unless said
+	T       string        `json:"t"`    // the deadline T, 10s unless said
+	Shed    bool          `json:"shed"` // there is no room for the review
 }
 
 func readStory(t *testing.T, file string) *story {
@@ -122,7 +124,11 @@ func (s *story) play(t *testing.T) string {
 	var got string
 	synctest.Test(t, func(t *testing.T) {
 		caller := &scriptedCaller{t: t, scripts: s.scripts}
-		d, err := dispatcher.New(dispatcher.Config{Caller: caller, Grace: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+		cfg := dispatcher.Config{Caller: caller, Grace: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
+		if s.request.Shed {
+			cfg.Limits.Bytes = 1
+		}
+		d, err := dispatcher.New(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,12 +149,16 @@ func (s *story) play(t *testing.T) string {
 		})
 		elapsed := time.Since(begin)
 		d.Wait()
-		if s.request.Phase == registry.Validating.String() {
+		if s.request.Phase == registry.Validating.String() || s.hasShadow() {
 			slices.Sort(caller.calls) // they are made at once
 		}
 		got = render(&v, caller.calls, elapsed)
 	})
 	return got
+}
+
+func (s *story) hasShadow() bool {
+	return slices.ContainsFunc(s.archive.Files, func(f txtar.File) bool { return bytes.Contains(f.Data, []byte("mode: Shadow")) })
 }
 
 // scribble destroys the bytes of a Body that nobody should read any more.
@@ -220,7 +230,10 @@ func render(v *dispatcher.Verdict, calls []string, elapsed time.Duration) string
 		for _, c := range r.Causes {
 			fmt.Fprintf(&b, "cause %s %s\n", c.Type, c.Field)
 		}
-		if r.RetryAfterSeconds != 0 {
+		switch {
+		case r.RetryAfterSeconds >= 1 && r.RetryAfterSeconds <= 3 && len(r.Causes) > 0 && r.Causes[0].Type == string(webhook.Shed):
+			fmt.Fprintf(&b, "retryAfterSeconds 1 to 3\n") // drawn, so that not all come back at once
+		case r.RetryAfterSeconds != 0:
 			fmt.Fprintf(&b, "retryAfterSeconds %d\n", r.RetryAfterSeconds)
 		}
 	}

@@ -20,11 +20,11 @@ func (d *Dispatcher) validate(a *admission) {
 	if a.denied() {
 		return
 	}
-	for _, stage := range []registry.Stage{registry.StageValidating, registry.StageTransactional} {
-		if d.fanOut(a, ofStage(wanted, stage)); a.denied() {
-			return
-		}
+	last := ofStage(wanted, registry.StageTransactional)
+	if d.fanOut(a, ofStage(wanted, registry.StageValidating), len(last)); a.denied() {
+		return
 	}
+	d.fanOut(a, last, 0)
 }
 
 // wanted returns the invocations of all webhooks that want the review and can
@@ -97,14 +97,20 @@ func ofStage(all []*invocation, stage registry.Stage) []*invocation {
 	return some
 }
 
-// fanOut asks all of wanted at once and settles every answer that arrives in
-// time. The first denial starts the grace, after which nobody is waited for.
-func (d *Dispatcher) fanOut(a *admission, wanted []*invocation) {
+// fanOut asks all of wanted at once, before following others are asked, and
+// settles every answer that arrives in time. The first denial starts the grace,
+// after which nobody is waited for.
+func (d *Dispatcher) fanOut(a *admission, wanted []*invocation, following int) {
 	answers := make(chan answer, len(wanted))
 	waiting := make([]*invocation, 0, len(wanted))
 	for _, inv := range wanted {
+		inv.call.Deadline = a.until(inv.webhook, following, d.impatience)
 		if inv.webhook.Mode == registry.Shadow {
 			d.shadow(a, inv)
+			continue
+		}
+		if err := d.admit(a); err != nil {
+			a.settle(a.judge(inv, codec.Response{}, err, 0))
 			continue
 		}
 		d.start(a.ctx, inv, len(waiting), answers)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // merge makes one Verdict of all Outcomes. It is pure: the same Outcomes in any
@@ -49,6 +50,9 @@ func denial(denials []*Outcome) codec.Response {
 		Code:              first.Code,
 		Reason:            reason(first),
 		RetryAfterSeconds: first.Response.RetryAfterSeconds,
+	}
+	if first.Cause == webhook.Shed && resp.RetryAfterSeconds == 0 {
+		resp.RetryAfterSeconds = retryAfter()
 	}
 	lines := make([]string, len(denials))
 	for i, o := range denials {

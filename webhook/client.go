@@ -12,12 +12,14 @@ type ClientConfig struct {
 	Addresses      AddressPolicy // which addresses may be dialled
 	ConnectTimeout time.Duration // TCP and TLS together; 1 s
 	ResponseLimit  int           // bytes of an answer's body; 4 MiB
+	Concurrency    int           // calls under way to one Endpoint; 256
 	UserAgent      string        // "admission-dispatcher"
 }
 
 const (
 	defaultConnectTimeout = time.Second
 	defaultResponseLimit  = 4 << 20
+	defaultConcurrency    = 256
 	defaultUserAgent      = "admission-dispatcher"
 )
 
@@ -25,6 +27,7 @@ const (
 type Client struct {
 	dialer        dialer
 	responseLimit int
+	concurrency   int
 	userAgent     string
 	losers        sync.WaitGroup // attempts that may outlive their Call
 }
@@ -34,6 +37,7 @@ func NewClient(cfg ClientConfig) *Client {
 	c := &Client{
 		dialer:        dialer{policy: cfg.Addresses, timeout: cfg.ConnectTimeout},
 		responseLimit: cfg.ResponseLimit,
+		concurrency:   cfg.Concurrency,
 		userAgent:     cfg.UserAgent,
 	}
 	if c.dialer.timeout == 0 {
@@ -41,6 +45,9 @@ func NewClient(cfg ClientConfig) *Client {
 	}
 	if c.responseLimit == 0 {
 		c.responseLimit = defaultResponseLimit
+	}
+	if c.concurrency == 0 {
+		c.concurrency = defaultConcurrency
 	}
 	if c.userAgent == "" {
 		c.userAgent = defaultUserAgent
@@ -50,5 +57,8 @@ func NewClient(cfg ClientConfig) *Client {
 
 // adopt makes the Endpoint connect as this Client does, if no other came first.
 func (c *Client) adopt(e *Endpoint) {
-	e.once.Do(func() { e.dialer, e.pool.MaxResponseBodySize = c.dialer, c.responseLimit })
+	e.once.Do(func() {
+		e.dialer = c.dialer
+		e.pool.MaxResponseBodySize, e.pool.MaxConns = c.responseLimit, c.concurrency
+	})
 }

@@ -87,6 +87,8 @@ func kindOf(resp codec.Response, err error) breaker.Kind {
 		return breaker.TimedOut
 	case call.Cause == TLS:
 		return breaker.TLSFailed
+	case call.Cause == Shed:
+		return breaker.NotSent
 	case call.Cause == Unreachable && dialling:
 		return breaker.Refused
 	case call.Cause == Unreachable:

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	maxConnections = 1024             // per Endpoint; a call beyond fails at once
-	maxIdle        = 60 * time.Second // below the idle timeouts of usual servers
-	readBuffer     = 16 << 10         // of one connection, and the limit of an answer's headers
-	writeBuffer    = 32 << 10
+	maxWait     = 100 * time.Millisecond // for one of the calls under way to an Endpoint to end
+	maxIdle     = 60 * time.Second       // below the idle timeouts of usual servers
+	readBuffer  = 16 << 10               // of one connection, and the limit of an answer's headers
+	writeBuffer = 32 << 10
 )
 
 // Endpoint is one dialable address of a Target; it owns a connection pool.
@@ -45,7 +45,7 @@ func newEndpoint(o *origin, address netip.AddrPort, s breaker.Settings) *Endpoin
 		IsTLS:                         true,
 		DialTimeout:                   func(_ string, timeout time.Duration) (net.Conn, error) { return e.dial(timeout) },
 		Transport:                     &e.exchange,
-		MaxConns:                      maxConnections,
+		MaxConnWaitTimeout:            maxWait,
 		MaxIdleConnDuration:           maxIdle,
 		MaxIdemponentCallAttempts:     1,
 		ReadBufferSize:                readBuffer,

@@ -46,7 +46,7 @@ func callError(err error, host string, allowed time.Duration) *CallError {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s answered with a body over the limit", host)}
 	case errors.Is(err, fasthttp.ErrNoFreeConns):
-		return &CallError{Cause: Unreachable, Err: fmt.Errorf("%s: all %d connections are in use", host, maxConnections)}
+		return &CallError{Cause: Shed, Err: fmt.Errorf("%s: too many calls are under way", host)}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s ended the connection in the middle of its answer", host)}
 	case isAlert(err):

@@ -85,12 +85,19 @@ func (a *App) wire() error {
 		Addresses:      settings.Addresses,
 		ConnectTimeout: cfg.Timeouts.Connect.Duration,
 		ResponseLimit:  cfg.Limits.ResponseBytes,
+		Concurrency:    cfg.Limits.CallsPerEndpoint,
 	})
 	var err error
 	a.dispatcher, err = dispatcher.New(dispatcher.Config{
 		Caller:      a.client,
 		Grace:       cfg.Deadline.Grace.Duration,
+		Impatience:  cfg.Deadline.Impatience.Duration,
 		ShadowCalls: cfg.Limits.ShadowCalls,
+		Limits: dispatcher.Limits{
+			Admissions: cfg.Limits.Admissions,
+			PerCluster: cfg.Limits.AdmissionsPerCluster,
+			Bytes:      int64(cfg.Limits.ReviewBytes),
+		},
 		Logger:      a.log,
 	})
 	if err != nil {

@@ -85,11 +85,18 @@ func defaults() *Config {
 			ResponseBytes: 4 << 20,
 			Connections:   4096,
 			ShadowCalls:   256,
+
+			Admissions:           1024,
+			AdmissionsPerCluster: 512,
+			ReviewBytes:          512 << 20,
+			CallsPerEndpoint:     256,
 		},
 		Deadline: Deadline{
 			Default: span(10 * time.Second),
 			Max:     span(maxDeadline),
 			Grace:   span(100 * time.Millisecond),
+
+			Impatience: span(time.Second),
 		},
 		Timeouts: Timeouts{
 			Headers: span(5 * time.Second),
@@ -178,6 +185,20 @@ type Limits struct {
 	// ShadowCalls bounds calls of Shadow webhooks under way. Default: 256. Danger:
 	// those beyond it are dropped, with a log line.
 	ShadowCalls int `json:"shadowCalls,omitempty"`
+	// Admissions bounds the admissions for which webhooks are being called.
+	// Default: 1024. Danger: those beyond wait 10 ms and are then shed: denied
+	// with 429, or allowed with a warning where all webhooks concerned are Ignore.
+	Admissions int `json:"admissions,omitempty"`
+	// AdmissionsPerCluster bounds those of one cluster. Default: 512. Danger: as
+	// many as admissions, and one cluster's storm is everybody's.
+	AdmissionsPerCluster int `json:"admissionsPerCluster,omitempty"`
+	// ReviewBytes bounds the reviews of those admissions, in bytes. Default:
+	// 536870912 (512 MiB). Danger: above it all are shed, above half of it those
+	// over 256 KiB.
+	ReviewBytes int `json:"reviewBytes,omitempty"`
+	// CallsPerEndpoint bounds the calls under way to one address of a webhook.
+	// Default: 256. Danger: one beyond waits 100 ms and then fails with cause Shed.
+	CallsPerEndpoint int `json:"callsPerEndpoint,omitempty"`
 }
 
 // Deadline bounds the time of one admission.
@@ -192,6 +213,10 @@ type Deadline struct {
 	// Default: 100ms. Danger: it delays every denied request; 0s shows one denial
 	// only.
 	Grace Duration `json:"grace,omitzero"`
+	// Impatience bounds the call of a webhook whose failure is ignored, where
+	// others are to be called after it. Default: 1s. Danger: such a webhook that
+	// is slower counts as failed, and is ignored.
+	Impatience Duration `json:"impatience,omitzero"`
 }
 
 // Timeouts bound the steps of a connection.

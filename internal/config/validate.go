@@ -117,6 +117,10 @@ func (l *Limits) validate(at *field.Path) field.ErrorList {
 		positive(at.Child("responseBytes"), l.ResponseBytes),
 		positive(at.Child("connections"), l.Connections),
 		positive(at.Child("shadowCalls"), l.ShadowCalls),
+		positive(at.Child("admissions"), l.Admissions),
+		positive(at.Child("admissionsPerCluster"), l.AdmissionsPerCluster),
+		positive(at.Child("reviewBytes"), l.ReviewBytes),
+		positive(at.Child("callsPerEndpoint"), l.CallsPerEndpoint),
 	)
 }
 
@@ -125,6 +129,7 @@ func (d *Deadline) validate(at *field.Path) field.ErrorList {
 		above(at.Child("default"), d.Default),
 		above(at.Child("max"), d.Max),
 		atLeast(at.Child("grace"), d.Grace, 0),
+		above(at.Child("impatience"), d.Impatience),
 	)
 	if d.Max.Duration > maxDeadline {
 		errs = append(errs, field.Invalid(at.Child("max"), d.Max, "must be at most 30s, the longest that kube-apiserver waits"))

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher
+
+import (
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// leastTime is what a call needs to have any prospect: with less left, the
+// webhook is not asked in vain (F23).
+const leastTime = 5 * time.Millisecond
+
+// until returns when a call of w that begins now must be over, if following
+// webhooks are to be called after it: at the end of its own timeout, or earlier,
+// so that those get their share of the admission's time.
+//
+// A webhook that is ignored when it fails must not starve one that is not
+// (kubernetes#128162): where others follow, patience with it is bounded too.
+func (a *admission) until(w *registry.Webhook, following int, impatience time.Duration) time.Time {
+	now := time.Now()
+	left := a.Deadline.Sub(now)
+	allowed := min(w.Timeout, left-reserve(left, following))
+	if following > 0 && w.FailurePolicy == registry.Ignore {
+		allowed = min(allowed, impatience)
+	}
+	return now.Add(allowed)
+}
+
+// reserve is what is kept of the time that is left for webhooks to be called
+// later: a tenth for each, but never more than half.
+func reserve(left time.Duration, following int) time.Duration {
+	return min(left/2, left/10*time.Duration(following))
+}
