@@ -24,8 +24,7 @@ type dispatcher struct {
 	processes int // so far
 }
 
-// Clusters of every registry. "far" is for nobody: it proves that a credential is
-// not enough.
+// clusters of a registry, unless a test has others.
 const clusters = `apiVersion: dispatcher.dev/v1alpha1
 kind: Cluster
 metadata: {name: east, labels: {env: dev}}
@@ -139,9 +138,18 @@ func (d *dispatcher) serving() string {
 // with what it printed registered there, until the test ends.
 func dispatch(t *testing.T, behind []*cluster, manifests ...string) *dispatcher {
 	t.Helper()
+	return dispatchAs(t, clusters, behind, manifests...)
+}
+
+// dispatchAs is dispatch with Clusters of the test's own.
+func dispatchAs(t *testing.T, clusters string, behind []*cluster, manifests ...string) *dispatcher {
+	t.Helper()
 	progress("%s", t.Name())
 	d, err := shared.registry(append(manifests, readiness)...)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.write("registry/clusters.yaml", clusters); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.serve(); err != nil {

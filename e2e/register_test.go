@@ -63,7 +63,7 @@ webhooks:
 - name: ready.e2e.example.com
   clientConfig: {url: "$URL/ready", caBundle: $CA}
   rules: [{operations: [CREATE], apiGroups: [""], apiVersions: [v1], resources: [configmaps], scope: Namespaced}]
-  matchConditions: [{name: asks, expression: 'object.metadata.name.startsWith("are-you-there-")'}]
+  matchConditions: [{name: asks, expression: 'has(object.metadata.name) && object.metadata.name.startsWith("are-you-there-")'}]
   failurePolicy: Ignore
   sideEffects: None
   admissionReviewVersions: [v1]
@@ -75,7 +75,7 @@ webhooks:
 - name: mutating-ready.e2e.example.com
   clientConfig: {url: "$URL/ready-mutating", caBundle: $CA}
   rules: [{operations: [CREATE], apiGroups: [""], apiVersions: [v1], resources: [configmaps], scope: Namespaced}]
-  matchConditions: [{name: asks, expression: 'object.metadata.name.startsWith("are-you-there-")'}]
+  matchConditions: [{name: asks, expression: 'has(object.metadata.name) && object.metadata.name.startsWith("are-you-there-")'}]
   failurePolicy: Ignore
   sideEffects: None
   admissionReviewVersions: [v1]

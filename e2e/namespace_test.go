@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+const byNamespaceLabel = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: guarded}
+webhooks:
+- name: guarded.e2e.example.com
+  clientConfig: {url: "$URL/guarded", caBundle: $CA}
+  rules: [{operations: [CREATE], apiGroups: [""], apiVersions: [v1], resources: [configmaps], scope: Namespaced}]
+  namespaceSelector: {matchLabels: {guard: "on"}}
+  failurePolicy: Fail
+  sideEffects: None
+  admissionReviewVersions: [v1]
+`
+
+// watched makes the dispatcher watch the namespaces of east, with no more rights
+// than "dispatcher registration --rbac" gives.
+func watched(t *testing.T, c *cluster) string {
+	t.Helper()
+	d, err := shared.registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rights, err := d.run("registration", "--rbac", "--rbac-user", "admission-dispatcher")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.apply(t, string(rights))
+	const file = "dispatcher.kubeconfig"
+	if err := c.write(file, fmt.Sprintf(kubeconfig, c.config.Host, c.config.CAFile, "dispatcher-token")); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Replace(clusters, "spec: {", fmt.Sprintf("spec: {kubeconfigFile: %q, ", filepath.Join(c.dir, file)), 1)
+}
+
+// A namespace gets a label, and soon its selector decides otherwise; the first
+// object of a brand-new namespace is decided by that namespace's labels.
+func TestNamespaceLabels(t *testing.T) {
+	c := shared.east
+	dispatchAs(t, watched(t, c), []*cluster{c}, byNamespaceLabel, forWestNothing)
+	shared.webhooks.handle("/guarded", deny(http.StatusForbidden, "this namespace is guarded"))
+	create := func(namespace string) error {
+		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "settings-"}}
+		_, err := c.client.CoreV1().ConfigMaps(namespace).Create(t.Context(), m, metav1.CreateOptions{})
+		return err
+	}
+	guarded := func(err error) bool { return err != nil && strings.Contains(err.Error(), "this namespace is guarded") }
+	for range 5 { // each in one breath
+		if err := create(c.namespace(t, nil)); err != nil {
+			t.Errorf("in a new namespace without the label: %v", err)
+		}
+		if err := create(c.namespace(t, map[string]string{"guard": "on"})); !guarded(err) {
+			t.Errorf("in a new namespace with the label: %v", err)
+		}
+	}
+	namespace := c.namespace(t, nil)
+	if err := create(namespace); err != nil {
+		t.Fatal(err)
+	}
+	label := func(value string) time.Time {
+		t.Helper()
+		patch := fmt.Sprintf(`{"metadata":{"labels":{"guard":%q}}}`, value)
+		if _, err := c.client.CoreV1().Namespaces().Patch(t.Context(), namespace, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return time.Now()
+	}
+	for _, value := range []string{"on", "off"} {
+		changed := label(value)
+		eventually(t, "the selector sees guard="+value, func() error {
+			if err := create(namespace); guarded(err) != (value == "on") {
+				return errors.Join(errors.New("not yet"), err)
+			}
+			return nil
+		})
+		t.Logf("guard=%s is seen after %v", value, time.Since(changed).Round(time.Millisecond))
+	}
+}
+
+// forWestNothing keeps a webhook that needs labels from a cluster without any.
+const forWestNothing = `apiVersion: dispatcher.dev/v1alpha1
+kind: WebhookBinding
+metadata: {name: guarded}
+spec:
+  webhooks: ["guarded/*"]
+  clusterSelector: {matchLabels: {env: dev}}
+  onlySelectedClusters: true
+`
+
+// The rights that are printed are enough for namespaces, and for nothing else.
+func TestPrintedRights(t *testing.T) {
+	c := shared.east
+	watched(t, c)
+	client, err := kubernetes.NewForConfig(c.as("dispatcher-token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the rights hold", func() error {
+		_, err := client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+		return err
+	})
+	if _, err := client.CoreV1().Namespaces().Get(t.Context(), "default", getOptions); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{}); err == nil {
+		t.Error("secrets can be listed")
+	}
+	if err := client.CoreV1().Namespaces().Delete(t.Context(), "default", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}); err == nil {
+		t.Error("namespaces can be deleted")
+	}
+}
