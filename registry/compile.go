@@ -3,6 +3,7 @@
 package registry
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
@@ -52,6 +53,7 @@ func (c *compiler) snapshot() *Snapshot {
 		Warnings:   c.warnings,
 		Targets:    c.targets.used,
 		identities: c.ids,
+		users:      new(atomic.Int64),
 	}
 	for _, cluster := range c.clusters {
 		s.Clusters[cluster.Name] = cluster

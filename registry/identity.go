@@ -43,10 +43,10 @@ func (s *Snapshot) ByCertificate(chains [][]*x509.Certificate) *Cluster {
 		found.add(s.identities.dnsNames[name])
 	}
 	found.add(s.identities.commonNames[leaf.Subject.CommonName])
-	if found.several {
+	if found.several || found.cluster == nil {
 		return nil
 	}
-	return found.cluster
+	return s.Clusters[found.cluster.Name]
 }
 
 // one collects the clusters that claim the names of a certificate.
@@ -107,5 +107,5 @@ func (s *Snapshot) ByToken(token []byte) *Cluster {
 	if found < 0 {
 		return nil
 	}
-	return s.identities.tokens[found].cluster
+	return s.Clusters[s.identities.tokens[found].cluster.Name]
 }

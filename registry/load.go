@@ -17,8 +17,6 @@ const reads = 5
 // neither a file being written nor a symbolic link being swapped shows as a
 // mixture.
 func (r *Registry) load(settle func()) []Problem {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	in := r.source.read()
 	for range reads {
 		if in.hash == r.tried {
@@ -38,9 +36,9 @@ func (r *Registry) load(settle func()) []Problem {
 // try compiles a new input and swaps, or keeps the last good Snapshot.
 func (r *Registry) try(in input) []Problem {
 	r.tried = in.hash
-	if current := r.Snapshot(); current != nil && current.Hash == in.hash {
+	if whole := r.rotation.whole; whole != nil && whole.Hash == in.hash {
 		r.problems.Store(nil)
-		r.settings.Logger.Info("configuration is back to what is served", "snapshot", current.ShortHash())
+		r.settings.Logger.Info("configuration is back to what is served", "snapshot", r.serving())
 		return nil
 	}
 	next, problems := r.compile(in)
@@ -49,11 +47,10 @@ func (r *Registry) try(in input) []Problem {
 	}
 	r.prepare(next)
 	// Nothing below this line can fail.
-	previous := r.snapshot.Swap(next)
+	r.rotate(next)
 	r.problems.Store(nil)
 	r.populated = r.source.populated()
-	retire(previous, next)
-	r.logLoaded(next)
+	r.logLoaded(r.Snapshot())
 	return nil
 }
 
@@ -70,7 +67,7 @@ func (r *Registry) prepare(next *Snapshot) {
 func (r *Registry) compile(in input) (*Snapshot, []Problem) {
 	var known map[webhook.Identity]*webhook.Target
 	if current := r.Snapshot(); current != nil {
-		known = byIdentity(current.Targets)
+		known = byIdentity(append(r.rotation.leaving, current.Targets...))
 	}
 	c := newCompiler(r.settings, r.cel, in, known)
 	c.problem(r.emptied(in)...)
@@ -119,20 +116,6 @@ func byIdentity(targets []*webhook.Target) map[webhook.Identity]*webhook.Target 
 	return table
 }
 
-// retire closes the Targets that only the previous Snapshot has. Their calls
-// under way finish.
-func retire(previous, next *Snapshot) {
-	if previous == nil {
-		return
-	}
-	kept := byIdentity(next.Targets)
-	for _, t := range previous.Targets {
-		if _, ok := kept[t.Identity()]; !ok {
-			t.Close()
-		}
-	}
-}
-
 // refuse keeps the Snapshot and remembers and logs why.
 func (r *Registry) refuse(problems []Problem) []Problem {
 	r.problems.Store(&problems)
@@ -155,7 +138,7 @@ func (r *Registry) logLoaded(s *Snapshot) {
 		r.settings.Logger.Warn("configuration warning", w.attributes()...)
 	}
 	r.settings.Logger.Info("configuration loaded", "snapshot", s.ShortHash(),
-		"clusters", len(s.Clusters), "targets", len(s.Targets), "warnings", len(s.Warnings))
+		"clusters", len(s.Clusters), "targets", len(s.Targets), "warnings", len(s.Warnings), "pending", len(s.Pending))
 }
 
 func (p Problem) attributes() []any {

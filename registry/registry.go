@@ -31,6 +31,9 @@ type Settings struct {
 	// addresses or fills caches does it now, so that a changed webhook or cluster is
 	// not without for a while. It must return in bounded time.
 	Prepare func()
+	// Probe, if not nil, reports whether a Target answers, in bounded time. A new
+	// webhook takes part once its Target does; all of them do at a cold start.
+	Probe func(*webhook.Target) error
 	// Namespaces, if not nil, returns the source of the namespaces of a cluster
 	// that has a kubeconfigFile, before anybody starts it: compiling neither waits
 	// nor dials. Default: one that knows nothing, for those who contact nobody.
@@ -69,6 +72,7 @@ type Registry struct {
 	source    source
 	tried     string // hash of the last input, good or bad
 	populated map[string]bool
+	rotation  rotation
 }
 
 // New returns a Registry without a Snapshot. It reads nothing yet.
@@ -84,7 +88,16 @@ func New(s Settings) *Registry {
 
 // Load reads and compiles the sources once, swaps the Snapshot if there is no
 // problem and something changed, and returns the problems.
-func (r *Registry) Load() []Problem { return r.load(func() {}) }
+func (r *Registry) Load() []Problem { return r.look(func() {}) }
+
+// look loads what has changed, and lets in what was pending and answers now.
+func (r *Registry) look(settle func()) []Problem {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	problems := r.load(settle)
+	r.reprobe()
+	return problems
+}
 
 // Snapshot returns the current Snapshot, or nil before the first good Load.
 func (r *Registry) Snapshot() *Snapshot { return r.snapshot.Load() }
@@ -149,7 +162,7 @@ func (r *Registry) Run(ctx context.Context) {
 		case <-ticker.C:
 		case <-r.reload:
 		}
-		r.load(func() { wait(ctx, settleTime) })
+		r.look(func() { wait(ctx, settleTime) })
 	}
 }
 

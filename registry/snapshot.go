@@ -3,6 +3,7 @@
 package registry
 
 import (
+	"sync/atomic"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -15,12 +16,15 @@ import (
 // Snapshot is everything that the configuration says, compiled: immutable, and
 // one consistent whole.
 type Snapshot struct {
-	Hash     string // hex SHA-256 over the sources' content
+	// Hash is a hex SHA-256 over the sources' content, and over what is pending.
+	Hash     string
 	Clusters map[string]*Cluster
 	Warnings []Problem // lint
 	Targets  []*webhook.Target
+	Pending  []Pending // webhooks that do not take part yet
 
 	identities identities
+	users      *atomic.Int64 // admissions that are decided by it
 }
 
 // shortHash is the length of a Snapshot's short name, in hex digits.

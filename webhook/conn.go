@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"syscall"
@@ -22,11 +23,12 @@ type conn struct {
 	used   bool            // there was a request
 	served bool            // it has been idle since it was made
 	idle   bool
+	until  time.Time // when it is too old to be kept
 	probe  [1]byte
 }
 
 func newConn(plain net.Conn, secured *tls.Conn) *conn {
-	c := &conn{Conn: secured}
+	c := &conn{Conn: secured, until: time.Now().Add(maxAge - rand.N(maxAge/5))}
 	if tcp, ok := plain.(syscall.Conn); ok {
 		c.raw, _ = tcp.SyscallConn()
 	}
@@ -71,6 +73,9 @@ func (c *conn) readable() bool {
 // end, of the stream have been taken off the socket already, decrypted or in TLS
 // records read ahead: nobody's answer, which readable would not see.
 func (c *conn) rest() bool {
+	if time.Now().After(c.until) {
+		return false
+	}
 	if c.SetReadDeadline(time.Unix(1, 0)) != nil {
 		return false
 	}

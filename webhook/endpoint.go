@@ -67,6 +67,15 @@ func (e *Endpoint) Health() breaker.Status { return e.breaker.Status() }
 // Outstanding returns the number of attempts under way.
 func (e *Endpoint) Outstanding() int { return int(e.outstanding.Load()) }
 
+// Outstanding returns the number of attempts under way at all Endpoints.
+func (t *Target) Outstanding() int {
+	n := 0
+	for _, e := range t.Endpoints() {
+		n += e.Outstanding()
+	}
+	return n
+}
+
 // close closes the idle connections, and has those in use closed after their call.
 func (e *Endpoint) close() {
 	e.exchange.retired.Store(true)

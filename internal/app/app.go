@@ -72,6 +72,7 @@ func (a *App) wire() error {
 		Logger: a.log,
 	})
 	settings.Prepare = a.prepare
+	settings.Probe = func(t *webhook.Target) error { return a.client.Probe(t, probeTimeout) }
 	settings.Namespaces = a.namespaces.Namespaces
 	a.registry = registry.New(settings)
 	a.resolver = webhook.NewResolver(webhook.ResolverConfig{
@@ -98,14 +99,14 @@ func (a *App) wire() error {
 			PerCluster: cfg.Limits.AdmissionsPerCluster,
 			Bytes:      int64(cfg.Limits.ReviewBytes),
 		},
-		Logger:      a.log,
+		Logger: a.log,
 	})
 	if err != nil {
 		return err
 	}
 	a.server = server.New(server.Config{
 		TLS:            a.certificates.config(),
-		Snapshot:       a.registry.Snapshot,
+		Snapshot:       a.registry.Acquire,
 		Decider:        a.dispatcher,
 		Logger:         a.log,
 		BodyLimit:      cfg.Limits.RequestBytes,
@@ -134,3 +135,6 @@ func (a *App) prepare() {
 	both.Go(func() { a.namespaces.Prepare(ctx) })
 	both.Wait()
 }
+
+// probeTimeout bounds how long a new webhook is asked whether it is there.
+const probeTimeout = time.Second

@@ -114,7 +114,7 @@ func (a *App) drain() error {
 func (a *App) release() {
 	a.dispatcher.Wait()
 	a.client.Wait()
-	for _, t := range a.registry.Targets() {
+	for _, t := range append(a.registry.Targets(), a.registry.Draining()...) {
 		t.Close()
 	}
 }

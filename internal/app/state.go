@@ -3,6 +3,7 @@
 package app
 
 import (
+	"fmt"
 	"net"
 	"sync"
 )
@@ -60,6 +61,14 @@ func (a *App) notes() []string {
 		if s.Stale {
 			notes = append(notes, s.String())
 		}
+	}
+	if s := a.registry.Snapshot(); s != nil {
+		for _, p := range s.Pending {
+			notes = append(notes, fmt.Sprintf("webhook %s is pending: %v", p.Webhook, p.Err))
+		}
+	}
+	for _, t := range a.registry.Draining() {
+		notes = append(notes, fmt.Sprintf("webhook target %s is draining: not yet safe to stop", t.URL()))
 	}
 	return notes
 }

@@ -13,11 +13,12 @@ import (
 
 // Config is the configuration of a Server. Zero values mean the defaults.
 type Config struct {
-	TLS       *tls.Config               // required: certificates, client CAs, client authentication
-	Snapshot  func() *registry.Snapshot // required
-	Decider   Decider                   // required
-	Logger    *slog.Logger              // required
-	BodyLimit int                       // bytes of a request body, also after decompression; 8 MiB
+	TLS *tls.Config // required: certificates, client CAs, client authentication
+	// Snapshot returns the current Snapshot, which the Server releases; required.
+	Snapshot  func() *registry.Snapshot
+	Decider   Decider      // required
+	Logger    *slog.Logger // required
+	BodyLimit int          // bytes of a request body, also after decompression; 8 MiB
 	// Connections limits open connections; 4096.
 	Connections   int
 	HeaderTimeout time.Duration // TLS handshake, and request headers; 5 s each

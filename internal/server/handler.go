@@ -11,6 +11,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // handle is the journey of one admission. fasthttp has read headers that screen
@@ -19,7 +20,13 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	defer s.contain(ctx)
 	received := s.takeBody(ctx)
 	defer received.Release()
-	req, r := s.request(ctx)
+	snapshot := s.cfg.Snapshot()
+	if snapshot == nil {
+		s.refuse(ctx, notReady, "")
+		return
+	}
+	defer snapshot.Release()
+	req, r := s.request(ctx, snapshot)
 	if r != accepted {
 		s.refuse(ctx, r, "")
 		return
@@ -46,11 +53,7 @@ func (s *Server) judge(ctx *fasthttp.RequestCtx, req dispatcher.Request, body *c
 }
 
 // request says who asks for what, and until when.
-func (s *Server) request(ctx *fasthttp.RequestCtx) (dispatcher.Request, refusal) {
-	snapshot := s.cfg.Snapshot()
-	if snapshot == nil {
-		return dispatcher.Request{}, notReady
-	}
+func (s *Server) request(ctx *fasthttp.RequestCtx, snapshot *registry.Snapshot) (dispatcher.Request, refusal) {
 	h, c := &ctx.Request.Header, connOf(ctx)
 	path, query := splitURI(h.RequestURI())
 	route, _ := parseRoute(path) // screen has seen that both

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// rotating is a registry whose Targets answer as the test says.
+type rotating struct {
+	home
+	*registry.Registry
+	down   map[string]bool // by URL
+	probed atomic.Int64
+	log    bytes.Buffer
+}
+
+func newRotating(t *testing.T) *rotating {
+	r := &rotating{home: newHome(t), down: map[string]bool{}}
+	r.Registry = registry.New(registry.Settings{
+		Directories: []string{r.dir},
+		Logger:      slog.New(slog.NewTextHandler(&r.log, nil)),
+		Probe: func(target *webhook.Target) error {
+			r.probed.Add(1)
+			if r.down[target.URL()] {
+				return errors.New("nobody is there")
+			}
+			return nil
+		},
+	})
+	return r
+}
+
+const hookYAML = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: %[1]s}
+webhooks:
+- name: hook.%[1]s.example.com
+  clientConfig: {url: "https://hook.example.com/%[2]s"}
+  rules: [{operations: [CREATE], apiGroups: [""], apiVersions: [v1], resources: [pods]}]
+  sideEffects: None
+  admissionReviewVersions: [v1]
+  timeoutSeconds: %[3]d
+`
+
+// serve registers a webhook at a path.
+func (r *rotating) serve(name, path string, timeout int) {
+	r.put(name+".yaml", fmt.Sprintf(hookYAML, name, path, timeout))
+}
+
+func at(path string) string { return "https://hook.example.com/" + path }
+
+// serving lists what takes part, as path and timeout, and what is pending.
+func (r *rotating) serving() []string {
+	r.t.Helper()
+	s := r.good(r.Registry)
+	var list []string
+	for _, w := range s.Clusters["dev"].Validating.Webhooks {
+		if w.Configuration != "policy" {
+			list = append(list, fmt.Sprintf("%s %s", strings.TrimPrefix(w.Target.URL(), at("")), w.Timeout))
+		}
+	}
+	for _, p := range s.Pending {
+		list = append(list, fmt.Sprintf("pending %s, previous serves: %v", p.Webhook, p.Previous))
+	}
+	return list
+}
+
+func (r *rotating) is(what string, want ...string) {
+	r.t.Helper()
+	if diff := cmp.Diff(want, r.serving()); diff != "" {
+		r.t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// A new webhook joins when its Target answers, and not before.
+func TestE15NewWebhookIsPending(t *testing.T) {
+	r := newRotating(t)
+	r.good(r.Registry)
+	r.down[at("a")] = true
+	r.serve("one", "a", 5)
+	r.is("new and down", "pending one/hook.one.example.com, previous serves: false")
+	hash := r.Snapshot().ShortHash()
+	r.is("still down", "pending one/hook.one.example.com, previous serves: false")
+	if r.Snapshot().ShortHash() != hash {
+		t.Error("nothing changed but the Snapshot's name")
+	}
+	delete(r.down, at("a"))
+	r.is("answers", "a 5s")
+	if r.Snapshot().ShortHash() == hash {
+		t.Error("two different Snapshots have one name")
+	}
+	if !strings.Contains(r.log.String(), "webhook is pending") {
+		t.Errorf("the log does not say it:\n%s", &r.log)
+	}
+}
+
+// A changed webhook keeps its previous version, all of it, until the new Target
+// answers.
+func TestE15ChangedWebhookKeepsItsPreviousVersion(t *testing.T) {
+	r := newRotating(t)
+	r.serve("one", "a", 5)
+	r.is("cold start", "a 5s")
+	r.down[at("b")] = true
+	r.serve("one", "b", 7)
+	r.is("changed and down", "a 5s", "pending one/hook.one.example.com, previous serves: true")
+	r.serve("two", "c", 3)
+	r.is("others go on", "a 5s", "c 3s", "pending one/hook.one.example.com, previous serves: true")
+	delete(r.down, at("b"))
+	r.is("answers", "b 7s", "c 3s")
+	r.serve("one", "b", 9)
+	r.is("the same Target, changed otherwise", "b 9s", "c 3s")
+}
+
+// A restart must never switch a policy off.
+func TestE15ColdStartTakesEverything(t *testing.T) {
+	r := newRotating(t)
+	r.serve("one", "a", 5)
+	r.down[at("a")] = true
+	r.is("cold start", "a 5s")
+	if n := r.probed.Load(); n > 0 {
+		t.Errorf("%d probes", n)
+	}
+	r.serve("two", "b", 5)
+	r.is("and it stays", "a 5s", "b 5s")
+}
+
+// probe: Skip overrides.
+func TestE15Skip(t *testing.T) {
+	r := newRotating(t)
+	r.good(r.Registry)
+	r.put("binding.yaml", "apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: b}\nspec: {webhooks: [\"one/*\"], probe: Skip}\n")
+	r.down[at("a")] = true
+	r.serve("one", "a", 5)
+	r.is("new and down", "a 5s")
+}
+
+// What is taken back while it is pending is gone.
+func TestE15PendingWebhookIsRemoved(t *testing.T) {
+	r := newRotating(t)
+	r.serve("one", "a", 5)
+	r.good(r.Registry)
+	r.down[at("b")] = true
+	r.serve("one", "b", 5)
+	r.is("changed and down", "a 5s", "pending one/hook.one.example.com, previous serves: true")
+	r.serve("one", "a", 5)
+	r.is("changed back", "a 5s")
+	r.serve("one", "b", 5)
+	r.good(r.Registry)
+	r.must(os.Remove(filepath.Join(r.dir, "one.yaml")))
+	r.is("removed")
+}
+
+// A Target that has left is closed, and said to be safe to stop, when the last
+// admission that may call it has ended.
+func TestDrained(t *testing.T) {
+	r := newRotating(t)
+	r.serve("one", "a", 5)
+	r.good(r.Registry)
+	admission := r.Acquire()
+	r.serve("one", "b", 5)
+	r.is("rotated", "b 5s")
+	drained := func() bool { return strings.Contains(r.log.String(), "drained, safe to stop\" url="+at("a")) }
+	if drained() {
+		t.Error("drained under an admission")
+	}
+	admission.Release()
+	r.good(r.Registry)
+	if !drained() {
+		t.Errorf("not drained:\n%s", &r.log)
+	}
+}
+
+// At most three Snapshots are alive: the next waits until the oldest has gone.
+func TestThreeSnapshotsAtMost(t *testing.T) {
+	r := newRotating(t)
+	var held []*registry.Snapshot
+	for i := range 3 {
+		r.serve("one", "a", 5+i)
+		r.good(r.Registry)
+		held = append(held, r.Acquire())
+	}
+	r.serve("one", "a", 9)
+	loaded := make(chan struct{})
+	go func() {
+		defer close(loaded)
+		r.Load()
+	}()
+	select {
+	case <-loaded:
+		t.Error("a fourth Snapshot is there")
+	default:
+	}
+	held[0].Release()
+	<-loaded
+	for _, s := range held[1:] {
+		s.Release()
+	}
+	r.is("in the end", "a 9s")
+}
