@@ -50,7 +50,7 @@ func (t *trial) excused(p *part, cl claim) {
 		if !w.ignores(t.c) {
 			t.report(FailurePolicy, "%s fails closed, and was ignored (%s)", w.Name, cl.cause)
 		}
-		if w.uncallable(t.c) || (p.truth.Refusal && cl.cause == p.truth.Cause) {
+		if !t.excusable(p, cl.cause) {
 			t.report(FailurePolicy, "%s must be refused whatever its failure policy, and was ignored", w.Name)
 		}
 		t.failed(p, cl.cause)
@@ -61,6 +61,16 @@ func (t *trial) excused(p *part, cl claim) {
 			t.report(FalseFailure, "%s was skipped (%s) for no reason", w.Name, cl.cause)
 		}
 	}
+}
+
+// excusable reports whether a failure for the cause is one that a failure policy
+// may speak on, and not a Refusal.
+func (t *trial) excusable(p *part, cause Cause) bool {
+	if !p.truth.Refusal {
+		return !p.webhook.uncallable(t.c)
+	}
+	causes, _ := t.m.excuses(p.webhook, t.c)
+	return slices.Contains(causes, cause)
 }
 
 // softened: only Warn mode makes a warning of a denial, and only of a denial.

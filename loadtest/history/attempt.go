@@ -18,20 +18,20 @@ func (m *model) attempt(a *Attempt) []Finding {
 	if a.BodyHash != c.BodyHash && !m.mayDiffer(a, c) {
 		found = append(found, c.finding(ForeignBody, "%s saw the body %q, sent was %q", a.Webhook, a.BodyHash, c.BodyHash))
 	}
+	w := m.webhook(a.Webhook, c)
+	if w == nil { // the call's own check says so
+		return found
+	}
 	limits := m.world.Limits
-	if after := a.Arrived - c.Done; c.Err == "" && after > limits.Grace+limits.Slack {
+	if after := a.Arrived - c.Done; c.Err == "" && w.Mode != Shadow && after > limits.Grace+limits.Slack {
 		found = append(found, c.finding(AfterAnswer, "%s was asked %v after the answer", a.Webhook, after))
 	}
-	return append(found, m.again(a, c)...)
+	return append(found, m.again(a, w, c)...)
 }
 
 // again checks an attempt that is not the first of its webhook, or that should
 // not have been made at all.
-func (m *model) again(a *Attempt, c *Call) []Finding {
-	w := m.webhook(a.Webhook, c)
-	if w == nil {
-		return nil
-	}
+func (m *model) again(a *Attempt, w *Webhook, c *Call) []Finding {
 	first := m.attempts[a.UID].of(a.Webhook)[0]
 	switch {
 	case w.uncallable(c):
@@ -48,7 +48,7 @@ func (m *model) again(a *Attempt, c *Call) []Finding {
 
 // mayDiffer reports whether a webhook before this one may have changed the body.
 func (m *model) mayDiffer(a *Attempt, c *Call) bool {
-	for _, s := range m.candidates(c) {
+	for _, s := range m.snapshots[c.UID] {
 		for _, w := range s.wanted(c) {
 			if w.Phase == Validating || w.Name == a.Webhook {
 				break
@@ -63,7 +63,7 @@ func (m *model) mayDiffer(a *Attempt, c *Call) bool {
 
 // webhook returns the webhook as of a Snapshot of the call's time, or nil.
 func (m *model) webhook(name string, c *Call) *Webhook {
-	for _, s := range m.candidates(c) {
+	for _, s := range m.snapshots[c.UID] {
 		for _, w := range s.wanted(c) {
 			if w.Name == name {
 				return w

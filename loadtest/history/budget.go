@@ -4,66 +4,69 @@ package history
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
+
+// arrivals are when the attempts of one webhook came, ascending.
+type arrivals struct {
+	first []time.Duration // of an admission
+	extra []time.Duration // hedges and retries
+}
 
 // extra checks the budget of every webhook: in no window may there be more
 // extra attempts than its share of the first ones, and the burst.
 func (m *model) extra(tries []Attempt) []Finding {
 	var found []Finding
-	for _, webhook := range webhooksOf(tries) {
-		if f, over := m.overspent(webhook, tries); over {
-			found = append(found, f)
+	all := m.arrivals(tries)
+	for _, webhook := range slices.Sorted(maps.Keys(all)) {
+		if text := all[webhook].overspent(m.world.Limits); text != "" {
+			found = append(found, Finding{Rule: ExtraAttempts, Text: webhook + ": " + text})
 		}
 	}
 	return found
 }
 
-func webhooksOf(tries []Attempt) []string {
-	var all []string
-	for i := range tries {
-		all = append(all, tries[i].Webhook)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// overspent reports the first window in which the webhook's budget was exceeded.
-func (m *model) overspent(webhook string, tries []Attempt) (Finding, bool) {
-	first, again := m.arrivals(webhook, tries)
-	limits := m.world.Limits
-	for i, end := range again {
-		begin := end - limits.ExtraWindow
-		extra := i + 1 - since(again, begin)
-		calls := since(first, end+1) - since(first, begin)
-		if allowed := limits.ExtraShare*float64(calls) + float64(limits.ExtraBurst); float64(extra) > allowed {
-			text := fmt.Sprintf("%s: %d extra attempts for %d calls within %v before %v", webhook, extra, calls, limits.ExtraWindow, end)
-			return Finding{Rule: ExtraAttempts, Text: text}, true
-		}
-	}
-	return Finding{}, false
-}
-
-// arrivals returns when the first and the extra attempts came, ascending.
-func (m *model) arrivals(webhook string, tries []Attempt) (first, again []time.Duration) {
+// arrivals sorts the attempts by webhook.
+func (m *model) arrivals(tries []Attempt) map[string]*arrivals {
+	all := map[string]*arrivals{}
 	for i := range tries {
 		a := &tries[i]
-		switch {
-		case a.Webhook != webhook:
-		case m.attempts[a.UID].of(webhook)[0] == a:
-			first = append(first, a.Arrived)
-		default:
-			again = append(again, a.Arrived)
+		of := all[a.Webhook]
+		if of == nil {
+			of = &arrivals{}
+			all[a.Webhook] = of
+		}
+		if m.attempts[a.UID].of(a.Webhook)[0] == a {
+			of.first = append(of.first, a.Arrived)
+		} else {
+			of.extra = append(of.extra, a.Arrived)
 		}
 	}
-	slices.Sort(first)
-	slices.Sort(again)
-	return first, again
+	for _, of := range all {
+		slices.Sort(of.first)
+		slices.Sort(of.extra)
+	}
+	return all
 }
 
-// since returns the index of the first of times that is not before t.
-func since(times []time.Duration, t time.Duration) int {
-	i, _ := slices.BinarySearch(times, t)
-	return i
+// overspent describes the first window with too many extra attempts; empty if
+// there is none.
+func (a *arrivals) overspent(limits Limits) string {
+	for i, end := range a.extra {
+		begin := end - limits.ExtraWindow
+		extra := i + 1 - before(a.extra, begin)
+		first := before(a.first, end+1) - before(a.first, begin)
+		if float64(extra) > limits.ExtraShare*float64(first)+float64(limits.ExtraBurst) {
+			return fmt.Sprintf("%d extra attempts, %d first ones within %v before %v", extra, first, limits.ExtraWindow, end)
+		}
+	}
+	return ""
+}
+
+// before counts the times before t.
+func before(times []time.Duration, t time.Duration) int {
+	n, _ := slices.BinarySearch(times, t)
+	return n
 }

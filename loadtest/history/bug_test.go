@@ -40,6 +40,10 @@ const (
 	droppedCall
 	lastCode
 	chainGoesOn
+	shedsAnybody
+	deniesForNothing
+	inventsFailure
+	noRecovery
 	bugs // how many
 )
 
@@ -81,6 +85,10 @@ var seeded = [bugs]struct {
 	shadowEnforced:       {"Warn mode denies", ModeEnforced},
 	droppedCall:          {"dropped call", LostCall},
 	lastCode:             {"code of the last denial", FirstCode},
+	shedsAnybody:         {"sheds without overload", WrongDeny},
+	deniesForNothing:     {"denial of somebody who allows", WrongDeny},
+	inventsFailure:       {"failure without a fault", FalseFailure},
+	noRecovery:           {"more failures than faults", FailureShare},
 	chainGoesOn:          {"chain goes on after denial", ChainBroken},
 }
 

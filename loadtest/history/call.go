@@ -3,6 +3,7 @@
 package history
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -70,7 +71,7 @@ func byUID(all []Attempt) map[string]attempts {
 		groups[all[i].UID] = append(groups[all[i].UID], &all[i])
 	}
 	for _, group := range groups {
-		slices.SortStableFunc(group, func(x, y *Attempt) int { return int(x.Arrived - y.Arrived) })
+		slices.SortStableFunc(group, func(x, y *Attempt) int { return cmp.Compare(x.Arrived, y.Arrived) })
 	}
 	return groups
 }

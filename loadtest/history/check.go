@@ -24,12 +24,20 @@ type model struct {
 	world    World
 	calls    map[string]*Call
 	attempts map[string]attempts
+	// snapshots are those that may explain the call of a uid.
+	snapshots map[string][]*Snapshot
 }
 
 func newModel(w World, calls []Call, tries []Attempt) *model {
-	m := &model{world: w, calls: make(map[string]*Call, len(calls)), attempts: byUID(tries)}
+	m := &model{
+		world:     w,
+		calls:     make(map[string]*Call, len(calls)),
+		attempts:  byUID(tries),
+		snapshots: make(map[string][]*Snapshot, len(calls)),
+	}
 	for i := range calls {
-		m.calls[calls[i].UID] = &calls[i]
+		c := &calls[i]
+		m.calls[c.UID], m.snapshots[c.UID] = c, w.candidates(c)
 	}
 	return m
 }

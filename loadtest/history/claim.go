@@ -103,3 +103,13 @@ func (c *Call) listed(key string) []string {
 	}
 	return names
 }
+
+// announced says which annotation lists what a warning says as well.
+var announced = []struct {
+	key  string
+	kind kind
+}{
+	{failOpenAnnotation, saidFailedOpen},
+	{softenedAnnotation, saidSoftened},
+	{skippedAnnotation, saidSkipped},
+}

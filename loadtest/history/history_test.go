@@ -26,7 +26,7 @@ func TestCorrectDispatcher(t *testing.T) {
 		}
 	}
 	t.Log(answers)
-	for _, s := range []string{"exempt", "allowed", "patched", "failed open", "denied 0", "denied 1", "denied 2"} {
+	for _, s := range []string{"exempt", "lost", "shed", "allowed", "patched", "failed open", "denied 0", "denied 1", "denied 2"} {
 		if answers[s] < seeds {
 			t.Errorf("only %d answers of the sort %q: the simulation proves little", answers[s], s)
 		}
@@ -39,6 +39,10 @@ func sort(c *Call) string {
 	switch {
 	case c.Exempt:
 		return "exempt"
+	case c.Err != "":
+		return "lost"
+	case c.Code == 429 && len(said.lines) == 0:
+		return "shed"
 	case !c.Allowed:
 		return fmt.Sprint("denied ", min(2, int(said.lines[0].kind)))
 	case len(ofKind(said.rest, saidFailedOpen)) > 0:

@@ -2,7 +2,10 @@
 
 package history
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // shares checks the faults that may make a part of the calls fail only.
 func (m *model) shares(calls []Call) []Finding {
@@ -39,7 +42,7 @@ func (m *model) affected(f *Fault, calls []Call) (affected, failed int) {
 
 // aims reports whether c is for a webhook that f is about.
 func (m *model) aims(f *Fault, c *Call) bool {
-	for _, s := range m.candidates(c) {
+	for _, s := range m.snapshots[c.UID] {
 		for _, w := range s.wanted(c) {
 			if f.hits(w, c) {
 				return true
@@ -49,11 +52,11 @@ func (m *model) aims(f *Fault, c *Call) bool {
 	return false
 }
 
-// named reports whether the answer says that a webhook of f failed.
+// named reports whether the answer says that a webhook of f failed as f makes it.
 func (f *Fault) named(c *Call) bool {
 	said := c.testimony()
 	for _, cl := range append(said.lines, said.rest...) {
-		if cl.cause != "" && (f.Webhook == "" || f.Webhook == cl.webhook) {
+		if slices.Contains(f.Causes, cl.cause) && (f.Webhook == "" || f.Webhook == cl.webhook) {
 			return true
 		}
 	}

@@ -21,6 +21,10 @@ func (s *simulator) ask(c *Call, o *outcome, now, end time.Duration) {
 		s.fails(c, o, BreakerOpen)
 		return
 	}
+	if s.bug == inventsFailure && f == nil && s.rare() {
+		s.fails(c, o, Unreachable)
+		return
+	}
 	if f != nil {
 		cause := f.Causes[s.rand.IntN(len(f.Causes))]
 		s.broken(c, o, cause, now, end)
@@ -41,6 +45,8 @@ func (s *simulator) decide(c *Call, o *outcome, truth Answer) {
 		truth.Message = strings.ReplaceAll(truth.Message, c.UID, "uid-of-an-earlier-call")
 	}
 	switch {
+	case s.bug == deniesForNothing && truth.Allowed && s.rare():
+		o.kind, o.code, o.text = saidDenied, 403, "nobody said this"
 	case truth.Refusal:
 		o.kind, o.cause, o.code = saidRefused, truth.Cause, 500
 	case truth.Cause != "":
@@ -79,7 +85,7 @@ func (s *simulator) fault(c *Call, w *Webhook) *Fault {
 	for i := range s.world.Faults {
 		f := &s.world.Faults[i]
 		begun := f.From <= c.Sent && c.Sent <= f.Until
-		if begun && f.hits(w, c) && (!f.MayStillAnswer || s.rand.IntN(3) == 0) {
+		if begun && f.hits(w, c) && (!f.MayStillAnswer || s.rand.IntN(3) == 0 || s.bug == noRecovery) {
 			return f
 		}
 	}

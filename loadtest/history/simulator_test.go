@@ -39,6 +39,10 @@ func (s *simulator) admit(c *Call) {
 		c.Status, c.Err, c.Done = 0, "EOF", c.Sent+ms
 		return
 	}
+	if s.world.Losses[0].covers(c) && s.rare() {
+		c.Status, c.Err, c.Done = 0, "connection reset by peer", c.Sent+ms
+		return
+	}
 	if s.bug == foreignUID && s.rare() {
 		c.UIDAnswered = "uid-of-somebody-else"
 	}
@@ -51,6 +55,9 @@ func (s *simulator) admit(c *Call) {
 		return
 	}
 	hash, chain := s.chain(c)
+	if s.overloaded(c, chain, hash) {
+		return
+	}
 	var outcomes []outcome
 	if c.Phase == Mutating {
 		outcomes = s.mutate(c, chain)
@@ -58,6 +65,24 @@ func (s *simulator) admit(c *Call) {
 		outcomes = s.validate(c, chain)
 	}
 	s.answer(c, outcomes, hash)
+}
+
+// overloaded sheds some of the calls where that may be.
+func (s *simulator) overloaded(c *Call, chain []*Webhook, hash string) bool {
+	if shed := s.world.Sheds[0].covers(c) || s.bug == shedsAnybody; !shed || !s.rare() {
+		return false
+	}
+	asked := slices.DeleteFunc(slices.Clone(chain), func(w *Webhook) bool { return w.Mode == Shadow })
+	if slices.ContainsFunc(asked, func(w *Webhook) bool { return !w.ignores(c) || w.uncallable(c) || w.Truth(c.UID).Refusal }) {
+		c.Code, c.Message = 429, "the dispatcher is overloaded"
+		return true
+	}
+	var all []outcome
+	for _, w := range asked {
+		all = append(all, outcome{webhook: w, kind: saidFailedOpen, cause: Shed, at: c.Sent})
+	}
+	s.answer(c, all, hash)
+	return true
 }
 
 // chain returns the webhooks that are to be asked, of the Snapshot in force.
@@ -117,36 +142,26 @@ func (s *simulator) validate(c *Call, chain []*Webhook) []outcome {
 			all = append(all, o)
 		}
 	}
+	end := s.end(c, all)
+	for _, o := range all {
+		c.Done = max(c.Done, min(o.at, end))
+	}
+	if s.bug == deafGrace {
+		end -= s.world.Limits.Grace
+	}
+	return slices.DeleteFunc(all, func(o outcome) bool { return o.at > end })
+}
+
+// end is when nobody is waited for any more.
+func (s *simulator) end(c *Call, all []outcome) time.Duration {
+	grace := s.world.Limits.Grace
+	if s.bug == longGrace {
+		grace += 400 * ms
+	}
 	end := deadline(c)
 	for _, o := range all {
 		if o.denies() {
-			grace := s.world.Limits.Grace
-			if s.bug == longGrace {
-				grace += 400 * ms
-			}
 			end = min(end, o.at+grace)
-		}
-	}
-	if s.bug == deafGrace {
-		end = s.firstDenial(all, end)
-	}
-	heard := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return o.at > end })
-	for _, o := range heard {
-		c.Done = max(c.Done, o.at)
-	}
-	if len(heard) < len(all) || s.bug == deafGrace {
-		c.Done = max(end, c.Done)
-	}
-	if s.bug == deafGrace && len(heard) < len(all) {
-		c.Done += s.world.Limits.Grace
-	}
-	return heard
-}
-
-func (s *simulator) firstDenial(all []outcome, end time.Duration) time.Duration {
-	for _, o := range all {
-		if o.denies() {
-			end = min(end, o.at)
 		}
 	}
 	return end

@@ -9,7 +9,7 @@ func (m *model) explained(c *Call) []Finding {
 	if rule := c.Annotations[bypassAnnotation]; rule != "" {
 		return []Finding{c.finding(Bypass, "not exempt, and let pass by %q", rule)}
 	}
-	candidates := m.candidates(c)
+	candidates := m.snapshots[c.UID]
 	if len(candidates) == 0 {
 		return []Finding{c.finding(OneSnapshot, "Snapshot %q was not in force", c.Annotations[snapshotAnnotation])}
 	}
@@ -31,11 +31,11 @@ func (m *model) explained(c *Call) []Finding {
 
 // candidates are the Snapshots that may explain c: those of its time, and of
 // these the one that it names.
-func (m *model) candidates(c *Call) []*Snapshot {
+func (w *World) candidates(c *Call) []*Snapshot {
 	var some []*Snapshot
 	hash := c.Annotations[snapshotAnnotation]
-	for i := range m.world.Snapshots {
-		s := &m.world.Snapshots[i]
+	for i := range w.Snapshots {
+		s := &w.Snapshots[i]
 		if s.touches(c) && (hash == "" || hash == s.Hash) {
 			some = append(some, s)
 		}
@@ -46,11 +46,8 @@ func (m *model) candidates(c *Call) []*Snapshot {
 // elsewhere tells whether what no Snapshot of the time explains comes from
 // another time, or from several Snapshots at once; empty if neither.
 func (m *model) elsewhere(c *Call) string {
-	for i := range m.world.Snapshots {
-		s := &m.world.Snapshots[i]
-		if !s.touches(c) && len(m.hold(c, s)) == 0 {
-			return "explained only by Snapshot " + s.Hash + ", which was not in force"
-		}
+	if hash := m.stale(c); hash != "" {
+		return "explained only by Snapshot " + hash + ", which was not in force"
 	}
 	var touched []string
 	for _, a := range m.attempts[c.UID] {
@@ -60,6 +57,21 @@ func (m *model) elsewhere(c *Call) string {
 	touched = append(touched, said.named()...)
 	if m.mixed(c, touched) {
 		return "no Snapshot alone has all of the webhooks that took part"
+	}
+	return ""
+}
+
+// stale returns the Snapshot of another time that explains an answer which names
+// none; empty if there is none.
+func (m *model) stale(c *Call) string {
+	if c.Annotations[snapshotAnnotation] != "" {
+		return ""
+	}
+	for i := range m.world.Snapshots {
+		s := &m.world.Snapshots[i]
+		if !s.touches(c) && len(m.hold(c, s)) == 0 {
+			return s.Hash
+		}
 	}
 	return ""
 }

@@ -67,10 +67,10 @@ func (t *trial) routing() {
 // announcing: what did not deny and must not be silent stands in a warning and
 // in an annotation.
 func (t *trial) announcing() {
-	for key, k := range map[string]kind{failOpenAnnotation: saidFailedOpen, softenedAnnotation: saidSoftened, skippedAnnotation: saidSkipped} {
-		warned, listed := names(ofKind(t.said.rest, k)), t.c.listed(key)
-		if !sameNames(warned, listed) && !t.c.cut(key) {
-			t.report(SilentFailOpen, "warnings name %q, the annotation %s names %q", warned, key, listed)
+	for _, by := range announced {
+		warned, listed := names(ofKind(t.said.rest, by.kind)), t.c.listed(by.key)
+		if !sameNames(warned, listed) && !t.c.cut(by.key) {
+			t.report(SilentFailOpen, "warnings name %q, the annotation %s names %q", warned, by.key, listed)
 		}
 	}
 }

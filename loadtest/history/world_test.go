@@ -50,8 +50,17 @@ func randomWorld(r *rand.Rand) World {
 		}
 		w.Snapshots = append(w.Snapshots, s)
 	}
+	begin := time.Duration(r.Int64N(int64(runFor / 2)))
+	w.Sheds = []Span{{Cluster: clusters[r.IntN(3)], From: begin, Until: begin + runFor/4}}
+	w.Losses = []Span{{From: begin + 5*time.Second, Until: begin + 6*time.Second}}
+	flaky := randomFault(r, w)
+	flaky.Causes, flaky.Resources = []Cause{Timeout}, nil
+	flaky.MayStillAnswer, flaky.Cuts, flaky.Share = true, true, 0.6
+	w.Faults = append(w.Faults, flaky)
 	for range 8 {
-		w.Faults = append(w.Faults, randomFault(r, w))
+		if f := randomFault(r, w); f.Webhook != flaky.Webhook {
+			w.Faults = append(w.Faults, f)
+		}
 	}
 	return w
 }
@@ -111,7 +120,7 @@ func randomFault(r *rand.Rand, w World) Fault {
 		{Causes: []Cause{Timeout, BreakerOpen}, Resources: resources[:1]},
 		{Causes: []Cause{BadAnswer}},
 		{Causes: []Cause{Unreachable}, MayStillAnswer: true, Cuts: true},
-		{Causes: []Cause{Timeout}, MayStillAnswer: true, Cuts: true, Share: 0.9},
+		{Causes: []Cause{Timeout}, MayStillAnswer: true, Cuts: true},
 	}
 	f := shapes[r.IntN(len(shapes))]
 	f.Webhook = s.Webhooks[r.IntN(len(s.Webhooks))].Name
