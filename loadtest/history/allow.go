@@ -19,10 +19,8 @@ func (t *trial) passed(p *part) {
 	}
 	w := p.webhook
 	switch {
-	case p.truth.Refusal || w.uncallable(t.c):
-		t.unannounced(p, WrongAllow, "must be refused")
 	case p.must || !p.asked:
-		t.unannounced(p, WrongAllow, "gave no usable answer")
+		t.unannounced(p)
 	case p.truth.denies() && w.Mode == Enforce:
 		t.report(WrongAllow, "%s denies: %s", w.Name, p.truth.Message)
 	case p.truth.denies():
@@ -30,15 +28,15 @@ func (t *trial) passed(p *part) {
 	}
 }
 
-// unannounced reports a webhook that did not say yes: as r where it was to be
-// enforced, as silence where all that is missing is a word about it.
-func (t *trial) unannounced(p *part, r Rule, what string) {
+// unannounced reports a webhook that did not say yes: as an allow that is wrong
+// where it counts, as silence where all that is missing is a word about it.
+func (t *trial) unannounced(p *part) {
 	w := p.webhook
-	refuses := p.truth.Refusal || w.uncallable(t.c)
-	if w.Mode == Warn || (w.ignores(t.c) && !refuses) {
-		r = SilentFailOpen
+	rule := WrongAllow
+	if w.Mode == Warn || (w.ignores(t.c) && !p.refused) {
+		rule = SilentFailOpen
 	}
-	t.report(r, "%s %s, and nothing is said about it", w.Name, what)
+	t.report(rule, "%s gave no usable answer, and nothing is said about it", w.Name)
 }
 
 // excused holds what is said about a webhook that did not deny against what may
@@ -50,7 +48,7 @@ func (t *trial) excused(p *part, cl claim) {
 		if !w.ignores(t.c) {
 			t.report(FailurePolicy, "%s fails closed, and was ignored (%s)", w.Name, cl.cause)
 		}
-		if !t.excusable(p, cl.cause) {
+		if p.refused && !slices.Contains(p.excuses, cl.cause) {
 			t.report(FailurePolicy, "%s must be refused whatever its failure policy, and was ignored", w.Name)
 		}
 		t.failed(p, cl.cause)
@@ -61,16 +59,6 @@ func (t *trial) excused(p *part, cl claim) {
 			t.report(FalseFailure, "%s was skipped (%s) for no reason", w.Name, cl.cause)
 		}
 	}
-}
-
-// excusable reports whether a failure for the cause is one that a failure policy
-// may speak on, and not a Refusal.
-func (t *trial) excusable(p *part, cause Cause) bool {
-	if !p.truth.Refusal {
-		return !p.webhook.uncallable(t.c)
-	}
-	causes, _ := t.m.excuses(p.webhook, t.c)
-	return slices.Contains(causes, cause)
 }
 
 // softened: only Warn mode makes a warning of a denial, and only of a denial.

@@ -36,7 +36,8 @@ const (
 	wrongName
 	ignoreCloses
 	failOpens
-	shadowEnforced
+	warnEnforced
+	shadowCounts
 	droppedCall
 	lastCode
 	chainGoesOn
@@ -82,7 +83,8 @@ var seeded = [bugs]struct {
 	wrongName:            {"denial of the wrong webhook", Attribution},
 	ignoreCloses:         {"Ignore fails closed", FailurePolicy},
 	failOpens:            {"Fail fails open", FailurePolicy},
-	shadowEnforced:       {"Warn mode denies", ModeEnforced},
+	warnEnforced:         {"Warn mode denies", ModeEnforced},
+	shadowCounts:         {"Shadow mode denies", ModeEnforced},
 	droppedCall:          {"dropped call", LostCall},
 	lastCode:             {"code of the last denial", FirstCode},
 	shedsAnybody:         {"sheds without overload", WrongDeny},

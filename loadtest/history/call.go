@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Call is one admission as its caller saw it.
+// Call is one admission as its caller saw it. Namespace and Intended decide
+// nothing here; they are for who reads the record.
 type Call struct {
 	UID       string // unique in the run
 	Cluster   string
@@ -36,7 +37,7 @@ type Call struct {
 	Annotations map[string]string // keys as the dispatcher sent them
 }
 
-// Attempt is one HTTP try as the webhook saw it.
+// Attempt is one HTTP try as the webhook saw it. Endpoint decides nothing here.
 type Attempt struct {
 	UID      string
 	Webhook  string

@@ -37,8 +37,10 @@ func (f *Fault) spans(c *Call) bool { return f.From <= c.Sent && c.Done <= f.Unt
 type part struct {
 	webhook *Webhook
 	truth   Answer
-	causes  []Cause // that its failure may have
+	excuses []Cause // for a failure, that are not of its own making
+	causes  []Cause // all that its failure may have
 	must    bool    // fail: the truth cannot have been heard
+	refused bool    // nobody may ignore that, but for an excuse
 	asked   bool    // it answered with the truth, early enough to be used
 	heard   bool    // the truth was surely heard in time: it must count
 	since   time.Duration
@@ -47,16 +49,20 @@ type part struct {
 // part computes what w, in the chain, may have come to in c.
 func (m *model) part(w *Webhook, c *Call, chain []*Webhook) part {
 	p := part{webhook: w, truth: w.Truth(c.UID)}
-	p.causes, p.must = m.excuses(w, c)
-	if p.truth.Cause != "" {
-		p.causes, p.must = append(p.causes, p.truth.Cause), true
-	}
-	if w.uncallable(c) {
-		p.causes, p.must = append(p.causes, DryRun), true
-	}
+	p.excuses, p.must = m.excuses(w, c)
 	if m.starved(w, c, chain) {
-		p.causes = append(p.causes, NoTimeLeft)
+		p.excuses = append(p.excuses, NoTimeLeft)
 	}
+	switch {
+	case w.uncallable(c):
+		p.causes, p.excuses = []Cause{DryRun}, nil
+		p.must, p.refused = true, true
+		return p
+	case p.truth.Cause != "":
+		p.causes = []Cause{p.truth.Cause}
+		p.must, p.refused = true, p.truth.Refusal
+	}
+	p.causes = append(p.causes, p.excuses...)
 	m.hear(&p, c)
 	return p
 }

