@@ -69,7 +69,8 @@ func (c *conn) readable() bool {
 	return waiting || err != nil
 }
 
-// rest readies the connection for being idle. It reports false if bytes, or the
+// rest readies the connection for being idle. It reports false if it is too old
+// for that, or if bytes, or the
 // end, of the stream have been taken off the socket already, decrypted or in TLS
 // records read ahead: nobody's answer, which readable would not see.
 func (c *conn) rest() bool {

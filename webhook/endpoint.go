@@ -18,9 +18,12 @@ import (
 )
 
 const (
-	maxWait     = 100 * time.Millisecond // for one of the calls under way to an Endpoint to end
-	maxIdle     = 60 * time.Second       // below the idle timeouts of usual servers
-	readBuffer  = 16 << 10               // of one connection, and the limit of an answer's headers
+	maxWait = 100 * time.Millisecond // for one of the calls under way to an Endpoint to end
+	maxIdle = 60 * time.Second       // below the idle timeouts of usual servers
+	// maxAge, less up to a fifth, is how long a connection is kept, so that calls
+	// find their way to servers that are new behind an address.
+	maxAge      = 10 * time.Minute
+	readBuffer  = 16 << 10 // of one connection, and the limit of an answer's headers
 	writeBuffer = 32 << 10
 )
 
