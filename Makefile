@@ -21,12 +21,12 @@ TEST := $(GO) test
 
 # check runs every step, whatever became of those before it. COUNTED steps count
 # their tests; any other step counts as one if it fails.
-STEPS   := build vet fmt lint imports race conformance e2e fuzz demo-once
-COUNTED := imports race conformance e2e fuzz
+STEPS   := build vet fmt lint imports race conformance faults e2e fuzz demo-once
+COUNTED := imports race conformance faults e2e fuzz
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help build demo demo-once test race fuzz bench lint vet fmt imports conformance cost e2e check clean
+.PHONY: print-lint help build demo demo-once test race fuzz bench lint vet fmt imports conformance cost faults e2e check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,7 +46,7 @@ test: ## all tests; needs Go only
 race: ## all tests with the race detector; needs a C compiler
 	@command -v $${CC:-cc} >/dev/null || command -v gcc >/dev/null || { \
 	  echo "the race detector needs a C compiler: install gcc, for example with apt-get install gcc libc6-dev" >&2; exit 1; }
-	$(TEST) -race $$($(GO) list ./... | grep -v /internal/importgraph$$)
+	$(TEST) -race $$($(GO) list ./... | grep -v -e /internal/importgraph$$ -e /loadtest/faults$$)
 
 fuzz: ## every fuzz target for FUZZTIME (10s)
 	@set -e; for package in $$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...); do \
@@ -80,6 +80,9 @@ imports: ## who imports whom, and the size of the binary
 conformance: ## the API server's own webhook plugins as caller and as oracle
 	cd conformance && $(TEST) ./...
 
+faults: ## the fault matrix in smoke size; FULL=1 for full size, ROW=F8 for one row, SEED=7
+	FAULTS=1 $(TEST) -count=1 -v -timeout 300m ./loadtest/faults
+
 cost: ## what webhooks cost the API server, directly and through the dispatcher (Linux)
 	cd conformance && $(GO) test -run '^TestCost$$' -count=1 -v . -args -cost -cost-in-flight $(COST_IN_FLIGHT)
 
@@ -88,7 +91,7 @@ e2e: ## real kube-apiservers call the built binary; needs etcd, builds the rest
 	  echo "etcd is missing: apt-get install etcd-server" >&2; exit 1; }
 	cd e2e && $(TEST) -count=1 -v -timeout 20m .
 
-check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, race, conformance, e2e, fuzz, demo
+check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, race, conformance, faults, e2e, fuzz, demo
 	@: > $(COUNTS); failed=""; \
 	for step in $(STEPS); do \
 	  echo "== $$step"; start=$$(date +%s); \

@@ -42,7 +42,7 @@ func (b *budget) take(now time.Time) bool {
 		first += s.first
 		extra += s.extra
 	}
-	if float64(extra) >= budgetShare*float64(first)+budgetBurst {
+	if float64(extra+1) > budgetShare*float64(first)+budgetBurst {
 		return false
 	}
 	current.extra++

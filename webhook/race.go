@@ -112,6 +112,8 @@ func (r *race) mayRepeat(end *ending) bool {
 		return false
 	case !repeat.Safe && !end.unsent:
 		return false
+	case end.unsent && r.others():
+		return true // free: nobody was asked so far
 	case end.stale && !r.redialed:
 		r.redialed = true // free: the webhook closed an idle connection, no more
 		return true

@@ -31,10 +31,13 @@ func packages() map[string][]string {
 		"examples/quickstart": {},
 		"registration":        {"registry", "match"},
 		// codec and dispatcher for explain, which reads a Review.
-		"cmd/dispatcher": {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec"},
+		"cmd/dispatcher": {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history"},
 		"internal/tally": {},
 		// It judges the dispatcher, so it shares nothing with it.
 		"loadtest/history": {},
+		"loadtest/load":    {"loadtest/history"},
+		"loadtest/script":  {"loadtest/history"},
+		"loadtest/proxy":   {},
 	}
 }
 
@@ -43,9 +46,9 @@ func packages() map[string][]string {
 func modules() map[string][]string {
 	return map[string][]string{
 		"github.com/klauspost/compress":                                 {"codec"},
-		"github.com/valyala/fasthttp":                                   {"webhook", "internal/server", "internal/webhooktest", "internal/demo", "loadtest"},
+		"github.com/valyala/fasthttp":                                   {"webhook", "internal/server", "internal/webhooktest", "internal/demo", "loadtest/load"},
 		"github.com/sony/gobreaker/v2":                                  {"breaker"},
-		"github.com/HdrHistogram/hdrhistogram-go":                       {"webhook", "loadtest"},
+		"github.com/HdrHistogram/hdrhistogram-go":                       {"webhook", "loadtest/load"},
 		"github.com/spf13/cobra":                                        {"cmd/dispatcher"},
 		"github.com/google/cel-go":                                      {"internal/celenv"},
 		"k8s.io/apiserver/pkg/apis/cel":                                 {"internal/celenv"},

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// noLeak: descriptors come back.
+func noLeak(t *testing.T, w *world, _ *record) {
+	const enough = 200 // listeners, and connections that are idle
+	for deadline := time.Now().Add(patience); ; pass(100 * time.Millisecond) {
+		n, err := descriptors(w.servers[0])
+		if err != nil {
+			t.Log(err)
+			return
+		}
+		if n < enough {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d descriptors are open", n)
+		}
+	}
+}
+
+func descriptors(d *dispatcher) (int, error) {
+	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", d.cmd.Process.Pid))
+	return len(list), err
+}
+
+// smallMemory: answers without end are not kept.
+func smallMemory(t *testing.T, w *world, _ *record) {
+	const limit = 600 << 10 // kB
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.servers[0].cmd.Process.Pid))
+	if err != nil {
+		t.Log(err)
+		return
+	}
+	for line := range strings.Lines(string(status)) {
+		var kB int
+		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &kB); err == nil && kB > limit {
+			t.Errorf("the process took %d kB at its highest", kB)
+		}
+	}
+}
+
+// nothingArrived: not a byte of a review reaches who cannot prove who it is.
+func nothingArrived(t *testing.T, w *world, _ *record) {
+	for _, e := range w.hurt {
+		if n := len(e.Attempts()); n > 0 {
+			t.Errorf("%d reviews have arrived", n)
+		}
+	}
+}
+
+func noStrays(t *testing.T, w *world, _ *record) {
+	for _, s := range w.scripts() {
+		if n := s.Strays(); n > 0 {
+			t.Errorf("%d requests have followed a redirect", n)
+		}
+	}
+}
+
+// recovered: in the end nearly all is true.
+func recovered(t *testing.T, _ *world, rec *record) {
+	failed, all := 0, 0
+	for _, c := range rec.calls {
+		if c.Sent < rec.repaired+3*time.Second {
+			continue
+		}
+		all++
+		if c.Code >= 500 || len(c.Warnings) > 0 {
+			failed++
+		}
+	}
+	if all == 0 || failed*100 > all {
+		t.Errorf("%d of %d calls have failed after the recovery", failed, all)
+	}
+}
+
+// mostAtOnce: while probes hang, the others are not kept waiting.
+func mostAtOnce(t *testing.T, _ *world, rec *record) {
+	late := 0
+	last := rec.broken + 2*time.Second
+	calls := 0
+	for _, c := range rec.affected() {
+		if c.Sent > last {
+			calls++
+			if c.Done-c.Sent > 500*time.Millisecond {
+				late++
+			}
+		}
+	}
+	if late*4 > calls {
+		t.Errorf("%d of %d calls waited for a probe", late, calls)
+	}
+}
+
+func onlyEastIsShed(t *testing.T, _ *world, rec *record) {
+	shed := map[string]int{}
+	for _, c := range rec.calls {
+		if c.Code == 429 {
+			shed[c.Cluster]++
+		}
+	}
+	if shed["east"] == 0 || len(shed) > 1 {
+		t.Errorf("shed: %v", shed)
+	}
+}
+
+func refusedButServing(t *testing.T, w *world, _ *record) {
+	if w.servers[0].says("configuration refused") == 0 {
+		t.Error("the log does not say that the configuration is refused")
+	}
+}
+
+func servesInTheEnd(t *testing.T, _ *world, rec *record) {
+	for _, c := range rec.calls {
+		if c.Sent > rec.repaired+4*time.Second && c.Err != "" {
+			t.Errorf("5 s after the fault: %s", c.Err)
+			return
+		}
+	}
+}
+
+// noBreakerOpened: what this process did not hear while it stood still is
+// nobody's fault.
+func noBreakerOpened(t *testing.T, _ *world, rec *record) {
+	for _, c := range rec.calls {
+		if strings.Contains(c.Message+strings.Join(c.Warnings, ""), "BreakerOpen") {
+			t.Errorf("a breaker opened: %+v", c)
+			return
+		}
+	}
+}
+
+// fewLost: no more than were under way when a process was killed.
+func fewLost(t *testing.T, _ *world, rec *record) {
+	lost := 0
+	for _, c := range rec.calls {
+		if c.Err != "" {
+			lost++
+		}
+	}
+	if lost*10 > len(rec.calls) {
+		t.Errorf("%d of %d calls are lost", lost, len(rec.calls))
+	}
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/loadtest/history"
+	"github.com/admission-dispatcher/dispatcher/loadtest/load"
+	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
+	"github.com/admission-dispatcher/dispatcher/loadtest/script"
+)
+
+// nothing is the fault of rows in which something is wrong from the beginning.
+func nothing(*world) {}
+
+var deployments = load.Resource{Group: "apps", Version: "v1", Resource: "deployments", Kind: "Deployment", Namespace: "shop", User: "user"}
+
+// saturate gives every Endpoint room for a little more than what it is asked.
+func saturate(w *world) {
+	for _, e := range w.hurt {
+		b := script.Behaviour{Delay: 20 * time.Millisecond, Capacity: make(chan struct{}, 6)}
+		e.Behave(hurtFail, b)
+		e.Behave(hurtIgnore, b)
+	}
+}
+
+// nasty answers in one bad way after the other.
+func nasty(w *world) {
+	forms := []script.Form{script.Cut, script.Huge, script.Headers, script.Informal, script.NotJSON, script.OtherUID}
+	w.every(600*time.Millisecond, len(forms), func(i int) { behave(script.Behaviour{Form: forms[i]})(w) })
+}
+
+// persuade answers with one HTTP error after the other, and a body that allows.
+func persuade(w *world) {
+	statuses := []int{400, 401, 403, 404, 409, 422, 429, 500, 502, 503, 504}
+	w.every(250*time.Millisecond, len(statuses), func(i int) {
+		behave(script.Behaviour{Form: script.Persuasive, Status: statuses[i]})(w)
+	})
+}
+
+// every does something n times, in the background, the first time at once.
+func (w *world) every(interval time.Duration, n int, do func(i int)) {
+	do(0)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 1; i < n; i++ {
+			select {
+			case <-w.t.Context().Done():
+				return
+			case <-time.After(interval):
+			}
+			do(i)
+		}
+	}()
+	w.t.Cleanup(func() { <-done })
+}
+
+var chainOfFour = func() []history.Webhook {
+	var all []history.Webhook
+	for i, name := range []string{"well-1.example.com", hurtIgnore, "well-3.example.com", "well-4.example.com"} {
+		policy := history.Fail
+		if name == hurtIgnore {
+			policy = history.Ignore
+		}
+		all = append(all, history.Webhook{Name: name, Phase: history.Mutating, Order: i, FailurePolicy: policy, SideEffects: history.NoSideEffects,
+			Timeout: time.Second, Truth: script.Mutating(name)})
+	}
+	return all
+}()
+
+var eight = func() []history.Webhook {
+	var all []history.Webhook
+	for i := range 8 {
+		name := fmt.Sprintf("hurt-%d.example.com", i)
+		if i == 0 {
+			name = hurtFail
+		}
+		all = append(all, history.Webhook{Name: name, Phase: history.Validating, Order: i, FailurePolicy: history.Fail, SideEffects: history.NoSideEffects,
+			Timeout: 10 * time.Second, Truth: script.Validating(name)})
+	}
+	return all
+}()
+
+// disconnect makes callers that leave before their answer is there.
+func disconnect(w *world) {
+	behave(script.Behaviour{Delay: 300 * time.Millisecond})(w)
+	w.every(20*time.Millisecond, 50, func(int) {
+		c := &fasthttp.HostClient{Addr: w.front.Addr(), IsTLS: true, TLSConfig: w.clusters[0].TLS, MaxIdemponentCallAttempts: 1}
+		req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+		req.SetRequestURI("https://" + w.front.Addr() + "/v1/clusters/east/validate?timeout=5s")
+		req.Header.SetMethod(fasthttp.MethodPost)
+		req.Header.SetContentType("application/json")
+		req.SetBodyString(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"gone"`)
+		_ = c.DoTimeout(req, resp, 10*time.Millisecond)
+		c.CloseIdleConnections()
+	})
+}
+
+// slowWell makes every webhook take its time, so that places are scarce.
+func slowWell(w *world) {
+	b := script.Behaviour{Delay: 100 * time.Millisecond}
+	behave(b)(w)
+	w.well.Behave(well, b)
+}
+
+// strangers connect, say nothing, and stay.
+func strangers(w *world) {
+	var conns []net.Conn
+	for range 100 {
+		if c, err := net.Dial("tcp", w.servers[0].address); err == nil {
+			conns = append(conns, c)
+		}
+	}
+	w.t.Cleanup(func() {
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	})
+}
+
+// replaceCertificates gives the dispatcher new serving certificates and files of
+// authorities.
+func replaceCertificates(w *world) {
+	w.every(180*time.Millisecond, 20, func(int) {
+		w.issue("serving", "dispatcher")
+		w.write("ca.crt", append([]byte("\n"), w.authority.PEM...))
+	})
+}
+
+// corrupt makes the configuration unreadable in several ways.
+func corrupt(w *world) {
+	good, err := os.ReadFile(filepath.Join(w.dir, "registry/webhooks.yaml"))
+	w.must(err)
+	steps := []func(){
+		func() { w.write("registry/webhooks.yaml", []byte("kind: [")) },
+		func() { w.write("registry/webhooks.yaml", good[:len(good)/2]) },
+		func() { _ = os.Rename(filepath.Join(w.dir, "registry"), filepath.Join(w.dir, "away")) },
+	}
+	w.every(time.Second, len(steps), func(i int) { steps[i]() })
+}
+
+func stopAndContinue(w *world) {
+	w.servers[0].signal(syscall.SIGSTOP)
+	go func() {
+		pass(2 * time.Second)
+		w.servers[0].signal(syscall.SIGCONT)
+	}()
+}
+
+// rollingRestarts replaces the process n times, each by a successor that is up.
+func rollingRestarts(n int) func(*world) {
+	return func(w *world) {
+		go func() {
+			for range n {
+				old := w.servers[len(w.servers)-1]
+				w.must(w.front.Set(proxy.Fault{}))
+				w.front.Retarget(w.serve(&row{}).address)
+				old.end()
+			}
+		}()
+	}
+}
+
+// kills ends processes without warning; another replica is up each time.
+func kills(n int) func(*world) {
+	return func(w *world) {
+		go func() {
+			for range n {
+				old := w.servers[len(w.servers)-1]
+				successor := w.serve(&row{})
+				old.kill()
+				w.front.Retarget(successor.address)
+				pass(500 * time.Millisecond)
+			}
+		}()
+	}
+}
+
+// reload changes the configuration all the time, sometimes for the worse.
+func reload(w *world) {
+	good, err := os.ReadFile(filepath.Join(w.dir, "registry/webhooks.yaml"))
+	w.must(err)
+	w.every(60*time.Millisecond, 80, func(i int) {
+		if i%20 == 19 {
+			w.write("registry/webhooks.yaml", []byte("kind: ["))
+			return
+		}
+		w.write("registry/webhooks.yaml", fmt.Appendf(good[:len(good):len(good)], "# %d\n", i))
+	})
+}
+
+// otherAuthority is what webhooks do not have certificates of.
+func (w *world) otherAuthority() {
+	other, err := pki.NewAuthority("other")
+	w.must(err)
+	w.write("other.crt", other.PEM)
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package faults runs the fault matrix: each row breaks something around the
+// shipped binary while clusters ask for admissions, and package history decides
+// which answers were allowed.
+//
+// "make faults" runs every row in smoke size, with FULL=1 in full size, with
+// ROW=F8 one row only, with SEED=7 another load. Among all other tests only a few
+// short rows run.
+package faults
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var (
+	binary string // of the dispatcher, built once
+	every  = os.Getenv("FAULTS") != ""
+	full   = os.Getenv("FULL") != ""
+	only   = os.Getenv("ROW")
+	seed   = number("SEED", 1)
+)
+
+func number(name string, otherwise uint64) uint64 {
+	n, err := strconv.ParseUint(os.Getenv(name), 10, 64)
+	if err != nil {
+		return otherwise
+	}
+	return n
+}
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "dispatcher-faults-")
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	binary = filepath.Join(dir, "dispatcher")
+	build := exec.Command("go", "build", "-o", binary, "../../cmd/dispatcher")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Printf("build the dispatcher: %v\n%s", err, out)
+		return 1
+	}
+	fmt.Printf("progress: %s\n", header())
+	return m.Run()
+}
+
+func header() string {
+	return fmt.Sprintf("%-4s %-44s %7s %7s %7s %6s %6s %6s %9s %9s", "row", "fault", "calls", "allowed", "denied", "failed", "shed", "extra", "p99.9", "bound")
+}
+
+// short are the rows that run among all other tests.
+var short = []string{"F1", "F37"}
+
+func wanted(id string) bool {
+	if only != "" {
+		return strings.EqualFold(only, id)
+	}
+	return every || slices.Contains(short, id)
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/loadtest/history"
+	"github.com/admission-dispatcher/dispatcher/loadtest/load"
+	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
+	"github.com/admission-dispatcher/dispatcher/loadtest/script"
+)
+
+// Causes that rows share.
+var (
+	unreachable = []history.Cause{history.Unreachable, history.BreakerOpen}
+	timedOut    = []history.Cause{history.Timeout, history.BreakerOpen}
+	// Connections that are there when the fault is set are reset.
+	timedOutOrCut = []history.Cause{history.Timeout, history.Unreachable, history.BreakerOpen}
+)
+
+// quickBreaker tries again soon, so that a row need not last a minute.
+const quickBreaker = "  breaker: {openTime: 200ms}\n"
+
+// all sets a fault before every Endpoint of the hurt webhooks.
+func all(f proxy.Fault) func(*world) {
+	return func(w *world) {
+		for _, e := range w.hurt {
+			w.must(e.proxy.Set(f))
+		}
+	}
+}
+
+// first sets a fault before one of them.
+func first(f proxy.Fault) func(*world) { return func(w *world) { w.must(w.hurt[0].proxy.Set(f)) } }
+
+// behave makes the hurt webhooks answer so.
+func behave(b script.Behaviour) func(*world) {
+	return func(w *world) {
+		for _, e := range w.hurt {
+			e.Behave(hurtFail, b)
+			e.Behave(hurtIgnore, b)
+		}
+	}
+}
+
+var matrix = []row{
+	{id: "F1", what: "connection refused, every Endpoint", servers: 2, fault: all(proxy.Fault{Refuse: true, Sever: true}),
+		causes: unreachable, within: 20 * time.Millisecond},
+	{id: "F2", what: "one of three Endpoints refused", servers: 3, fault: first(proxy.Fault{Refuse: true}), within: 5 * time.Millisecond},
+	{id: "F3", what: "SYN into a black hole, every Endpoint", timeout: 3, fault: all(proxy.Fault{BlackHole: true, Sever: true}),
+		causes: timedOutOrCut, within: time.Second},
+	{id: "F4", what: "one of three black-holed", servers: 3, timeout: 3, fault: first(proxy.Fault{BlackHole: true, Sever: true}), within: time.Second},
+	{id: "F5", what: "accepts and is silent", fault: all(proxy.Fault{Silent: true, Sever: true}), causes: timedOutOrCut, within: time.Second, check: noLeak},
+	{id: "F6", what: "certificate of another authority", ca: "other.crt", before: 10 * time.Millisecond, fault: nothing,
+		causes: []history.Cause{history.TLS, history.BreakerOpen}, within: 30 * time.Millisecond, check: nothingArrived},
+	{id: "F7", what: "answers after its timeout", fault: behave(script.Behaviour{Delay: 1500 * time.Millisecond}), causes: timedOut, within: time.Second},
+	{id: "F8", what: "1 % of calls +100 ms", servers: 2, rate: 60, during: 4 * time.Second,
+		fault: behave(script.Behaviour{SlowBy: 100 * time.Millisecond, SlowShare: 0.01})},
+	{id: "F9", what: "all calls suddenly +200 ms", servers: 2, fault: behave(script.Behaviour{Delay: 200 * time.Millisecond}), within: 200 * time.Millisecond},
+	{id: "F10", what: "webhook at its capacity", servers: 2, rate: 60, fault: saturate, within: time.Second},
+	{id: "F11", what: "hangs on one resource only", fault: behave(script.Behaviour{HangOn: "deployments"}), resources: []load.Resource{load.Pods, deployments, load.Pods},
+		causes: timedOut, resource: []string{"deployments"}, within: time.Second},
+	{id: "F12", what: "RST after the request, on 3 % of them", servers: 2, fault: all(proxy.Fault{ResetAtRequest: 1, Share: 0.03, Seed: seed}),
+		causes: unreachable, share: 0.02, within: 20 * time.Millisecond},
+	{id: "F13", what: "RST after the request, side effects", effects: true, fault: all(proxy.Fault{ResetAtRequest: 1, Share: 0.2, Seed: seed}),
+		causes: unreachable, cuts: true, within: 20 * time.Millisecond},
+	{id: "F14", what: "idle connection closed as it is reused", rate: 20, fault: all(proxy.Fault{CloseIdle: true, Share: 0.2, Seed: seed})},
+	{id: "F15", what: "cut, huge, many headers, 1xx, trickle", fault: nasty, during: 4 * time.Second,
+		causes: append([]history.Cause{history.BadAnswer, history.HTTPStatus}, timedOutOrCut...), within: time.Second, check: smallMemory},
+	{id: "F16", what: "307 to another host", fault: behave(script.Behaviour{Form: script.Redirect}),
+		causes: []history.Cause{history.HTTPStatus, history.BreakerOpen}, check: noStrays},
+	{id: "F17", what: "statuses 400 to 504, persuasive bodies", fault: persuade, during: 3 * time.Second,
+		causes: []history.Cause{history.HTTPStatus, history.BreakerOpen}, within: 20 * time.Millisecond},
+	{id: "F18", what: "flapping", binding: quickBreaker, during: 4 * time.Second,
+		fault:  all(proxy.Fault{Refuse: true, Sever: true, Flap: proxy.Flap{Up: 500 * time.Millisecond, Down: 500 * time.Millisecond}}),
+		causes: unreachable, cuts: true, within: 20 * time.Millisecond},
+	{id: "F19", what: "recovers", servers: 2, binding: quickBreaker, fault: all(proxy.Fault{Refuse: true, Sever: true}), repair: all(proxy.Fault{}),
+		causes: unreachable, settle: 3 * time.Second, after: 5 * time.Second, check: recovered},
+	{id: "F20", what: "the half-open probe hangs", binding: quickBreaker, fault: behave(script.Behaviour{Hang: true}), during: 4 * time.Second,
+		causes: timedOut, within: time.Second, check: mostAtOnce},
+	{id: "F21", what: "hedge twin: error, then deny", skip: "a race of two twins: TestRace in package webhook"},
+	{id: "F22", what: "mutating: webhook 2 of 4 dead", phases: []history.Phase{history.Mutating}, hooks: chainOfFour, fault: all(proxy.Fault{Refuse: true, Sever: true}), causes: unreachable},
+	{id: "F23", what: "mutating: no time left for the next", skip: "virtual time: story mutate_no_time_left in package dispatcher"},
+	{id: "F24", what: "DNS dead, NXDOMAIN, slow, rebinding", skip: "a name server of its own: resolver tests in package webhook"},
+	{id: "F25", what: "8 webhooks hang, caller's timeout 3 s", timeout: 10, rate: 10, caller: 3 * time.Second, hooks: eight,
+		fault: func(w *world) { w.hurt[0].Behave("", script.Behaviour{Hang: true}) }, causes: append([]history.Cause{history.NoTimeLeft}, timedOut...), within: 3 * time.Second},
+	{id: "F26", what: "callers disconnect", rate: 20, fault: disconnect, check: noLeak},
+	{id: "F27", what: "one cluster at 20 times its share", rate: 10, weights: map[string]float64{"east": 20},
+		process: "limits: {admissions: 16, admissionsPerCluster: 8}\n", fault: slowWell, sheds: "east", check: onlyEastIsShed},
+	{id: "F28", what: "100 idle connections from strangers", process: "timeouts: {headers: 1s}\n", fault: strangers, within: 100 * time.Millisecond},
+	{id: "F29", what: "certificates replaced 20 times", fault: replaceCertificates, during: 4 * time.Second},
+	{id: "F30", what: "configuration corrupt, truncated, gone", fault: corrupt, during: 3 * time.Second, check: refusedButServing},
+	{id: "F31", what: "telemetry collector hangs, log sink blocked", skip: "there is no telemetry yet"},
+	{id: "F32", what: "descriptor limit reached", descriptors: 64, fault: strangers, repair: nothing, losses: true, after: 5 * time.Second,
+		causes: append([]history.Cause{history.Shed}, unreachable...), settle: 6 * time.Second, check: servesInTheEnd},
+	{id: "F33", what: "SIGSTOP for 2 s", fault: stopAndContinue, during: 3 * time.Second, after: 2 * time.Second, causes: timedOutOrCut, pause: 2 * time.Second, check: noBreakerOpened},
+	{id: "F34", what: "SIGTERM rolling restart, successor up", fault: rollingRestarts(3), during: 8 * time.Second},
+	{id: "F35", what: "kill -9 with two replicas", fault: kills(3), during: 5 * time.Second, losses: true, check: fewLost},
+	{id: "F36", what: "reloads, some of them invalid", process: "reloadInterval: 50ms\n", fault: reload, during: 6 * time.Second, snapshots: true},
+	{id: "F37", what: "leases, heartbeats, kube-system", fault: all(proxy.Fault{Silent: true, Sever: true}), resources: exempt, within: 10 * time.Millisecond},
+	{id: "F38", what: "panic inside one webhook's call path", skip: "nothing outside can cause one: TestStories/validate_panic in package dispatcher"},
+}

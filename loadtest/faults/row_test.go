@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/loadtest/history"
+	"github.com/admission-dispatcher/dispatcher/loadtest/load"
+	"github.com/admission-dispatcher/dispatcher/loadtest/script"
+)
+
+// row is one row of the matrix. Its zero fields mean: two webhooks that are hurt,
+// one failing closed and one open, and one that is well; one Endpoint; a timeout
+// of a second.
+type row struct {
+	id, what string
+	skip     string // why it cannot be run here
+
+	servers     int    // Endpoints of the hurt webhooks
+	timeout     int    // of the hurt webhooks, in seconds
+	effects     bool   // they have side effects
+	binding     string // more of their binding's spec
+	process     string // more of the process's configuration
+	descriptors int    // limit of the process
+	ca          string // file of the authority that the hurt webhooks are verified against
+	hooks       []history.Webhook
+
+	rate      float64 // of each cluster, per second; 30
+	weights   map[string]float64
+	resources []load.Resource
+	phases    []history.Phase
+	caller    time.Duration // its timeout; 10 s
+
+	// How long all is well, then broken, then repaired.
+	before, during, after time.Duration
+	fault                 func(w *world)
+	repair                func(w *world)
+
+	// What the fault excuses.
+	causes    []history.Cause
+	resource  []string // of these; nil: all
+	may       bool     // some calls come through
+	cuts      bool
+	share     float64
+	settle    time.Duration // how long after the repair a breaker may still be open
+	sheds     string        // a cluster that may be shed
+	losses    bool
+	pause     time.Duration // for which the dispatcher stands still
+	snapshots bool          // configurations change
+
+	within time.Duration // bound of the answers' times during the fault
+	check  func(t *testing.T, w *world, r *record)
+}
+
+// record is what came of a row.
+type record struct {
+	calls    []history.Call
+	attempts []history.Attempt
+	broken   time.Duration // when the fault was set
+	repaired time.Duration
+}
+
+func (r *row) endpoints() int { return max(r.servers, 1) }
+
+func (r *row) authority() string { return cmp.Or(r.ca, "ca.crt") }
+
+func (r *row) webhooks() []history.Webhook {
+	if r.hooks != nil {
+		return r.hooks
+	}
+	hook := func(order int, name string, policy history.Policy) history.Webhook {
+		return history.Webhook{Name: name, Phase: history.Validating, Order: order, FailurePolicy: policy, SideEffects: history.NoSideEffects,
+			Timeout: time.Duration(max(r.timeout, 1)) * time.Second, Truth: script.Validating(name)}
+	}
+	all := []history.Webhook{hook(0, hurtFail, history.Fail), hook(1, hurtIgnore, history.Ignore), hook(2, well, history.Fail)}
+	if r.effects {
+		all[0].SideEffects, all[1].SideEffects = history.NoneOnDryRun, history.NoneOnDryRun
+	}
+	return all
+}
+
+// manifests registers the webhooks, one configuration a phase.
+func (r *row) manifests() []byte {
+	var out strings.Builder
+	for phase, kind := range map[history.Phase]string{history.Validating: "Validating", history.Mutating: "Mutating"} {
+		var list strings.Builder
+		for _, h := range r.webhooks() {
+			if h.Phase != phase {
+				continue
+			}
+			fmt.Fprintf(&list, `- name: %[1]s
+  clientConfig: {url: "https://hooks.example.com/%[1]s"}
+  rules: [{operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"]}]
+  failurePolicy: %[2]s
+  timeoutSeconds: %[3]d
+  sideEffects: %[4]s
+  admissionReviewVersions: [v1]
+`, h.Name, h.FailurePolicy, int(h.Timeout.Seconds()), h.SideEffects)
+		}
+		if list.Len() > 0 {
+			fmt.Fprintf(&out, "---\napiVersion: admissionregistration.k8s.io/v1\nkind: %sWebhookConfiguration\nmetadata: {name: policies}\nwebhooks:\n%s", kind, list.String())
+		}
+	}
+	return []byte(out.String())
+}
+
+// exempt is traffic that no webhook is ever asked about (F37).
+var exempt = []load.Resource{
+	{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Kind: "Lease", Namespace: "kube-node-lease", User: "system:node:n1", Groups: []string{"system:nodes"}, Operation: "UPDATE", Exempt: true},
+	{Version: "v1", Resource: "pods", Kind: "Pod", Namespace: "kube-system", User: "system:serviceaccount:kube-system:job", Exempt: true},
+}
+
+func (r *row) load(w *world) load.Config {
+	resources := r.resources
+	if resources == nil {
+		resources = []load.Resource{load.Pods, load.Pods, load.Pods, load.Pods, load.Pods, load.Pods}
+	}
+	return load.Config{
+		Address: w.front.Addr(), Start: w.start, Clusters: w.clusters, Seed: seed, Prefix: "uid",
+		Rate: cmp.Or(r.rate, 30), Duration: r.whole(), Timeout: cmp.Or(r.caller, 10*time.Second),
+		Resources: append(slices.Clone(resources), exempt...), Phases: r.phases,
+	}
+}
+
+func (r *row) whole() time.Duration { return r.well() + r.broken() + r.after }
+
+func (r *row) well() time.Duration { return cmp.Or(r.before, 1500*time.Millisecond) }
+
+// broken is how long the fault lasts: in full size, until there are as many
+// affected calls as the contract wants.
+func (r *row) broken() time.Duration {
+	during := cmp.Or(r.during, 2*time.Second)
+	if !full {
+		return during
+	}
+	calls := 10_000.0
+	if r.within >= time.Second {
+		calls = 1_000
+	}
+	return max(during, time.Duration(calls/(3*cmp.Or(r.rate, 30))*float64(time.Second)))
+}
+
+// run plays the row and returns its record.
+func (r *row) run(t *testing.T) (*world, *record) {
+	w := newWorld(t, r)
+	rec := &record{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		rec.calls = load.Run(t.Context(), r.load(w))
+	}()
+	pass(r.well())
+	rec.broken = w.now()
+	if r.fault != nil {
+		r.fault(w)
+	}
+	pass(r.broken())
+	rec.repaired = w.now()
+	if r.repair != nil {
+		r.repair(w)
+	}
+	<-done
+	for _, s := range w.scripts() {
+		rec.attempts = append(rec.attempts, s.Attempts()...)
+	}
+	return w, rec
+}
+
+func (w *world) scripts() []*script.Server {
+	all := []*script.Server{w.well}
+	for _, e := range w.hurt {
+		all = append(all, e.Server)
+	}
+	return all
+}
+
+// never is after the end of every run.
+const never = time.Hour
+
+// judged is the World that the record is held against.
+func (r *row) judged(w *world, rec *record) history.World {
+	const edge = 100 * time.Millisecond // around the moment in which a fault is set
+	limits := history.DefaultLimits()
+	limits.Slack = 500*time.Millisecond + r.pause
+	limits.ExtraBurst += 2 // a first attempt counts also if it never arrives
+	world := history.World{Limits: limits, Snapshots: w.snapshots(r)}
+	until := never
+	if r.repair != nil {
+		until = rec.repaired + edge
+	}
+	for _, h := range r.webhooks() {
+		name := h.Name
+		if !strings.HasPrefix(name, "hurt-") {
+			continue
+		}
+		if len(r.causes) > 0 {
+			world.Faults = append(world.Faults, history.Fault{
+				Webhook: name, Resources: r.resource, From: rec.broken - edge, Until: until,
+				Causes: r.causes, MayStillAnswer: true, Cuts: r.cuts, Share: r.share,
+			})
+		}
+		if r.settle > 0 {
+			world.Faults = append(world.Faults, history.Fault{
+				Webhook: name, Resources: r.resource, From: until, Until: until + r.settle,
+				Causes: append([]history.Cause{history.BreakerOpen}, r.causes...), MayStillAnswer: true, Cuts: r.cuts,
+			})
+		}
+	}
+	if r.sheds != "" {
+		world.Sheds = []history.Span{{Cluster: r.sheds, Until: never}}
+	}
+	if r.losses {
+		world.Losses = []history.Span{{Until: never}}
+	}
+	return world
+}
+
+// snapshots are the configurations of the run.
+func (w *world) snapshots(r *row) []history.Snapshot {
+	var all []history.Snapshot
+	for _, d := range w.servers {
+		list := d.configurations()
+		for i, c := range list {
+			s := history.Snapshot{Hash: c.hash, Until: never, Webhooks: r.webhooks()}
+			if r.snapshots && i > 0 {
+				s.From = c.at - time.Second
+			}
+			if r.snapshots && i+1 < len(list) {
+				s.Until = list[i+1].at + time.Second
+			}
+			all = append(all, s)
+		}
+	}
+	return slices.CompactFunc(all, func(a, b history.Snapshot) bool { return !r.snapshots && a.Hash == b.Hash })
+}

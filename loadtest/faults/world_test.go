@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/loadtest/history"
+	"github.com/admission-dispatcher/dispatcher/loadtest/load"
+	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
+	"github.com/admission-dispatcher/dispatcher/loadtest/script"
+)
+
+const patience = 30 * time.Second // bounds every wait
+
+// Names of the webhooks. The hurt ones are served by the same Endpoints.
+const (
+	hurtFail   = "hurt-fail.example.com"
+	hurtIgnore = "hurt-ignore.example.com"
+	well       = "well.example.com"
+)
+
+// endpoint is one server of the hurt webhooks, with what stands before it.
+type endpoint struct {
+	*script.Server
+	proxy *proxy.Proxy
+}
+
+// world is a dispatcher with its webhooks and callers.
+type world struct {
+	t         *testing.T
+	dir       string
+	start     time.Time
+	authority *pki.Authority
+	hurt      []endpoint
+	well      *script.Server
+	front     *proxy.Proxy // what callers dial
+	servers   []*dispatcher
+	clusters  []load.Cluster
+	truths    map[string]func(uid string) history.Answer
+}
+
+// dispatcher is one process.
+type dispatcher struct {
+	cmd     *exec.Cmd
+	address string
+	exited  chan struct{}
+
+	mu     sync.Mutex
+	loaded []loaded
+	log    bytes.Buffer
+}
+
+// loaded is a configuration as the log says.
+type loaded struct {
+	at   time.Duration
+	hash string
+}
+
+func newWorld(t *testing.T, r *row) *world {
+	t.Helper()
+	authority, err := pki.NewAuthority("faults")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, dir: t.TempDir(), start: time.Now(), authority: authority, truths: map[string]func(string) history.Answer{}}
+	for _, h := range r.webhooks() {
+		w.truths[h.Name] = h.Truth
+	}
+	w.write("ca.crt", authority.PEM)
+	w.otherAuthority()
+	w.issue("serving", "dispatcher")
+	for range r.endpoints() {
+		s := w.script(fmt.Sprintf("hurt-%d", len(w.hurt)))
+		p, err := proxy.Listen(s.Address())
+		w.must(err)
+		t.Cleanup(func() { _ = p.Close() })
+		w.hurt = append(w.hurt, endpoint{s, p})
+	}
+	w.well = w.script("well")
+	for _, name := range []string{"east", "west", "north"} {
+		w.cluster(name, r)
+	}
+	w.configure(r)
+	w.front, err = proxy.Listen(w.serve(r).address)
+	w.must(err)
+	t.Cleanup(func() { _ = w.front.Close() })
+	return w
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// script starts a server of all webhooks.
+func (w *world) script(name string) *script.Server {
+	pair, err := w.authority.Issue(pki.Subject{CommonName: name, DNSNames: []string{"hooks.example.com"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	w.must(err)
+	certificate, err := pair.TLS()
+	w.must(err)
+	s := script.Serve(script.Config{Name: name, Start: w.start, Certificate: certificate, Truths: w.truths})
+	w.t.Cleanup(s.Close)
+	return s
+}
+
+func (w *world) issue(file, name string) tls.Certificate {
+	w.t.Helper()
+	pair, err := w.authority.Issue(pki.Subject{CommonName: name, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	w.must(err)
+	w.write(file+".crt", pair.Certificate)
+	w.write(file+".key", pair.Key)
+	certificate, err := pair.TLS()
+	w.must(err)
+	return certificate
+}
+
+// cluster makes a caller with a certificate of its own.
+func (w *world) cluster(name string, r *row) {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(w.authority.PEM)
+	w.clusters = append(w.clusters, load.Cluster{
+		Name:   name,
+		Weight: r.weights[name],
+		TLS:    &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{w.issue(name, name)}, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12},
+	})
+}
+
+// write replaces a file as a whole.
+func (w *world) write(name string, data []byte) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	w.must(os.MkdirAll(filepath.Dir(path), 0o700))
+	w.must(os.WriteFile(path+".tmp", data, 0o600))
+	w.must(os.Rename(path+".tmp", path))
+}
+
+const processConfiguration = `apiVersion: dispatcher.dev/v1alpha1
+kind: DispatcherConfiguration
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+tls: {certFile: serving.crt, keyFile: serving.key, clientCAFile: ca.crt}
+sources: [{directory: registry}]
+allowedNetworks: ["127.0.0.0/8"]
+lameDuck: 1s
+log: {level: info}
+`
+
+func (w *world) configure(r *row) {
+	config := processConfiguration
+	if !strings.Contains(r.process, "reloadInterval") {
+		config += "reloadInterval: 200ms\n"
+	}
+	w.write("dispatcher.yaml", []byte(config+r.process))
+	var clusters strings.Builder
+	for _, c := range w.clusters {
+		fmt.Fprintf(&clusters, "---\napiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: %[1]s}\nspec: {authentication: {certificate: {commonNames: [%[1]s]}}}\n", c.Name)
+	}
+	w.write("registry/clusters.yaml", []byte(clusters.String()))
+	w.write("registry/webhooks.yaml", r.manifests())
+	w.write("registry/bindings.yaml", w.bindings(r))
+}
+
+// bindings say where the webhooks are served.
+func (w *world) bindings(r *row) []byte {
+	var out strings.Builder
+	bind := func(name, globs, more, authority string, addresses ...string) {
+		fmt.Fprintf(&out, "---\napiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: %s}\nspec:\n  webhooks: [%s]\n%s  endpoints:\n", name, globs, more)
+		for _, a := range addresses {
+			fmt.Fprintf(&out, "  - {address: %q, serverName: hooks.example.com, caFile: ../%s}\n", a, authority)
+		}
+	}
+	var hurt []string
+	for _, e := range w.hurt {
+		hurt = append(hurt, e.proxy.Addr())
+	}
+	bind("hurt", `"*/hurt-*"`, r.binding, r.authority(), hurt...)
+	bind("well", `"*/well*"`, "", "ca.crt", w.well.Address())
+	return []byte(out.String())
+}
+
+// serve starts a process and returns when it serves.
+func (w *world) serve(r *row) *dispatcher {
+	w.t.Helper()
+	command := binary + " serve --config " + filepath.Join(w.dir, "dispatcher.yaml")
+	if r.descriptors > 0 {
+		command = fmt.Sprintf("ulimit -n %d; exec %s", r.descriptors, command)
+	}
+	d := &dispatcher{cmd: exec.Command("sh", "-c", "exec "+strings.TrimPrefix(command, "exec ")), exited: make(chan struct{})}
+	if r.descriptors > 0 {
+		d.cmd = exec.Command("sh", "-c", command)
+	}
+	dieWithParent(d.cmd)
+	log, err := d.cmd.StderrPipe()
+	w.must(err)
+	w.must(d.cmd.Start())
+	serving := make(chan string, 1)
+	go func() {
+		defer close(d.exited)
+		d.follow(bufio.NewReader(log), w.start, serving)
+		_ = d.cmd.Wait()
+	}()
+	w.t.Cleanup(func() {
+		d.kill()
+		if w.t.Failed() {
+			w.t.Logf("the dispatcher's log ends:\n%s", d.tail())
+		}
+	})
+	select {
+	case d.address = <-serving:
+	case <-d.exited:
+		w.t.Fatalf("the dispatcher has ended:\n%s", d.tail())
+	case <-time.After(patience):
+		w.t.Fatal("the dispatcher does not serve")
+	}
+	w.servers = append(w.servers, d)
+	return d
+}
+
+// follow reads the log.
+func (d *dispatcher) follow(log *bufio.Reader, start time.Time, serving chan<- string) {
+	for {
+		line, err := log.ReadBytes('\n')
+		var record struct{ Msg, Listen, Snapshot string }
+		_ = json.Unmarshal(line, &record) // a line of another kind has none of these
+		d.mu.Lock()
+		d.log.Write(line)
+		if record.Msg == "configuration loaded" {
+			d.loaded = append(d.loaded, loaded{time.Since(start), record.Snapshot})
+		}
+		d.mu.Unlock()
+		if record.Msg == "serving" {
+			serving <- record.Listen
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (d *dispatcher) configurations() []loaded {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]loaded(nil), d.loaded...)
+}
+
+// says reports how often the log has a message.
+func (d *dispatcher) says(message string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return strings.Count(d.log.String(), message)
+}
+
+func (d *dispatcher) tail() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	const enough = 3000
+	text := d.log.Bytes()
+	return string(text[max(0, len(text)-enough):])
+}
+
+func (d *dispatcher) signal(s os.Signal) { _ = d.cmd.Process.Signal(s) }
+
+// end asks the process to end and waits for it.
+func (d *dispatcher) end() {
+	d.signal(syscall.SIGTERM)
+	select {
+	case <-d.exited:
+	case <-time.After(patience):
+		d.kill()
+	}
+}
+
+func (d *dispatcher) kill() {
+	_ = d.cmd.Process.Kill()
+	<-d.exited
+}
+
+// now is the time of the record.
+func (w *world) now() time.Duration { return time.Since(w.start) }
+
+// pass lets time go by.
+func pass(d time.Duration) { <-time.After(d) }

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package load plays kube-apiservers: clusters that ask for admissions at a rate
+// that does not depend on how the answers come (an open loop), and record every
+// call.
+package load
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/admission-dispatcher/dispatcher/loadtest/history"
+)
+
+// Config is the configuration of one run.
+type Config struct {
+	Address  string    // host:port of the dispatcher
+	Start    time.Time // times of the record are since then
+	Clusters []Cluster
+	Rate     float64 // calls per second of a Cluster with Weight 1
+	Duration time.Duration
+	Timeout  time.Duration // as in ?timeout=, whole seconds
+	Seed     uint64
+	// Resources are what the calls are about, in turn; none: pods.
+	Resources []Resource
+	Phases    []history.Phase // in turn; none: validating
+	// Bytes is the size of the objects; 0: about 600.
+	Bytes int
+	// Prefix makes uids unique among runs of one record.
+	Prefix string
+}
+
+// Cluster is one caller.
+type Cluster struct {
+	Name   string
+	TLS    *tls.Config // its certificate, and the authorities of the dispatcher
+	Weight float64     // of its rate; 0: 1
+}
+
+// Resource is what a call is about.
+type Resource struct {
+	Group, Version, Resource, Kind, Namespace string
+	User                                      string
+	Groups                                    []string
+	SubResource                               string
+	Operation                                 string // empty: CREATE
+	Exempt                                    bool   // a bypass holds
+}
+
+// Pods are what most calls are about.
+var Pods = Resource{Version: "v1", Resource: "pods", Kind: "Pod", Namespace: "shop", User: "user"}
+
+// Run makes the calls and returns their record when the last has ended. ctx ends
+// it early.
+func Run(ctx context.Context, cfg Config) []history.Call {
+	g := generator{cfg: cfg}
+	if len(g.cfg.Resources) == 0 {
+		g.cfg.Resources = []Resource{Pods}
+	}
+	if len(g.cfg.Phases) == 0 {
+		g.cfg.Phases = []history.Phase{history.Validating}
+	}
+	var wg sync.WaitGroup
+	for i, c := range cfg.Clusters {
+		wg.Go(func() { g.play(ctx, c, rand.New(rand.NewPCG(cfg.Seed, uint64(i)))) })
+	}
+	wg.Wait()
+	return g.calls
+}
+
+type generator struct {
+	cfg   Config
+	mu    sync.Mutex
+	calls []history.Call
+}
+
+// play makes one cluster's calls at random times (a Poisson process).
+func (g *generator) play(ctx context.Context, c Cluster, draw *rand.Rand) {
+	client := &fasthttp.HostClient{
+		Addr: g.cfg.Address, IsTLS: true, TLSConfig: c.TLS, MaxConns: 1 << 16, MaxIdleConnDuration: 30 * time.Second,
+		MaxIdemponentCallAttempts: 1, ReadBufferSize: 16 << 10, WriteBufferSize: 16 << 10,
+		RetryIfErr: func(*fasthttp.Request, int, error) (bool, bool) { return false, false },
+	}
+	defer client.CloseIdleConnections()
+	rate := g.cfg.Rate
+	if c.Weight > 0 {
+		rate *= c.Weight
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	begin := time.Now()
+	next := time.Duration(0)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for n := 0; next < g.cfg.Duration; n++ {
+		timer.Reset(time.Until(begin.Add(next)))
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		intended := begin.Add(next).Sub(g.cfg.Start)
+		wg.Go(func() { g.record(g.call(client, c.Name, n, intended)) })
+		next += time.Duration(draw.ExpFloat64() / rate * float64(time.Second))
+	}
+}
+
+func (g *generator) record(c history.Call) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls = append(g.calls, c)
+}
+
+// call makes the nth call of a cluster.
+func (g *generator) call(client *fasthttp.HostClient, cluster string, n int, intended time.Duration) history.Call {
+	resource := g.cfg.Resources[n%len(g.cfg.Resources)]
+	phase := g.cfg.Phases[n/len(g.cfg.Resources)%len(g.cfg.Phases)]
+	c := history.Call{
+		UID:       fmt.Sprintf("%s-%s-%d", g.cfg.Prefix, cluster, n),
+		Cluster:   cluster,
+		Phase:     phase,
+		Resource:  resource.Resource,
+		Namespace: resource.Namespace,
+		Exempt:    resource.Exempt,
+		Intended:  intended,
+		Timeout:   g.cfg.Timeout,
+	}
+	body, object := review(&c, resource, g.cfg.Bytes)
+	c.BodyHash = hash(object)
+	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseRequest(req)
+	defer fasthttp.ReleaseResponse(resp)
+	req.SetRequestURI(fmt.Sprintf("https://%s/v1/clusters/%s/%s?timeout=%ds", g.cfg.Address, cluster, paths[phase], int(g.cfg.Timeout.Seconds())))
+	req.Header.SetMethod(fasthttp.MethodPost)
+	req.Header.SetContentType("application/json")
+	req.SetBodyRaw(body)
+	c.Sent = time.Since(g.cfg.Start)
+	err := client.DoTimeout(req, resp, g.cfg.Timeout+5*time.Second)
+	c.Done = time.Since(g.cfg.Start)
+	if err != nil {
+		c.Err = err.Error()
+		return c
+	}
+	c.Status = resp.StatusCode()
+	read(&c, resp.Body())
+	return c
+}
+
+var paths = map[history.Phase]string{history.Validating: "validate", history.Mutating: "mutate"}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package script
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/loadtest/history"
+)
+
+// Behaviour is how a webhook answers beside its verdict. The zero value answers
+// at once and properly.
+type Behaviour struct {
+	Delay time.Duration // of every answer
+	// SlowBy delays a share of the answers on top.
+	SlowBy    time.Duration
+	SlowShare float64
+
+	Hang   bool   // no answer
+	HangOn string // no answer about this resource
+	// Capacity bounds the reviews that are worked on at once; others wait, and are
+	// worked on even if nobody waits for them any more.
+	Capacity chan struct{}
+
+	// Form is what is wrong with the answer.
+	Form   Form
+	Status int // of Persuasive; 500
+}
+
+// Form is a way of not answering properly.
+type Form uint8
+
+// The forms.
+const (
+	Proper     Form = iota
+	OtherUID        // the uid of another review
+	NotJSON         // a body that is none
+	Cut             // half an answer
+	Huge            // more than any limit
+	Headers         // 10,000 headers
+	Informal        // 1xx responses without end
+	Redirect        // 307 to Persuade
+	Persuasive      // an HTTP error with a body that allows
+	RetryLater      // 429 with Retry-After
+)
+
+// broken reports whether nothing of the truth can come through.
+func (f Form) broken() bool { return f != Proper }
+
+// Elsewhere is the path that Redirect leads to; nothing should arrive there.
+const Elsewhere = "/elsewhere"
+
+// send answers a review. It reports whether what it sent is the truth, whole.
+func (b *Behaviour) send(w http.ResponseWriter, r *http.Request, uid string, a history.Answer) bool {
+	f := b.Form
+	body := review(uid, a)
+	switch f {
+	case OtherUID:
+		body = review("00000000-0000-0000-0000-000000000000", a)
+	case NotJSON:
+		body = "no"
+	case Cut:
+		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		body = body[:len(body)/2]
+	case Huge:
+		body += strings.Repeat(" ", 5<<20)
+	case Headers:
+		for i := range 10_000 {
+			w.Header().Set(fmt.Sprintf("X-Header-%d", i), "value")
+		}
+	case Informal:
+		for range 100_000 {
+			if r.Context().Err() != nil {
+				return false
+			}
+			w.WriteHeader(http.StatusProcessing)
+		}
+	case Redirect:
+		w.Header().Set("Location", "https://"+r.Host+Elsewhere)
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	case Persuasive:
+		body = review(uid, history.Answer{Allowed: true})
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(cmp.Or(b.Status, http.StatusInternalServerError))
+	case RetryLater:
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	if f == Proper {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	_, err := io.WriteString(w, body)
+	return err == nil && !f.broken()
+}

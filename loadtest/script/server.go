@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package script
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/loadtest/history"
+)
+
+// Server serves webhooks at one address, each at the path of its name. Several
+// Servers can serve the same webhooks: each is an Endpoint of them.
+type Server struct {
+	name   string
+	start  time.Time
+	http   *httptest.Server
+	truths map[string]func(uid string) history.Answer
+
+	mu        sync.Mutex
+	behaviour map[string]Behaviour // by webhook; "" is for all others
+	attempts  []history.Attempt
+	strays    int // requests for Elsewhere
+	over      chan struct{}
+}
+
+// Config is the configuration of a Server.
+type Config struct {
+	Name        string    // as Endpoint of the attempts it records
+	Start       time.Time // of the run: times are since then
+	Certificate tls.Certificate
+	// Truths are what the webhooks answer, by name.
+	Truths map[string]func(uid string) history.Answer
+}
+
+// Serve starts a Server on loopback; it must be closed.
+func Serve(cfg Config) *Server {
+	s := &Server{name: cfg.Name, start: cfg.Start, truths: cfg.Truths, behaviour: map[string]Behaviour{}, over: make(chan struct{})}
+	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.handle))
+	s.http.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cfg.Certificate}, NextProtos: []string{"http/1.1"}}
+	s.http.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.http.StartTLS()
+	return s
+}
+
+// Address returns host:port.
+func (s *Server) Address() string { return s.http.Listener.Addr().String() }
+
+// Close ends the Server, and everything that hangs in it.
+func (s *Server) Close() {
+	close(s.over)
+	s.http.CloseClientConnections()
+	s.http.Close()
+}
+
+// CloseIdle closes connections that carry no request now.
+func (s *Server) CloseIdle() {
+	s.http.Config.SetKeepAlivesEnabled(false)
+	s.http.Config.SetKeepAlivesEnabled(true)
+}
+
+// Behave sets how a webhook answers from now on; "" is every webhook that has no
+// behaviour of its own.
+func (s *Server) Behave(webhook string, b Behaviour) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behaviour[webhook] = b
+}
+
+// Attempts returns what has arrived so far.
+func (s *Server) Attempts() []history.Attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]history.Attempt(nil), s.attempts...)
+}
+
+// Strays returns how many requests have followed a redirect.
+func (s *Server) Strays() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.strays
+}
+
+// request is what a review says to its webhook.
+type request struct {
+	Request struct {
+		UID      string
+		Resource struct{ Resource string }
+		Object   json.RawMessage
+	}
+}
+
+func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
+	var req request
+	body, err := io.ReadAll(r.Body)
+	if err != nil || json.Unmarshal(body, &req) != nil {
+		http.Error(w, "no review", http.StatusBadRequest)
+		return
+	}
+	webhook := strings.TrimPrefix(r.URL.Path, "/")
+	truth := s.truths[webhook]
+	if truth == nil {
+		s.stray(w)
+		return
+	}
+	i, b := s.arrive(history.Attempt{
+		UID: req.Request.UID, Webhook: webhook, Endpoint: s.name,
+		Cluster: r.Header.Get("Admission-Cluster"), BodyHash: Hash(req.Request.Object), Arrived: time.Since(s.start),
+	})
+	if b.Hang || b.HangOn != "" && b.HangOn == req.Request.Resource.Resource {
+		s.hang(r)
+		return
+	}
+	s.work(b, webhook, req.Request.UID)
+	intact := b.send(w, r, req.Request.UID, truth(req.Request.UID))
+	s.answer(i, intact)
+}
+
+func (s *Server) stray(w http.ResponseWriter) {
+	s.mu.Lock()
+	s.strays++
+	s.mu.Unlock()
+	http.Error(w, "no such webhook", http.StatusNotFound)
+}
+
+// work takes as long as the behaviour says.
+func (s *Server) work(b Behaviour, webhook, uid string) {
+	if b.Capacity != nil {
+		b.Capacity <- struct{}{}
+		defer func() { <-b.Capacity }()
+	}
+	delay := b.Delay
+	if b.SlowShare > 0 && float64(draw(s.name+webhook, uid)%10_000) < b.SlowShare*10_000 {
+		delay += b.SlowBy
+	}
+	if delay > 0 {
+		select {
+		case <-time.After(delay):
+		case <-s.over:
+		}
+	}
+}
+
+func (s *Server) hang(r *http.Request) {
+	select {
+	case <-r.Context().Done():
+	case <-s.over:
+	}
+}
+
+// arrive records an attempt and returns its number and the behaviour for it.
+func (s *Server) arrive(a history.Attempt) (int, Behaviour) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attempts = append(s.attempts, a)
+	b, ok := s.behaviour[a.Webhook]
+	if !ok {
+		b = s.behaviour[""]
+	}
+	return len(s.attempts) - 1, b
+}
+
+func (s *Server) answer(i int, intact bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attempts[i].Answered, s.attempts[i].Intact = time.Since(s.start), intact
+}
+
+// Hash names the bytes of an object in a record.
+func Hash(object []byte) string {
+	sum := sha256.Sum256(object)
+	return hex.EncodeToString(sum[:8])
+}
+
+// review is an AdmissionReview with the answer.
+func review(uid string, a history.Answer) string {
+	response := map[string]any{"uid": uid, "allowed": a.Allowed}
+	if !a.Allowed {
+		response["status"] = map[string]any{"code": a.Code, "message": a.Message}
+	}
+	if a.Patch != nil {
+		response["patch"], response["patchType"] = a.Patch, "JSONPatch"
+	}
+	text, _ := json.Marshal(map[string]any{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
+	return string(text) // of values of our own
+}
