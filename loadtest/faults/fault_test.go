@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -128,12 +129,13 @@ func strangers(w *world) {
 	})
 }
 
-// replaceCertificates gives the dispatcher new serving certificates and files of
-// authorities.
+// replaceCertificates gives the dispatcher new serving certificates, and new files
+// of authorities for callers and for webhooks.
 func replaceCertificates(w *world) {
-	w.every(180*time.Millisecond, 20, func(int) {
+	w.every(180*time.Millisecond, 20, func(i int) {
 		w.issue("serving", "dispatcher")
-		w.write("ca.crt", append([]byte("\n"), w.authority.PEM...))
+		// The same authority, in other bytes: new Targets for all webhooks.
+		w.write("ca.crt", append(bytes.Repeat([]byte("\n"), i+1), w.authority.PEM...))
 	})
 }
 

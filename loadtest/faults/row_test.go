@@ -39,6 +39,7 @@ type row struct {
 
 	// How long all is well, then broken, then repaired.
 	before, during, after time.Duration
+	begin                 func(w *world) // how webhooks answer as long as all is well
 	fault                 func(w *world)
 	repair                func(w *world)
 
@@ -150,6 +151,9 @@ func (r *row) broken() time.Duration {
 func (r *row) run(t *testing.T) (*world, *record) {
 	w := newWorld(t, r)
 	rec := &record{}
+	if r.begin != nil {
+		r.begin(w)
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/loadtest/history"
+	"github.com/admission-dispatcher/dispatcher/loadtest/script"
+)
+
+// figures are run by name only, or in full size: they take a minute each, and
+// report.
+func figure(t *testing.T, id string) {
+	t.Helper()
+	if !wanted(id) || only == "" && !full {
+		t.Skip("ROW=" + id + " or FULL=1 runs it")
+	}
+}
+
+// TestHedging is figure P11: a hundredth of the answers comes a second late, from
+// two Endpoints, each on its own; with hedging off and on, in turn.
+func TestHedging(t *testing.T) {
+	figure(t, "P11")
+	for pair := range 3 {
+		var high [2]time.Duration
+		var extra float64
+		for i, hedge := range []string{`  hedge: "Off"` + "\n", ""} {
+			r := &row{id: "P11", what: "1 % of answers 1 s late", servers: 2, timeout: 5, rate: 60, binding: hedge, during: 15 * time.Second,
+				hooks: willing(),
+				before: 5 * time.Second, begin: behave(script.Behaviour{Delay: 5 * time.Millisecond}),
+				fault: behave(script.Behaviour{Delay: 5 * time.Millisecond, SlowBy: time.Second, SlowShare: 0.01})}
+			w, rec := r.run(t)
+			r.judge(t, w, rec)
+			high[i] = rec.quantile(99.9)
+			extra = float64(rec.extra()) / float64(len(rec.attempts))
+		}
+		fmt.Printf("progress: P11 pair %d: p99.9 %v without hedging, %v with: %.0f x; %.1f %% extra attempts\n",
+			pair+1, high[0].Round(time.Millisecond), high[1].Round(time.Millisecond), float64(high[0])/float64(high[1]), 100*extra)
+	}
+}
+
+// willing are hurt webhooks that allow everything, so that no denial ends a call
+// early.
+func willing() []history.Webhook {
+	return []history.Webhook{{Name: hurtFail, Phase: history.Validating, FailurePolicy: history.Fail, SideEffects: history.NoSideEffects, Timeout: 5 * time.Second, Truth: script.Willing}}
+}
+
+// TestGoodput is figure P12: what is answered at twice, five and ten times the
+// peak, which a limit of admissions sets.
+func TestGoodput(t *testing.T) {
+	figure(t, "P12")
+	const places, takes = 8, 100 * time.Millisecond
+	peak := 0.0
+	for _, times := range []float64{1, 2, 5, 10} {
+		r := &row{id: "P12", what: "overload", rate: times * places / takes.Seconds() / 3, during: 8 * time.Second, hooks: willing(), sheds: "*",
+			process: fmt.Sprintf("limits: {admissions: %d, admissionsPerCluster: %[1]d}\n", places), fault: behave(script.Behaviour{Delay: takes})}
+		_, rec := r.run(t)
+		good, shedAfter := 0, time.Duration(0)
+		for _, c := range rec.affected() {
+			switch {
+			case c.Allowed && !c.Exempt:
+				good++
+			case c.Code == 429:
+				shedAfter = max(shedAfter, c.Done-c.Sent)
+			}
+		}
+		rate := float64(good) / (rec.repaired - rec.broken).Seconds()
+		if times == 1 {
+			peak = rate
+		}
+		fmt.Printf("progress: P12 at %2.0f x: %.0f answered a second, %.0f %% of the peak; shed within %v\n", times, rate, 100*rate/peak, shedAfter.Round(time.Millisecond))
+	}
+}
