@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package random
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/admission-dispatcher/dispatcher/conformance/script"
+)
+
+// Case is a cluster with its webhooks, and admissions to play in it.
+type Case struct {
+	Seed uint64
+	// Focus is the Form of one webhook, which is likely to be called.
+	Focus script.Form
+	// Compatibility of the bindings of all its webhooks.
+	Compatibility string
+
+	Namespaces map[string]map[string]string // labels by name
+	Mutating   []Configuration
+	Validating []Configuration
+	Admissions []Admission
+}
+
+// Configuration is a webhook configuration of either kind. Validating ones are
+// written as mutating ones, of which they have all fields but one.
+type Configuration struct {
+	Name     string
+	Webhooks []Webhook
+}
+
+// Webhook is one of a Configuration, and how it answers.
+type Webhook struct {
+	admissionregistrationv1.MutatingWebhook
+	Script script.Script
+}
+
+// AdmissionsPerCase is how many admissions a Case has, unless its webhooks hang.
+const AdmissionsPerCase = 8
+
+// New returns the Case of a seed. Seeds that follow each other have every Form in
+// focus in turn.
+func New(seed uint64) Case {
+	s := newSource(seed)
+	w := writer{source: s, theme: some(s, 2, 3, kinds...)}
+	c := Case{
+		Seed:          seed,
+		Focus:         focuses[seed%uint64(len(focuses))],
+		Compatibility: "Strict",
+		Namespaces:    s.namespaces(),
+		Mutating:      w.configurations(true, 1, 3),
+		Validating:    w.configurations(false, 1, 3),
+	}
+	if s.percent(15) {
+		c.Compatibility = "APIServer"
+	}
+	w.focusOn(&c)
+	admissions := AdmissionsPerCase
+	if c.Focus == script.Hang {
+		admissions = 1 // each takes a second
+	}
+	for range admissions {
+		c.Admissions = append(c.Admissions, w.admission(c.Namespaces))
+	}
+	return c
+}
+
+// focuses are all Forms, and as often as three of them none.
+var focuses = append(script.Forms(), "", "", "")
+
+// focusOn gives one webhook the Form in focus, and has it called for almost
+// everything.
+func (w *writer) focusOn(c *Case) {
+	if c.Focus == "" {
+		return
+	}
+	chosen := pick(w.source, c.Mutating, c.Validating)
+	configuration := &chosen[w.IntN(len(chosen))]
+	h := &configuration.Webhooks[w.IntN(len(configuration.Webhooks))]
+	h.Rules = everything()
+	h.NamespaceSelector, h.ObjectSelector, h.MatchConditions = nil, nil, nil
+	if c.Focus == script.Hang {
+		h.TimeoutSeconds = pointer(int32(1))
+	}
+	h.Script.Form, h.Script.Allowed = c.Focus, w.percent(60)
+	if !h.Script.Allowed {
+		w.explain(&h.Script)
+	}
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package script
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Reading is how a webhook's answers are read.
+type Reading struct {
+	Mutating bool
+	V1beta1  bool // the webhook's review version
+	// APIServer is compatibility: APIServer of the webhook's binding.
+	APIServer bool
+}
+
+// StandIn returns the script that says to kube-apiserver what s says to the
+// dispatcher, and the row of the meant difference; s itself and no row where both
+// read it alike.
+func (s Script) StandIn(r Reading) (Script, string) {
+	for _, d := range differing {
+		if r.APIServer && !d.always {
+			continue
+		}
+		if in, ok := d.standIn(s, r); ok {
+			return in, d.row
+		}
+	}
+	return s, ""
+}
+
+// difference is a way in which the dispatcher reads an answer more strictly.
+type difference struct {
+	row     string
+	always  bool // whatever the compatibility
+	standIn func(Script, Reading) (Script, bool)
+}
+
+// differing are all of them; the first that holds counts.
+var differing = []difference{
+	{"C10", true, failing(YAML, Status201, GZIP)},
+	{"C11", true, failing(Redirect)},
+	{"C12", true, failing(FiveMegabytes)},
+	{"C5", false, forged},
+	{"C6", false, refusing(CaseVariant)},
+	{"C9", false, failing(InvalidUTF8)},
+	{"C3", false, misaddressedDenial},
+	{"C28", false, misaddressedBeta},
+	{"C13", false, validatingPatch},
+	{"C14", false, brokenPatchOfDenial},
+	{"C18", true, refusedPatch(IdentityPatch)},
+	{"C19", true, refusedPatch(PatchBomb)},
+	{"C21", false, codeBeyond},
+}
+
+func failing(forms ...Form) func(Script, Reading) (Script, bool) {
+	return func(s Script, _ Reading) (Script, bool) { return failure, slices.Contains(forms, s.Form) }
+}
+
+func refusing(forms ...Form) func(Script, Reading) (Script, bool) {
+	return func(s Script, _ Reading) (Script, bool) { return rejection(500), slices.Contains(forms, s.Form) }
+}
+
+func forged(s Script, _ Reading) (Script, bool) {
+	switch s.Form {
+	case AllowedTwice:
+		return failure, true
+	case ResponseTwice:
+		if s.Allowed {
+			return failure, true
+		}
+		return rejection(500), true
+	case AllowedThenNot, NotThenAllowed:
+		return rejection(500), true
+	}
+	return s, false
+}
+
+func (f Form) misaddressed() bool {
+	return slices.Contains([]Form{WrongUID, NoUID, WrongKind, WrongVersion, OtherVersion}, f)
+}
+
+func misaddressedDenial(s Script, r Reading) (Script, bool) {
+	return rejection(500), s.Form.misaddressed() && !s.Allowed && !r.V1beta1
+}
+
+func misaddressedBeta(s Script, r Reading) (Script, bool) {
+	if !r.V1beta1 || !s.Form.misaddressed() {
+		return s, false
+	}
+	if s.Allowed {
+		return failure, true
+	}
+	return rejection(500), true
+}
+
+// hasPatch tells whether an answer has a patch or a patch type.
+func (s Script) hasPatch() bool {
+	return s.Patch != nil || slices.Contains([]Form{BadBase64, BadPatch, TypeNoPatch, OtherPatchType, EmptyPatch,
+		NullPatch, IdentityPatch, PatchBomb, UnknownOperation}, s.Form)
+}
+
+func validatingPatch(s Script, r Reading) (Script, bool) {
+	if r.Mutating || !s.hasPatch() {
+		return s, false
+	}
+	if s.Allowed {
+		return failure, true
+	}
+	return rejection(500), true
+}
+
+func brokenPatchOfDenial(s Script, r Reading) (Script, bool) {
+	if !r.Mutating || s.Allowed {
+		return s, false
+	}
+	broken := slices.Contains([]Form{BadBase64, PatchNoType, TypeNoPatch}, s.Form)
+	s.Form, s.Patch = "", nil
+	return s, broken
+}
+
+func refusedPatch(form Form) func(Script, Reading) (Script, bool) {
+	return func(s Script, r Reading) (Script, bool) {
+		if s.Form != form || !s.Allowed || !r.Mutating {
+			return s, false
+		}
+		// A patch that does not apply.
+		s.Form, s.Patch = "", json.RawMessage(`[{"op":"remove","path":"/none/of/this"}]`)
+		return s, true
+	}
+}
+
+func codeBeyond(s Script, _ Reading) (Script, bool) {
+	beyond := !s.Allowed && s.Form == CodeBeyond
+	s.Form, s.Code = "", 400
+	return s, beyond
+}
