@@ -8,8 +8,8 @@ package conformance
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -17,9 +17,14 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+
+	"github.com/admission-dispatcher/dispatcher/conformance/binary"
 )
 
-var binary string // of the dispatcher, built once
+var binaryPath string // of the dispatcher, built once
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "dispatcher-conformance-")
@@ -27,11 +32,13 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "dispatcher")
-	build := exec.Command("go", "build", "-C", "..", "-o", binary, "./cmd/dispatcher")
-	if out, err := build.CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("build the dispatcher: %v\n%s", err, out))
+	if binaryPath, err = binary.Build(context.Background(), dir); err != nil {
+		panic(err)
 	}
+	// Every denial would be logged, and handling an error takes a millisecond.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	utilruntime.ErrorHandlers = nil
 	m.Run()
 }
 
@@ -54,7 +61,7 @@ func serve(t *testing.T, dir string) *process {
 	p.pki.issue(t, dir, "serving", net.IPv4(127, 0, 0, 1))
 	p.pki.issue(t, dir, "caller", nil)
 	write(t, dir, "dispatcher.yaml", []byte(configuration))
-	cmd := exec.Command(binary, "serve", "--config", filepath.Join(dir, "dispatcher.yaml"))
+	cmd := exec.Command(binaryPath, "serve", "--config", filepath.Join(dir, "dispatcher.yaml"))
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -26,9 +26,9 @@ type Admission struct {
 	User        user.Info
 }
 
-// attributes returns a's attributes with copies of the objects, which plugins
+// Attributes returns a's attributes with copies of the objects, which plugins
 // change in place, and which remember their audit annotations.
-func (a *Admission) attributes() *webhooktesting.FakeAttributes {
+func (a *Admission) Attributes() *webhooktesting.FakeAttributes {
 	return &webhooktesting.FakeAttributes{Attributes: admission.NewAttributesRecord(
 		duplicate(a.Object), duplicate(a.OldObject), a.Kind, a.Namespace, a.Name, a.Resource,
 		a.Subresource, a.Operation, a.Options, a.DryRun, a.User)}

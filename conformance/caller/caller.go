@@ -131,7 +131,7 @@ func (c *Caller) Play(a Admission) Result {
 	defer cancel()
 	rec := &recorder{}
 	ctx = rec.in(ctx)
-	attr := a.attributes()
+	attr := a.Attributes()
 	phase, err := c.admit(ctx, attr)
 	return rec.result(phase, err, attr)
 }

@@ -4,6 +4,7 @@ package random
 
 import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/admission-dispatcher/dispatcher/conformance/script"
 )
@@ -78,7 +79,7 @@ func (w *writer) focusOn(c *Case) {
 	configuration := &chosen[w.IntN(len(chosen))]
 	h := &configuration.Webhooks[w.IntN(len(configuration.Webhooks))]
 	h.Rules = everything()
-	h.NamespaceSelector, h.ObjectSelector, h.MatchConditions = nil, nil, nil
+	h.NamespaceSelector, h.ObjectSelector, h.MatchConditions = &metav1.LabelSelector{}, &metav1.LabelSelector{}, nil
 	if c.Focus == script.Hang {
 		h.TimeoutSeconds = pointer(int32(1))
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -20,6 +21,7 @@ type Server struct {
 	server *httptest.Server
 	mu     sync.RWMutex
 	plays  map[string]Script
+	called map[Form]int
 }
 
 // allowPath is always answered with a plain allow.
@@ -27,7 +29,7 @@ const allowPath = "/allow"
 
 // NewServer starts a Server with that certificate. The caller closes it.
 func NewServer(certificate tls.Certificate) *Server {
-	s := &Server{plays: map[string]Script{allowPath: {Allowed: true}}}
+	s := &Server{plays: map[string]Script{allowPath: {Allowed: true}}, called: map[Form]int{}}
 	s.server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
 	s.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
 	// Connections that are closed on purpose are nothing to log.
@@ -37,14 +39,27 @@ func NewServer(certificate tls.Certificate) *Server {
 	return s
 }
 
-// Set replaces the scripts by path.
-func (s *Server) Set(plays map[string]Script) {
+// Add adds scripts by path.
+func (s *Server) Add(plays map[string]Script) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.plays = map[string]Script{allowPath: {Allowed: true}}
-	for path, script := range plays {
-		s.plays[path] = script
+	maps.Copy(s.plays, plays)
+}
+
+// Remove forgets scripts by path.
+func (s *Server) Remove(plays map[string]Script) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for path := range plays {
+		delete(s.plays, path)
 	}
+}
+
+// Called returns how often a webhook answered in each Form.
+func (s *Server) Called() map[Form]int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return maps.Clone(s.called)
 }
 
 // Close stops the server, also webhooks that hang.
@@ -68,12 +83,21 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this is no AdmissionReview", http.StatusBadRequest)
 		return
 	}
-	s.mu.RLock()
-	script, ok := s.plays[r.URL.Path]
-	s.mu.RUnlock()
+	script, ok := s.script(r.URL.Path)
 	if !ok {
 		http.NotFound(w, r)
 		return
 	}
 	script.play(call{ResponseWriter: w, request: r, apiVersion: review.APIVersion, uid: review.Request.UID})
+}
+
+// script returns what is played at path, and counts it.
+func (s *Server) script(path string) (Script, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	script, ok := s.plays[path]
+	if ok {
+		s.called[script.Form]++
+	}
+	return script, ok
 }

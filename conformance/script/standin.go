@@ -125,10 +125,19 @@ func refusedPatch(form Form) func(Script, Reading) (Script, bool) {
 		if s.Form != form || !s.Allowed || !r.Mutating {
 			return s, false
 		}
-		// A patch that does not apply.
-		s.Form, s.Patch = "", json.RawMessage(`[{"op":"remove","path":"/none/of/this"}]`)
+		s.Form, s.Patch = "", Refused.Patch
 		return s, true
 	}
+}
+
+// Refused is a Script that the API server refuses whatever the failure policy: a
+// patch that does not apply.
+var Refused = Script{Allowed: true, Patch: json.RawMessage(`[{"op":"remove","path":"/none/of/this"}]`)}
+
+// Patches reports whether a mutating webhook allows with a patch that changes
+// something or does not apply.
+func (s Script) Patches() bool {
+	return s.Allowed && s.hasPatch() && s.Form != EmptyPatch && s.Form != NullPatch
 }
 
 func codeBeyond(s Script, _ Reading) (Script, bool) {

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/admission-dispatcher/dispatcher/conformance/caller"
+	"github.com/admission-dispatcher/dispatcher/conformance/random"
+)
+
+// objects knows all built-in kinds. Any other is a custom resource.
+var objects = admission.NewObjectInterfacesFromScheme(scheme.Scheme)
+
+// played is the admission as the plugins take it.
+func played(a *random.Admission) (caller.Admission, error) {
+	object, err := decoded(a, a.Object)
+	if err != nil {
+		return caller.Admission{}, err
+	}
+	old, err := decoded(a, a.OldObject)
+	if err != nil {
+		return caller.Admission{}, err
+	}
+	return caller.Admission{
+		Operation:   a.Operation,
+		Kind:        a.Kind,
+		Resource:    a.Resource,
+		Subresource: a.Subresource,
+		Namespace:   a.Namespace,
+		Name:        a.Name,
+		Object:      object,
+		OldObject:   old,
+		Options:     options(a),
+		DryRun:      a.DryRun,
+		User:        &a.User,
+	}, nil
+}
+
+// decoded returns an object of its own Go type, or as a custom resource.
+func decoded(a *random.Admission, text json.RawMessage) (runtime.Object, error) {
+	if text == nil {
+		return nil, nil
+	}
+	var out runtime.Object = &unstructured.Unstructured{}
+	if scheme.Scheme.Recognizes(a.Kind) {
+		typed, err := scheme.Scheme.New(a.Kind)
+		if err != nil {
+			return nil, err
+		}
+		out = typed
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return nil, fmt.Errorf("%s: %w", text, err)
+	}
+	out.GetObjectKind().SetGroupVersionKind(a.Kind)
+	return out, nil
+}
+
+func options(a *random.Admission) runtime.Object {
+	meta := func(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: kind} }
+	var dryRun []string
+	if a.DryRun {
+		dryRun = []string{metav1.DryRunAll}
+	}
+	switch a.Operation {
+	case admission.Create:
+		return &metav1.CreateOptions{TypeMeta: meta("CreateOptions"), DryRun: dryRun, FieldManager: "kubectl"}
+	case admission.Update:
+		return &metav1.UpdateOptions{TypeMeta: meta("UpdateOptions"), DryRun: dryRun}
+	case admission.Delete:
+		return &metav1.DeleteOptions{TypeMeta: meta("DeleteOptions"), DryRun: dryRun}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
+
+	"github.com/admission-dispatcher/dispatcher/conformance/pair"
+	"github.com/admission-dispatcher/dispatcher/conformance/random"
+	"github.com/admission-dispatcher/dispatcher/conformance/script"
+)
+
+// variant is a Case in which some webhooks say to the API server what the
+// dispatcher reads, for the reasons of rows.
+type variant struct {
+	rows       []string
+	mutating   []random.Configuration
+	validating []random.Configuration
+}
+
+// standIns returns a variant for each row that holds for one of the webhooks, and,
+// if there are several, one for all together.
+func standIns(c *random.Case, a admission.Attributes) []variant {
+	all := newVariant(c, a, nil)
+	if len(all.rows) == 0 {
+		return nil
+	}
+	var variants []variant
+	for _, row := range all.rows {
+		variants = append(variants, newVariant(c, a, []string{row}))
+	}
+	if len(variants) > 1 {
+		variants = append(variants, all)
+	}
+	return variants
+}
+
+// newVariant applies those rows, or all of them.
+func newVariant(c *random.Case, a admission.Attributes, only []string) variant {
+	var v variant
+	apply := func(list []random.Configuration, mutating bool) []random.Configuration {
+		out := make([]random.Configuration, len(list))
+		for i, configuration := range list {
+			out[i] = random.Configuration{Name: configuration.Name}
+			for _, w := range configuration.Webhooks {
+				instead, row := standIn(w, a, reading(c, &w, mutating))
+				if row != "" && (only == nil || slices.Contains(only, row)) {
+					w = instead
+					v.rows = append(v.rows, row)
+				}
+				out[i].Webhooks = append(out[i].Webhooks, w)
+			}
+		}
+		return out
+	}
+	v.mutating, v.validating = apply(c.Mutating, true), apply(c.Validating, false)
+	slices.Sort(v.rows)
+	v.rows = slices.Compact(v.rows)
+	return v
+}
+
+func reading(c *random.Case, w *random.Webhook, mutating bool) script.Reading {
+	return script.Reading{
+		Mutating:  mutating,
+		V1beta1:   slices.IndexFunc(w.AdmissionReviewVersions, isBeta) == slices.IndexFunc(w.AdmissionReviewVersions, isKnown),
+		APIServer: c.Compatibility == "APIServer",
+	}
+}
+
+func isBeta(version string) bool  { return version == "v1beta1" }
+func isKnown(version string) bool { return version == "v1" || version == "v1beta1" }
+
+func standIn(w random.Webhook, a admission.Attributes, r script.Reading) (random.Webhook, string) {
+	if !convertible(&w, a) {
+		w.Rules = anyVersion(w.Rules)
+		w.Script = script.Script{Form: script.Status500}
+		return w, pair.Convert
+	}
+	if r.Mutating && a.GetOperation() == admission.Connect && w.Script.Patches() {
+		w.Script = script.Refused
+		return w, "C16"
+	}
+	instead, row := w.Script.StandIn(r)
+	w.Script = instead
+	return w, row
+}
+
+// convertible is false for a webhook that lists the resource in other versions
+// only, and wants to have it converted.
+func convertible(w *random.Webhook, a admission.Attributes) bool {
+	return *w.MatchPolicy == admissionregistrationv1.Exact || matches(w.Rules, a) || !matches(anyVersion(w.Rules), a)
+}
+
+func matches(all []admissionregistrationv1.RuleWithOperations, a admission.Attributes) bool {
+	return slices.ContainsFunc(all, func(r admissionregistrationv1.RuleWithOperations) bool {
+		m := rules.Matcher{Rule: r, Attr: a}
+		return m.Matches()
+	})
+}
+
+func anyVersion(all []admissionregistrationv1.RuleWithOperations) []admissionregistrationv1.RuleWithOperations {
+	out := slices.Clone(all)
+	for i := range out {
+		out[i].APIVersions = []string{"*"}
+	}
+	return out
+}
