@@ -3,7 +3,6 @@
 package conformance
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/admission-dispatcher/dispatcher/conformance/pair"
@@ -14,7 +13,7 @@ import (
 // failure is a Case of one admission whose pair differs, and is not meant to.
 type failure struct {
 	random.Case
-	differences []pair.Difference
+	played world.Played
 }
 
 func failureOf(c random.Case, p *world.Played) (failure, bool) {
@@ -22,22 +21,42 @@ func failureOf(c random.Case, p *world.Played) (failure, bool) {
 		return failure{}, false
 	}
 	c.Admissions = c.Admissions[p.Admission : p.Admission+1]
-	return failure{c, p.Differences}, true
+	return failure{c, *p}, true
 }
+
+// aspect of the first difference that is not meant.
+func (f *failure) aspect() string {
+	for _, d := range f.played.Differences {
+		if d.Row == "" {
+			return d.Aspect
+		}
+	}
+	return ""
+}
+
+// mostShown bounds the failures that are made small and shown as stories.
+const mostShown = 3
 
 // report shows the failures of a batch.
 func (r *run) report(t *testing.T) {
-	const most = 12
-	for i, f := range r.failing {
-		if i == most {
-			t.Logf("and %d more", len(r.failing)-most)
-			break
-		}
-		for _, d := range f.differences {
+	t.Helper()
+	seen := map[string]int{}
+	for _, f := range r.failing {
+		for _, d := range f.played.Differences {
 			t.Errorf("seed %d: %s", f.Seed, d)
 		}
-		text, _ := json.Marshal(f.Case)
-		t.Logf("%s", text)
+		if seen[f.aspect()]++; seen[f.aspect()] > 1 || len(seen) > mostShown {
+			continue
+		}
+		small, err := shrink(t.Context(), r.world, f)
+		if err != nil {
+			t.Errorf("seed %d is not made smaller: %v", f.Seed, err)
+		}
+		text, err := small.story()
+		if err != nil {
+			t.Error(err)
+		}
+		t.Logf("to play it again: make conformance SEED=%d N=1\nas a story:\n%s", f.Seed, text)
 	}
 	r.failing = nil
 }

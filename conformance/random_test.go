@@ -39,7 +39,7 @@ func TestRandom(t *testing.T) {
 	run := &run{world: w, counters: newCounters(), begin: time.Now(), wanted: pairs}
 	for run.pairs < pairs && !t.Failed() {
 		cases := make([]random.Case, 0, casesPerProcess)
-		for left := pairs - run.pairs; left > 0 && len(cases) < casesPerProcess; left -= random.AdmissionsPerCase {
+		for left := int(pairs - run.pairs); left > 0 && len(cases) < casesPerProcess; left -= random.AdmissionsPerCase {
 			cases = append(cases, random.New(seed))
 			seed++
 		}

@@ -89,7 +89,7 @@ func sameHead(a, b string) bool {
 var hashed = regexp.MustCompile(`\.[0-9a-f]{8}$`)
 
 func sameValue(a, b string) bool {
-	return cut(plain(a), maxAnnotationValue) == cut(plain(b), maxAnnotationValue)
+	return plain(cut(a, maxAnnotationValue)) == plain(cut(b, maxAnnotationValue))
 }
 
 // failOpen compares the names of webhooks that failed open.

@@ -22,6 +22,7 @@ const (
 	Warnings    = "C24"
 	Annotations = "C25"
 	Convert     = "convert"
+	Name        = "name"
 )
 
 // Table holds all meant differences. Any other one is a defect.
@@ -48,5 +49,6 @@ var Table = []Row{
 	{"A!", "a call that failed open, or a webhook that was skipped because a condition failed, is a warning", "a failure is never silent"},
 	{"causes", "a failed call is 503 or 504 where that is what it was, not always 500", "the code says whether trying again helps"},
 	{"convert", "a webhook that lists the resource in other versions only is a failed call", "the dispatcher cannot convert, and does not skip in silence"},
+	{"name", "a namespaceSelector on kubernetes.io/metadata.name alone is decided for an unknown namespace too", "that label is always known"},
 	{"merged", "all denials are told, in configuration order, and the code is that of the first", "the API server shows whichever was first to arrive"},
 }

@@ -44,7 +44,7 @@ func subset(some, of []string) bool {
 func plainWarnings(all []string) []string {
 	out := make([]string, 0, len(all))
 	for _, w := range all {
-		out = append(out, cut(plain(w), maxWarningRunes))
+		out = append(out, plain(cut(w, maxWarningRunes)))
 	}
 	slices.Sort(out)
 	return out

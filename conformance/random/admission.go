@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
@@ -19,8 +20,8 @@ type Admission struct {
 	Resource        schema.GroupVersionResource
 	Subresource     string
 	Namespace, Name string
-	Object          json.RawMessage // nil where there is none
-	OldObject       json.RawMessage
+	Object          json.RawMessage `json:",omitempty"` // nil where there is none
+	OldObject       json.RawMessage `json:",omitempty"`
 	DryRun          bool
 	User            user.DefaultInfo
 }
@@ -49,7 +50,8 @@ func (w *writer) admission(namespaces map[string]map[string]string) Admission {
 	}
 	if k.resource == "namespaces" {
 		a.Name = pick(w.source, namespaceNames...)
-		if a.Operation != admission.Create {
+		if a.Operation != admission.Create { // what is not there cannot be changed
+			a.Name = pick(w.source, slices.Sorted(maps.Keys(namespaces))...)
 			a.Namespace = a.Name
 		}
 	}

@@ -28,8 +28,12 @@ type Script struct {
 // Failure is a plain way to give no usable answer.
 var failure = Script{Form: Status500}
 
-// rejection is a plain denial.
-func rejection(code int32) Script { return Script{Code: code} }
+// RefusalText is the message of a stand-in for what the dispatcher refuses in
+// words of its own.
+const RefusalText = "the dispatcher refuses"
+
+// rejection stands in for a refusal.
+func rejection(code int32) Script { return Script{Code: code, Message: RefusalText} }
 
 // Answer is the response part of an AdmissionReview as s gives it.
 func (s *Script) answer(uid string) map[string]any {

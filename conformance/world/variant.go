@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
 
@@ -47,7 +50,7 @@ func newVariant(c *random.Case, a admission.Attributes, only []string) variant {
 		for i, configuration := range list {
 			out[i] = random.Configuration{Name: configuration.Name}
 			for _, w := range configuration.Webhooks {
-				instead, row := standIn(w, a, reading(c, &w, mutating))
+				instead, row := standIn(c, w, a, reading(c, &w, mutating))
 				if row != "" && (only == nil || slices.Contains(only, row)) {
 					w = instead
 					v.rows = append(v.rows, row)
@@ -74,9 +77,17 @@ func reading(c *random.Case, w *random.Webhook, mutating bool) script.Reading {
 func isBeta(version string) bool  { return version == "v1beta1" }
 func isKnown(version string) bool { return version == "v1" || version == "v1beta1" }
 
-func standIn(w random.Webhook, a admission.Attributes, r script.Reading) (random.Webhook, string) {
+func standIn(c *random.Case, w random.Webhook, a admission.Attributes, r script.Reading) (random.Webhook, string) {
+	if namedOnly(w.NamespaceSelector) && a.GetNamespace() != "" && c.Namespaces[a.GetNamespace()] == nil {
+		selector, _ := metav1.LabelSelectorAsSelector(w.NamespaceSelector) // the plugin would not have it either
+		if !selector.Matches(labels.Set{corev1.LabelMetadataName: a.GetNamespace()}) {
+			w.Rules = nil
+		}
+		w.NamespaceSelector = &metav1.LabelSelector{}
+		return w, pair.Name
+	}
 	if !convertible(&w, a) {
-		w.Rules = anyVersion(w.Rules)
+		w.Rules, w.MatchConditions = anyVersion(w.Rules), nil
 		w.Script = script.Script{Form: script.Status500}
 		return w, pair.Convert
 	}
@@ -87,6 +98,16 @@ func standIn(w random.Webhook, a admission.Attributes, r script.Reading) (random
 	instead, row := w.Script.StandIn(r)
 	w.Script = instead
 	return w, row
+}
+
+// namedOnly reports whether a selector is about the namespace's name alone.
+func namedOnly(s *metav1.LabelSelector) bool {
+	for _, r := range s.MatchExpressions {
+		if r.Key != corev1.LabelMetadataName {
+			return false
+		}
+	}
+	return len(s.MatchLabels) == 0 && len(s.MatchExpressions) > 0
 }
 
 // convertible is false for a webhook that lists the resource in other versions
