@@ -64,7 +64,11 @@ func (d *Dispatcher) turn(a *admission, inv *invocation) Outcome {
 		operations, err = a.apply(inv.webhook, resp.Patch)
 	}
 	if err != nil {
-		resp = codec.Response{Warnings: resp.Warnings, Annotations: resp.Annotations}
+		resp = codec.Response{
+			Warnings:           resp.Warnings,
+			Annotations:        resp.Annotations,
+			DroppedAnnotations: resp.DroppedAnnotations,
+		}
 	}
 	o := a.judge(inv, resp, err, elapsed)
 	o.Operations = operations
