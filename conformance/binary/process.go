@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -64,7 +65,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		return nil, err
 	}
 	if out, err := exec.CommandContext(ctx, o.Path, "validate", "--config", p.config).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("the dispatcher refuses its configuration: %w\n%s", err, out[:min(len(out), logSize)])
+		return nil, fmt.Errorf("the dispatcher refuses its configuration: %w\n%s", err, problems(out))
 	}
 	p.cmd = exec.Command(o.Path, "serve", "--config", p.config)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
@@ -78,6 +79,13 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		return nil, fmt.Errorf("%w\n%s", err, p.logged())
 	}
 	return p, nil
+}
+
+// problems are the lines of what validate prints that are more than warnings.
+func problems(out []byte) []byte {
+	lines := slices.DeleteFunc(bytes.SplitAfter(out, []byte("\n")), func(line []byte) bool { return bytes.HasPrefix(line, []byte("warning")) })
+	all := bytes.Join(lines, nil)
+	return all[:min(len(all), logSize)]
 }
 
 // spawn starts the child from a thread that lives as long as the child: the

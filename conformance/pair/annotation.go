@@ -18,18 +18,35 @@ const ownAnnotations = "dispatcher.dev."
 // ours before their own.
 func annotations(direct, through caller.Result) []Difference {
 	was, is := theirs(direct.Annotations), passedOn(through.Annotations)
-	var all []Difference
+	byRow := map[string]*Difference{}
+	differ := func(row, key string) {
+		if byRow[row] == nil {
+			byRow[row] = &Difference{Row: row, Aspect: "annotations", Direct: map[string]string{}, Through: map[string]string{}}
+		}
+		add(byRow[row].Direct, key, was)
+		add(byRow[row].Through, key, is)
+	}
 	for _, key := range slices.Sorted(maps.Keys(was)) {
 		if got, ok := is[key]; !ok || got != was[key] {
-			all = append(all, Difference{Row: annotationRow(key, was[key], is, through), Aspect: "annotation " + key, Direct: was[key], Through: got})
+			differ(annotationRow(key, was[key], is, through), key)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(is)) {
-		if _, ok := was[key]; !ok && !known(key, is[key], was) {
-			all = append(all, Difference{Aspect: "annotation " + key, Through: is[key]})
+		if _, ok := was[key]; !ok && !known(key, was) {
+			differ("", key)
 		}
 	}
+	var all []Difference
+	for _, row := range slices.Sorted(maps.Keys(byRow)) {
+		all = append(all, *byRow[row])
+	}
 	return all
+}
+
+func add(to any, key string, from map[string]string) {
+	if value, ok := from[key]; ok {
+		to.(map[string]string)[key] = value
+	}
 }
 
 // theirs are the annotations of webhooks, without those of the plugin itself.
@@ -71,7 +88,7 @@ func annotationRow(key, value string, is map[string]string, through caller.Resul
 // known reports whether an annotation through the dispatcher is one of those
 // directly. The second webhook of a name replaces the first one's annotations
 // directly, and has a key of its own here.
-func known(key, value string, was map[string]string) bool {
+func known(key string, was map[string]string) bool {
 	for other := range was {
 		if sameHead(key, other) {
 			return true

@@ -45,7 +45,7 @@ func denial(direct Oracle, through caller.Result) ([]Difference, error) {
 // untold are denials of others that the dispatcher does not tell of.
 func untold(others []caller.Result, is metav1.Status) []Difference {
 	for _, other := range others {
-		if dryRun.MatchString(other.Status.Message) && strings.Contains(is.Message, other.Status.Message) {
+		if uncalled(other.Status, is) {
 			return []Difference{{Row: FirstRefuse, Aspect: "denials", Direct: "all", Through: is.Message}}
 		}
 	}
@@ -56,6 +56,12 @@ func untold(others []caller.Result, is metav1.Status) []Difference {
 		}
 	}
 	return all
+}
+
+// uncalled reports whether is tells of a denial that needed no call.
+func uncalled(was, is metav1.Status) bool {
+	return dryRun.MatchString(was.Message) && strings.Contains(is.Message, was.Message) ||
+		strings.Contains(is.Message, "(NotConvertible ")
 }
 
 // Texts of the API server by which one kind of denial is known from another.

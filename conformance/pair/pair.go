@@ -52,7 +52,7 @@ func (d Difference) String() string {
 }
 
 func brief(v any) string {
-	const most = 600
+	const most = 300
 	text := fmt.Sprintf("%q", fmt.Sprint(v))
 	return text[:min(len(text), most)]
 }

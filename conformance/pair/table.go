@@ -27,7 +27,7 @@ const (
 
 // Table holds all meant differences. Any other one is a defect.
 var Table = []Row{
-	{"B17", "a dry run that one webhook does not support is denied before any other webhook is called", "no call can change that denial"},
+	{"B17", "a denial that needs no call (a dry run that is not supported, a resource that cannot be converted) comes before any call", "no answer can change it"},
 	{"C3", "a denial in an answer with another uid, kind or version stands", "a deny is not lost to a formality"},
 	{"C5", "`allowed` or `response` twice is no answer, and a denial if any copy says so", "where JSON readers disagree a verdict can be forged"},
 	{"C6", "`Allowed` for `allowed` is a denial", "where JSON readers disagree a verdict can be forged"},

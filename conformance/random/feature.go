@@ -112,7 +112,7 @@ func (w *Webhook) features() []string {
 	add("webhook with matchConditions", len(w.MatchConditions) > 0)
 	add("webhook with several rules", len(w.Rules) > 1)
 	for _, version := range w.AdmissionReviewVersions[:1] {
-		add("reviews: "+version, version != "v7")
+		add("reviews: "+version, version != unknownVersion)
 	}
 	for _, r := range w.Rules {
 		names = append(names, ruleFeatures(r)...)

@@ -90,7 +90,7 @@ func simpler(w *Webhook) []func(*Webhook) bool {
 		func(w *Webhook) bool { return replace(&w.Script.Code, 0) },
 		func(w *Webhook) bool { return replace(&w.Script.RetryAfter, 0) },
 		func(w *Webhook) bool {
-			return len(w.AdmissionReviewVersions) > 1 && drop(&w.AdmissionReviewVersions, 1)
+			return len(w.AdmissionReviewVersions) > 1 && oneVersion(&w.AdmissionReviewVersions)
 		},
 		func(w *Webhook) bool { return replace(w.SideEffects, "None") },
 		func(w *Webhook) bool { return replace(w.ReinvocationPolicy, "Never") },
@@ -108,6 +108,14 @@ func simpler(w *Webhook) []func(*Webhook) bool {
 		changes = append(changes, func(w *Webhook) bool { return dropOperation(&w.Script, i) })
 	}
 	return changes
+}
+
+// oneVersion leaves the review version that is used.
+func oneVersion(all *[]string) bool {
+	was := len(*all)
+	i := slices.IndexFunc(*all, func(version string) bool { return version != unknownVersion })
+	*all = (*all)[i : i+1]
+	return was > 1
 }
 
 func fewerExpressions(w *Webhook, of func(*Webhook) *metav1.LabelSelector) []func(*Webhook) bool {

@@ -47,11 +47,14 @@ func (w *writer) webhook(name string) admissionregistrationv1.MutatingWebhook {
 		SideEffects:       pointer(w.sideEffects()),
 		TimeoutSeconds:    pointer(int32(30)),
 		AdmissionReviewVersions: pick(w.source, []string{"v1"}, []string{"v1"}, []string{"v1beta1"},
-			[]string{"v1", "v1beta1"}, []string{"v1beta1", "v1"}, []string{"v7", "v1"}),
+			[]string{"v1", "v1beta1"}, []string{"v1beta1", "v1"}, []string{unknownVersion, "v1"}),
 		ReinvocationPolicy: pointer(pick(w.source, admissionregistrationv1.NeverReinvocationPolicy, admissionregistrationv1.IfNeededReinvocationPolicy)),
 		MatchConditions:    w.conditions(),
 	}
 }
+
+// unknownVersion is a review version of the future.
+const unknownVersion = "v7"
 
 func (w *writer) sideEffects() admissionregistrationv1.SideEffectClass {
 	if w.percent(85) {

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -16,8 +18,28 @@ import (
 	"github.com/admission-dispatcher/dispatcher/conformance/random"
 )
 
-// objects knows all built-in kinds. Any other is a custom resource.
-var objects = admission.NewObjectInterfacesFromScheme(scheme.Scheme)
+// builtIn are all built-in kinds. Any other is a custom resource.
+var builtIn = newScheme()
+
+var objects = admission.NewObjectInterfacesFromScheme(builtIn)
+
+// newScheme returns the scheme of clients with the one default of the API server's
+// own that webhooks are matched by: the name in a Namespace's labels.
+func newScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(scheme.AddToScheme(s))
+	s.AddTypeDefaultingFunc(&corev1.Namespace{}, func(o any) {
+		n := o.(*corev1.Namespace)
+		if n.Name == "" {
+			return
+		}
+		if n.Labels == nil {
+			n.Labels = map[string]string{}
+		}
+		n.Labels[corev1.LabelMetadataName] = n.Name
+	})
+	return s
+}
 
 // played is the admission as the plugins take it.
 func played(a *random.Admission) (caller.Admission, error) {
@@ -50,8 +72,8 @@ func decoded(a *random.Admission, text json.RawMessage) (runtime.Object, error) 
 		return nil, nil
 	}
 	var out runtime.Object = &unstructured.Unstructured{}
-	if scheme.Scheme.Recognizes(a.Kind) {
-		typed, err := scheme.Scheme.New(a.Kind)
+	if builtIn.Recognizes(a.Kind) {
+		typed, err := builtIn.New(a.Kind)
 		if err != nil {
 			return nil, err
 		}
@@ -60,6 +82,7 @@ func decoded(a *random.Admission, text json.RawMessage) (runtime.Object, error) 
 	if err := json.Unmarshal(text, out); err != nil {
 		return nil, fmt.Errorf("%s: %w", text, err)
 	}
+	builtIn.Default(out)
 	out.GetObjectKind().SetGroupVersionKind(a.Kind)
 	return out, nil
 }

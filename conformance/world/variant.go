@@ -87,7 +87,9 @@ func standIn(c *random.Case, w random.Webhook, a admission.Attributes, r script.
 		return w, pair.Name
 	}
 	if !convertible(&w, a) {
-		w.Rules, w.MatchConditions = anyVersion(w.Rules), nil
+		// Nothing else is asked once the object cannot be converted.
+		none := admissionregistrationv1.SideEffectClassNone
+		w.Rules, w.MatchConditions, w.SideEffects = anyVersion(w.Rules), nil, &none
 		w.Script = script.Script{Form: script.Status500}
 		return w, pair.Convert
 	}
