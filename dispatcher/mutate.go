@@ -3,9 +3,11 @@
 package dispatcher
 
 import (
+	"slices"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -16,8 +18,8 @@ func (d *Dispatcher) mutate(a *admission) {
 	candidates := a.chain.Index.Candidates(buf[:0], a.Review)
 	var again reinvocation
 	d.round(a, candidates, 0, &again)
-	if due := again.takeDue(); len(due) > 0 && !a.denied() {
-		d.round(a, due, 1, &again)
+	if a.patches > 0 && !a.denied() {
+		d.round(a, candidates, 1, &again)
 	}
 	if !a.denied() {
 		a.checkPatch()
@@ -25,9 +27,16 @@ func (d *Dispatcher) mutate(a *admission) {
 }
 
 // round asks those of the webhooks at positions that want the object as it is
-// when their turn comes. The first denial ends it.
+// when their turn comes, and in the second round are due. The first denial ends
+// it.
 func (d *Dispatcher) round(a *admission, positions []int, round int, again *reinvocation) {
 	for n, i := range positions {
+		if round > 0 && !again.isDue(i) {
+			if a.recheck(i, round); a.denied() {
+				return
+			}
+			continue
+		}
 		inv := a.consider(i, round)
 		if inv == nil {
 			if a.denied() {
@@ -35,11 +44,9 @@ func (d *Dispatcher) round(a *admission, positions []int, round int, again *rein
 			}
 			continue
 		}
-		inv.call.Deadline = a.until(inv.webhook, len(positions)-n-1, d.impatience)
-		if inv.webhook.Mode == registry.Shadow {
-			if round == 0 {
-				d.shadow(a, inv)
-			}
+		inv.call.Deadline = a.until(inv.webhook, again.following(positions[n+1:], round), d.impatience)
+		if inv.webhook.Mode == registry.Shadow { // never due
+			d.shadow(a, inv)
 			continue
 		}
 		before := a.current().Raw
@@ -75,9 +82,24 @@ func (d *Dispatcher) turn(a *admission, inv *invocation) Outcome {
 	return o
 }
 
+// recheck matches a webhook against the mutated object although it is not due: as
+// in kube-apiserver, a match that can no longer be decided denies.
+func (a *admission) recheck(position, round int) {
+	w := a.chain.Webhooks[position]
+	if w.Mode != registry.Enforce {
+		return
+	}
+	m := w.Matcher.Match(&a.subject)
+	if m.Reason == match.ConditionRefusal || m.Reason == match.NamespaceUnknown {
+		inv := &invocation{webhook: w, position: position, round: round}
+		a.settleUncalled(inv, a.judge(inv, codec.Response{}, refuseMatch(m), 0))
+	}
+}
+
 // reinvocation keeps which webhooks are due a second time: those with
-// reinvocationPolicy IfNeeded that were asked before somebody after them changed
-// the object. Failed calls count as asked, as in kube-apiserver.
+// reinvocationPolicy IfNeeded that were asked before somebody changed the object,
+// be that one after them, or one before them in the second round. Failed calls
+// count as asked, as in kube-apiserver.
 type reinvocation struct {
 	asked []int // since the last change
 	due   []int
@@ -95,9 +117,19 @@ func (r *reinvocation) invoked(position int, reinvocable bool, changed func() bo
 	}
 }
 
-// takeDue returns the positions that are due, ascending.
-func (r *reinvocation) takeDue() []int {
-	due := r.due
-	*r = reinvocation{}
-	return due
+// isDue reports whether the webhook at position is to be asked once more.
+func (r *reinvocation) isDue(position int) bool { return slices.Contains(r.due, position) }
+
+// following counts the webhooks of rest that may still be asked in this round.
+func (r *reinvocation) following(rest []int, round int) int {
+	if round == 0 {
+		return len(rest)
+	}
+	n := 0
+	for _, position := range rest {
+		if r.isDue(position) {
+			n++
+		}
+	}
+	return n
 }
