@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/admission-dispatcher/dispatcher/conformance/pair"
@@ -24,9 +25,10 @@ func failureOf(c random.Case, p *world.Played) (failure, bool) {
 	return failure{c, *p}, true
 }
 
-// aspect of the first difference that is not meant.
+// aspect of the last difference that is not meant: the others may be explained by
+// the stand-ins with which that one is left.
 func (f *failure) aspect() string {
-	for _, d := range f.played.Differences {
+	for _, d := range slices.Backward(f.played.Differences) {
 		if d.Row == "" {
 			return d.Aspect
 		}

@@ -74,6 +74,7 @@ func (p *Pair) Differences() ([]Difference, error) {
 			return nil, err
 		}
 		if !Meant(rest) {
+			all = append(all, tried(s.Rows, rest)...)
 			continue
 		}
 		for _, row := range s.Rows {
@@ -82,6 +83,14 @@ func (p *Pair) Differences() ([]Difference, error) {
 		return rest, nil
 	}
 	return all, nil
+}
+
+// tried are the differences that the stand-ins for rows leave.
+func tried(rows []string, rest []Difference) []Difference {
+	for i := range rest {
+		rest[i].Aspect = fmt.Sprintf("%s, also with %v", rest[i].Aspect, rows)
+	}
+	return rest
 }
 
 // Meant reports whether each difference has its Row.
