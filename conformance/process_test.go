@@ -7,16 +7,12 @@
 package conformance
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"io"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
-	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
@@ -42,9 +38,6 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// patience bounds every wait. Nothing is expected to come near it.
-const patience = 30 * time.Second
-
 // process is a dispatcher that serves a directory.
 type process struct {
 	address string
@@ -56,66 +49,18 @@ type process struct {
 // serves. It is ended, and waited for, at the end of the test.
 func serve(t *testing.T, dir string) *process {
 	t.Helper()
-	p := &process{pki: newAuthority(t)}
-	write(t, dir, "ca.crt", p.pki.pem)
-	p.pki.issue(t, dir, "serving", net.IPv4(127, 0, 0, 1))
-	p.pki.issue(t, dir, "caller", nil)
-	write(t, dir, "dispatcher.yaml", []byte(configuration))
-	cmd := exec.Command(binaryPath, "serve", "--config", filepath.Join(dir, "dispatcher.yaml"))
-	log, err := cmd.StderrPipe()
+	pki := newAuthority(t)
+	p, err := binary.Start(t.Context(), binary.Options{Path: binaryPath, Dir: dir, Clients: pki.Authority, LogLevel: "info"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p.pid = cmd.Process.Pid
-	serving, ended := make(chan string, 1), make(chan struct{})
-	go func() { defer close(ended); follow(t, log, serving) }()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-ended
-		_ = cmd.Wait()
+		if err := p.Stop(); err != nil {
+			t.Error(err)
+		}
 	})
-	select {
-	case p.address = <-serving:
-	case <-ended:
-		t.Fatal("the dispatcher ended")
-	case <-time.After(patience):
-		t.Fatal("the dispatcher does not serve")
-	}
-	return p
+	return &process{strings.TrimPrefix(p.URL, "https://"), p.PID(), pki}
 }
-
-// follow reads the log: the address once it serves, and what it refuses.
-func follow(t *testing.T, log io.Reader, serving chan<- string) {
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var record struct{ Msg, Listen, Level string }
-		if json.Unmarshal(lines.Bytes(), &record) != nil {
-			continue
-		}
-		switch {
-		case record.Msg == "serving":
-			serving <- record.Listen
-		case record.Level == "ERROR":
-			t.Errorf("the dispatcher says: %s", lines.Text())
-		}
-	}
-}
-
-// Bypasses are off: the oracle knows none.
-const configuration = `apiVersion: dispatcher.dev/v1alpha1
-kind: DispatcherConfiguration
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-tls: {certFile: serving.crt, keyFile: serving.key, clientCAFile: ca.crt}
-sources: [{directory: registry}]
-allowedNetworks: ["127.0.0.0/8"]
-bypass: {defaults: false}
-lameDuck: 0s
-`
 
 func write(t *testing.T, dir, name string, data []byte) {
 	t.Helper()

@@ -23,7 +23,7 @@ limits: {connections: 20000}
 deadline: {grace: 2s}
 timeouts: {headers: 30s, body: 30s, connect: 10s}
 lameDuck: 0s
-log: {level: error}
+log: {level: %s}
 registration: {url: "https://%s", caFile: clients.crt}
 `
 
@@ -33,7 +33,7 @@ func (o *Options) write(listen, admin string) error {
 		return err
 	}
 	files := map[string][]byte{
-		"dispatcher.yaml": fmt.Appendf(nil, processConfig, listen, admin, listen),
+		"dispatcher.yaml": fmt.Appendf(nil, processConfig, listen, admin, o.level(), listen),
 		"tls.crt":         certificate,
 		"tls.key":         key,
 		"clients.crt":     o.Clients.PEM,
@@ -50,4 +50,11 @@ func (o *Options) write(listen, admin string) error {
 		}
 	}
 	return nil
+}
+
+func (o *Options) level() string {
+	if o.LogLevel == "" {
+		return "error"
+	}
+	return o.LogLevel
 }

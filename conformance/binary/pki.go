@@ -17,7 +17,7 @@ import (
 // Authority is a throw-away certificate authority.
 type Authority struct {
 	PEM         []byte
-	certificate *x509.Certificate
+	Certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
@@ -38,7 +38,7 @@ func NewAuthority() (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Authority{PEM: encode("CERTIFICATE", der), certificate: certificate, key: key}, nil
+	return &Authority{PEM: encode("CERTIFICATE", der), Certificate: certificate, key: key}, nil
 }
 
 // Issue returns certificate and key, as PEM, for a server on loopback or a client
@@ -52,7 +52,7 @@ func (a *Authority) Issue(name string) (certificate, key []byte, err error) {
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &private.PublicKey, a.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.Certificate, &private.PublicKey, a.key)
 	if err != nil {
 		return nil, nil, err
 	}

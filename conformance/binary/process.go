@@ -24,22 +24,23 @@ import (
 type Options struct {
 	// Path of the binary.
 	Path string
-	// Dir is an empty directory for the configuration.
+	// Dir is a directory for the configuration. Its registry may have manifests.
 	Dir string
 	// Clients issues the certificates of the clusters, and the server's own.
 	Clients *Authority
-	// Manifests of the registry, by file name.
+	// Manifests to be added to the registry, by file name.
 	Manifests map[string][]byte
+	// LogLevel is error unless said.
+	LogLevel string
 }
 
 // Process is a dispatcher that serves on loopback.
 type Process struct {
 	URL string // https://127.0.0.1:port
 
-	path, config string
-	cmd          *exec.Cmd
-	log          bytes.Buffer
-	exited       chan struct{}
+	cmd    *exec.Cmd
+	log    bytes.Buffer
+	exited chan struct{}
 }
 
 // logSize is how much of a log is shown.
@@ -57,17 +58,16 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	}
 	p := &Process{
 		URL:    "https://" + listen,
-		path:   o.Path,
-		config: filepath.Join(o.Dir, "dispatcher.yaml"),
 		exited: make(chan struct{}),
 	}
+	config := filepath.Join(o.Dir, "dispatcher.yaml")
 	if err := o.write(listen, admin); err != nil {
 		return nil, err
 	}
-	if out, err := exec.CommandContext(ctx, o.Path, "validate", "--config", p.config).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, o.Path, "validate", "--config", config).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("the dispatcher refuses its configuration: %w\n%s", err, problems(out))
 	}
-	p.cmd = exec.Command(o.Path, "serve", "--config", p.config)
+	p.cmd = exec.Command(o.Path, "serve", "--config", config)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	// The kernel ends the child with the test, however the test ends.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -126,7 +126,8 @@ func (p *Process) ready(ctx context.Context, url string) error {
 	}
 }
 
-// Stop ends the process as an operator would, and tells how that went.
+// Stop ends the process as an operator would, and tells how that went. An error in
+// its log is one here.
 func (p *Process) Stop() error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -139,6 +140,9 @@ func (p *Process) Stop() error {
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		return fmt.Errorf("the dispatcher exited with %d\n%s", code, p.logged())
+	}
+	if i := bytes.Index(p.log.Bytes(), []byte(`"level":"ERROR"`)); i >= 0 {
+		return fmt.Errorf("the dispatcher says: %s", p.log.Bytes()[i:min(p.log.Len(), i+logSize)])
 	}
 	return nil
 }
@@ -153,18 +157,6 @@ func (p *Process) logged() []byte { return p.log.Bytes()[:min(p.log.Len(), logSi
 
 // PID is the process's id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
-
-// Registration is what the dispatcher prints for a cluster to apply.
-func (p *Process) Registration(ctx context.Context, cluster string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, p.path, "registration", "--config", p.config, "--cluster", cluster)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%v: %w\n%s", cmd.Args, err, stderr.Bytes())
-	}
-	return out, nil
-}
 
 func freePorts() (listen, admin string, err error) {
 	a, err := net.Listen("tcp", "127.0.0.1:0")

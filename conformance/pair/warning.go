@@ -37,8 +37,11 @@ func warnings(direct, through caller.Result) []Difference {
 	return append(all, d)
 }
 
+// subset reports whether each of some is the beginning of one of all.
 func subset(some, of []string) bool {
-	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(of, s) })
+	return !slices.ContainsFunc(some, func(s string) bool {
+		return !slices.ContainsFunc(of, func(whole string) bool { return strings.HasPrefix(whole, s) })
+	})
 }
 
 func plainWarnings(all []string) []string {

@@ -60,7 +60,7 @@ func (s *Script) exaggerate(r map[string]any) {
 	case ManyWarnings:
 		all := make([]string, 1000)
 		for i := range all {
-			all[i] = fmt.Sprintf("%d %s", i, strings.Repeat("w", 1<<10))
+			all[i] = fmt.Sprintf("%d %s", i, strings.Repeat("w", 300))
 		}
 		r["warnings"] = all
 	case ManyAnnotations:
