@@ -61,8 +61,10 @@ func (a *answer) unusable(defect string, denies bool) error {
 
 // defectOf says why the answer is not one to this call, or "".
 func (a *answer) defectOf(want *Expectation) string {
-	// kube-apiserver looks at neither kind nor uid of v1beta1.
+	// kube-apiserver looks at neither kind nor uid of v1beta1, but cannot convert
+	// from v1.
 	checked := want.Version == V1 || a.compat == Strict
+	converted := want.Version == V1beta1 && string(a.kind) == "AdmissionReview" && string(a.apiVersion) == V1.APIVersion()
 	switch {
 	case a.defect != "":
 		return a.defect
@@ -70,7 +72,7 @@ func (a *answer) defectOf(want *Expectation) string {
 		return "webhook response was absent"
 	case checked && string(a.uid) != string(want.UID):
 		return fmt.Sprintf("expected response.uid=%q, got %q", want.UID, clean(a.uid, maxQuoted))
-	case checked && (string(a.kind) != "AdmissionReview" || string(a.apiVersion) != want.Version.APIVersion()):
+	case converted, checked && (string(a.kind) != "AdmissionReview" || string(a.apiVersion) != want.Version.APIVersion()):
 		return fmt.Sprintf("expected webhook response of %s, Kind=AdmissionReview, got %s, Kind=%s",
 			want.Version.APIVersion(), clean(a.apiVersion, maxQuoted), clean(a.kind, maxQuoted))
 	}

@@ -172,6 +172,8 @@ func TestVerify(t *testing.T) {
 		{"C28 uid missing", strings.Replace(inBeta(allow), `"uid":"u1",`, ``, 1), beta, unusable, allows},
 		{"C28 uid other, a denial", strings.Replace(inBeta(deny), "u1", "u2", 1), beta, refused, denies},
 		{"C28 kind missing", strings.Replace(inBeta(allow), `"kind":"AdmissionReview",`, ``, 1), beta, unusable, allows},
+		{"C28 version v1", in(allow), beta, unusable, unusable},
+		{"C28 version v1, a denial", in(deny), beta, refused, unusable},
 		{"C28 a patch without type", inBeta(allow + `,` + op), betaMutating, allows, allows},
 		{"C28 a patch of another type", inBeta(allow + `,` + op + `,"patchType":"x"`), betaMutating, allows, allows},
 		{"C28 a type without patch", inBeta(allow + `,` + typed), betaMutating, allows, allows},
