@@ -36,7 +36,7 @@ var Table = []Row{
 	{"C11", "a redirect is never followed", "the target would see the object"},
 	{"C12", "an answer of more than 4 MiB is no answer", "one webhook must not exhaust what many clusters share"},
 	{"C13", "a v1beta1 validating webhook that answers with a patch gave no answer, and its denial stands", "the patch would be dropped in silence"},
-	{"C14", "a denial stands although the patch next to it is broken", "a deny is not lost to a formality"},
+	{"C14", "next to a broken patch a denial stands, and an allow is no answer of which warnings could be passed on", "a deny is not lost to a formality"},
 	{"C16", "a patch on CONNECT is refused", "the object is the options of a request, and nobody's to change"},
 	{"C18", "a patch that changes the object's identity is refused", "the webhooks after it would judge another object than the user sent"},
 	{"C19", "a patch of more than 2,000 operations is refused", "one webhook must not exhaust what many clusters share"},

@@ -40,15 +40,17 @@ func Features() []string {
 			names = append(names, selector+": "+operator)
 		}
 	}
-	for _, policy := range []string{"failurePolicy: Fail", "failurePolicy: Ignore", "matchPolicy: Exact", "matchPolicy: Equivalent",
-		"reinvocationPolicy: Never", "reinvocationPolicy: IfNeeded", "sideEffects: None", "sideEffects: NoneOnDryRun",
-		"sideEffects: Some", "sideEffects: Unknown", "reviews: v1", "reviews: v1beta1"} {
-		names = append(names, policy)
-	}
+	names = append(names, policies...)
 	for _, op := range patchOperations {
 		names = append(names, "patch: "+op)
 	}
 	return names
+}
+
+var policies = []string{
+	"failurePolicy: Fail", "failurePolicy: Ignore", "matchPolicy: Exact", "matchPolicy: Equivalent",
+	"reinvocationPolicy: Never", "reinvocationPolicy: IfNeeded", "sideEffects: None", "sideEffects: NoneOnDryRun",
+	"sideEffects: Some", "sideEffects: Unknown", "reviews: v1", "reviews: v1beta1",
 }
 
 var patchOperations = []string{"add", "remove", "replace", "move", "copy", "test"}

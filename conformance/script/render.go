@@ -170,7 +170,7 @@ func (s *Script) breakPatch(r map[string]any) {
 }
 
 func (s *Script) repeatAllowed(text []byte) []byte {
-	first, last := "", ""
+	var first, last string
 	switch s.Form {
 	case AllowedTwice:
 		first, last = "true", "true"

@@ -49,6 +49,7 @@ var differing = []difference{
 	{"C28", false, misaddressedBeta},
 	{"C13", false, validatingPatch},
 	{"C14", false, brokenPatchOfDenial},
+	{"C14", true, brokenPatchOfAllow},
 	{"C18", true, refusedPatch(IdentityPatch)},
 	{"C19", true, refusedPatch(PatchBomb)},
 	{"C21", false, codeBeyond},
@@ -118,6 +119,12 @@ func brokenPatchOfDenial(s Script, r Reading) (Script, bool) {
 	broken := slices.Contains([]Form{BadBase64, PatchNoType, TypeNoPatch}, s.Form)
 	s.Form, s.Patch = "", nil
 	return s, broken
+}
+
+// brokenPatchOfAllow is a failed call for both, of which the API server passes on
+// warnings and annotations.
+func brokenPatchOfAllow(s Script, r Reading) (Script, bool) {
+	return failure, r.Mutating && s.Allowed && slices.Contains([]Form{BadPatch, OtherPatchType}, s.Form)
 }
 
 func refusedPatch(form Form) func(Script, Reading) (Script, bool) {
