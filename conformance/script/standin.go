@@ -141,10 +141,11 @@ func refusedPatch(form Form) func(Script, Reading) (Script, bool) {
 // patch that does not apply.
 var Refused = Script{Allowed: true, Patch: json.RawMessage(`[{"op":"remove","path":"/none/of/this"}]`)}
 
-// Patches reports whether a mutating webhook allows with a patch that changes
-// something or does not apply.
+// Patches reports whether the API server comes to apply a patch of a mutating
+// webhook.
 func (s Script) Patches() bool {
-	return s.Allowed && s.hasPatch() && s.Form != EmptyPatch && s.Form != NullPatch
+	never := append(Plain(), Hang, BadBase64, BadPatch, TypeNoPatch, OtherPatchType, EmptyPatch, NullPatch, AllowedAbsent, AllowedNull)
+	return s.Allowed && s.hasPatch() && !slices.Contains(never, s.Form)
 }
 
 func codeBeyond(s Script, _ Reading) (Script, bool) {

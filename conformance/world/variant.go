@@ -93,11 +93,10 @@ func standIn(c *random.Case, w random.Webhook, a admission.Attributes, r script.
 		w.Script = script.Script{Form: script.Status500}
 		return w, pair.Convert
 	}
-	if r.Mutating && a.GetOperation() == admission.Connect && w.Script.Patches() {
-		w.Script = script.Refused
-		return w, "C16"
-	}
 	instead, row := w.Script.StandIn(r)
+	if row == "" && r.Mutating && a.GetOperation() == admission.Connect && w.Script.Patches() {
+		instead, row = script.Refused, "C16"
+	}
 	w.Script = instead
 	return w, row
 }
