@@ -124,6 +124,8 @@ spec:
   clusterSelector: {matchLabels: {case: %[1]q}}
   onlySelectedClusters: true
   compatibility: APIServer
+  breaker: {enabled: false}
+  hedge: "Off"
   endpoints: [{address: %[2]q, serverName: %[3]q, caFile: ../webhook-ca.crt}]
   clientCertificate: {certFile: ../webhook-client.crt, keyFile: ../webhook-client.key}
 `

@@ -35,7 +35,7 @@ type meter struct {
 }
 
 // measure runs a batch. What it does itself lies outside of the caller's readings.
-func (m meter) measure(t *testing.T, c *caller) usage {
+func (m meter) measure(t *testing.T, c *plainCaller) usage {
 	t.Helper()
 	runtime.GC() // so that nobody pays for the garbage of the batch before
 	var before, after runtime.MemStats
@@ -54,7 +54,7 @@ func (m meter) measure(t *testing.T, c *caller) usage {
 }
 
 // run has each of inFlight goroutines take its share of the batch.
-func (m meter) run(t *testing.T, c *caller) {
+func (m meter) run(t *testing.T, c *plainCaller) {
 	t.Helper()
 	var (
 		left    atomic.Int64

@@ -65,7 +65,7 @@ func TestCost(t *testing.T) {
 // costRow is one number of webhooks, with one usage a round.
 type costRow struct {
 	webhooks          int
-	directly, through *caller
+	directly, through *plainCaller
 	direct, via       []usage
 }
 
@@ -126,15 +126,15 @@ spec:
   onlySelectedClusters: true
 `
 
-// caller is an API server's validating plugin, with its connections, whose users
+// plainCaller is an API server's validating plugin, with its connections, whose users
 // create one pod after another.
-type caller struct {
+type plainCaller struct {
 	pod     *corev1.Pod
 	plugin  *validating.Plugin
 	objects admission.ObjectInterfaces
 }
 
-func newCaller(t *testing.T, pod *corev1.Pod, hooks []admissionregistrationv1.ValidatingWebhook, credentials *rest.Config) *caller {
+func newCaller(t *testing.T, pod *corev1.Pod, hooks []admissionregistrationv1.ValidatingWebhook, credentials *rest.Config) *plainCaller {
 	t.Helper()
 	p, err := validating.NewValidatingAdmissionWebhook(nil)
 	if err != nil {
@@ -142,11 +142,11 @@ func newCaller(t *testing.T, pod *corev1.Pod, hooks []admissionregistrationv1.Va
 	}
 	client, factory := webhooktesting.NewFakeValidatingDataSource(namespace, hooks, t.Context().Done())
 	route{&url.URL{}, asCaller{credentials}}.prepare(t, p, client, factory)
-	return &caller{pod, p, webhooktesting.NewObjectInterfacesForTest()}
+	return &plainCaller{pod, p, webhooktesting.NewObjectInterfacesForTest()}
 }
 
 // admit asks for the creation of the pod.
-func (c *caller) admit(ctx context.Context) error {
+func (c *plainCaller) admit(ctx context.Context) error {
 	a := admission.NewAttributesRecord(c.pod, nil, c.pod.GroupVersionKind(), c.pod.Namespace, c.pod.Name,
 		corev1.SchemeGroupVersion.WithResource("pods"), "", admission.Create, &metav1.CreateOptions{}, false, creator)
 	return c.plugin.Validate(ctx, a, c.objects)

@@ -103,7 +103,7 @@ func (w *webhookProcess) await(t *testing.T, address string) {
 	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AddCert(w.pki.certificate)
-	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp", address, &tls.Config{RootCAs: roots})
+	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 30 * time.Second}, "tcp", address, &tls.Config{RootCAs: roots})
 	if err != nil {
 		t.Fatalf("the webhooks do not serve: %v", err)
 	}
