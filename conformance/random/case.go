@@ -3,8 +3,13 @@
 package random
 
 import (
+	"encoding/json"
+	"slices"
+	"strings"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/admission-dispatcher/dispatcher/conformance/script"
 )
@@ -55,12 +60,16 @@ func New(seed uint64) Case {
 	if s.percent(15) {
 		c.Compatibility = "APIServer"
 	}
-	w.focusOn(&c)
+	if c.Focus == "" {
+		w.execFocus(&c)
+	} else {
+		w.focusOn(&c)
+	}
 	admissions := AdmissionsPerCase
 	if c.Focus == script.Hang {
 		admissions = 1 // each takes a second
 	}
-	for range admissions {
+	for len(c.Admissions) < admissions {
 		c.Admissions = append(c.Admissions, w.admission(c.Namespaces))
 	}
 	return c
@@ -72,10 +81,10 @@ var focuses = append(script.Forms(), "", "", "")
 // focusOn gives one webhook the Form in focus, and has it called for almost
 // everything.
 func (w *writer) focusOn(c *Case) {
-	if c.Focus == "" {
-		return
+	chosen := c.Mutating
+	if !c.Focus.OfPatch() && w.percent(50) {
+		chosen = c.Validating
 	}
-	chosen := pick(w.source, c.Mutating, c.Validating)
 	configuration := &chosen[w.IntN(len(chosen))]
 	h := &configuration.Webhooks[w.IntN(len(configuration.Webhooks))]
 	h.Rules = everything()
@@ -84,7 +93,27 @@ func (w *writer) focusOn(c *Case) {
 		h.TimeoutSeconds = pointer(int32(1))
 	}
 	h.Script.Form, h.Script.Allowed = c.Focus, w.percent(60)
+	if c.Focus.OfPatch() {
+		h.Script.Allowed = w.percent(80)
+	}
 	if !h.Script.Allowed {
 		w.explain(&h.Script)
+	}
+}
+
+// execFocus has a mutating webhook change the options of an exec, in a Case where
+// no Form is in focus.
+func (w *writer) execFocus(c *Case) {
+	configuration := slices.MinFunc(c.Mutating, func(a, b Configuration) int { return strings.Compare(a.Name, b.Name) })
+	h := &configuration.Webhooks[0]
+	h.Rules = everything()
+	h.NamespaceSelector, h.ObjectSelector, h.MatchConditions = &metav1.LabelSelector{}, &metav1.LabelSelector{}, nil
+	h.Script = script.Script{Allowed: true, Patch: json.RawMessage(`[{"op":"replace","path":"/stdin","value":false}]`)}
+	w.theme = kinds[:1] // pods
+	for a := w.admission(c.Namespaces); ; a = w.admission(c.Namespaces) {
+		if a.Operation == admission.Connect {
+			c.Admissions = append(c.Admissions, a)
+			return
+		}
 	}
 }

@@ -88,3 +88,9 @@ func Forms() []Form {
 		AllowedTwice, AllowedThenNot, NotThenAllowed, ResponseTwice, CaseVariant, InvalidUTF8, YAML, Status201, GZIP,
 		AllowedAbsent, AllowedNull, Redirect, FiveMegabytes, UnknownOperation, CodeBeyond, ManyWarnings, ManyAnnotations)
 }
+
+// OfPatch reports whether the Form is about the patch of a mutating webhook that
+// allows.
+func (f Form) OfPatch() bool {
+	return slices.Contains([]Form{BadPatch, OtherPatchType, EmptyPatch, NullPatch, IdentityPatch, PatchBomb, UnknownOperation}, f)
+}
