@@ -61,8 +61,8 @@ func (a *answer) unusable(defect string, denies bool) error {
 
 // defectOf says why the answer is not one to this call, or "".
 func (a *answer) defectOf(want *Expectation) string {
-	// kube-apiserver looks at neither kind nor uid of v1beta1.
-	checked := want.Version == V1 || a.compat == Strict || a.isKnownOther()
+	// kube-apiserver does not miss uid, kind and version of v1beta1.
+	checked := want.Version == V1 || a.compat == Strict || a.saysOther(want.Version)
 	switch {
 	case a.defect != "":
 		return a.defect
@@ -77,10 +77,10 @@ func (a *answer) defectOf(want *Expectation) string {
 	return ""
 }
 
-// isKnownOther reports whether the answer, to a review in v1beta1, is of a kind
-// that kube-apiserver knows and cannot convert.
-func (a *answer) isKnownOther() bool {
-	return string(a.kind) == "Status" || string(a.kind) == "AdmissionReview" && string(a.apiVersion) == V1.APIVersion()
+// saysOther reports whether the answer names another kind or version, which
+// kube-apiserver cannot decode.
+func (a *answer) saysOther(v Version) bool {
+	return len(a.kind) > 0 && string(a.kind) != "AdmissionReview" || len(a.apiVersion) > 0 && string(a.apiVersion) != v.APIVersion()
 }
 
 // maxQuoted is how many runes of a wrong value an error quotes.

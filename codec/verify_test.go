@@ -174,6 +174,7 @@ func TestVerify(t *testing.T) {
 		{"C28 kind missing", strings.Replace(inBeta(allow), `"kind":"AdmissionReview",`, ``, 1), beta, unusable, allows},
 		{"C28 version v1", in(allow), beta, unusable, unusable},
 		{"C28 version v1, a denial", in(deny), beta, refused, unusable},
+		{"C28 version unknown, a denial", strings.Replace(in(deny), "/v1", "/v9", 1), beta, refused, unusable},
 		{"C28 kind Status", strings.Replace(inBeta(allow), `"kind":"AdmissionReview"`, `"kind":"Status"`, 1), beta, unusable, unusable},
 		{"C28 a patch without type", inBeta(allow + `,` + op), betaMutating, allows, allows},
 		{"C28 a patch of another type", inBeta(allow + `,` + op + `,"patchType":"x"`), betaMutating, allows, allows},
