@@ -29,7 +29,7 @@ func TestHedging(t *testing.T) {
 		var extra float64
 		for i, hedge := range []string{`  hedge: "Off"` + "\n", ""} {
 			r := &row{id: "P11", what: "1 % of answers 1 s late", servers: 2, timeout: 5, rate: 60, binding: hedge, during: 15 * time.Second,
-				hooks: willing(),
+				hooks:  willing(),
 				before: 5 * time.Second, begin: behave(script.Behaviour{Delay: 5 * time.Millisecond}),
 				fault: behave(script.Behaviour{Delay: 5 * time.Millisecond, SlowBy: time.Second, SlowShare: 0.01})}
 			w, rec := r.run(t)
@@ -37,7 +37,7 @@ func TestHedging(t *testing.T) {
 			high[i] = rec.quantile(99.9)
 			extra = float64(rec.extra()) / float64(len(rec.attempts))
 		}
-		fmt.Printf("progress: P11 pair %d: p99.9 %v without hedging, %v with: %.0f x; %.1f %% extra attempts\n",
+		progress("P11 pair %d: p99.9 %v without hedging, %v with: %.0f x; %.1f %% extra attempts",
 			pair+1, high[0].Round(time.Millisecond), high[1].Round(time.Millisecond), float64(high[0])/float64(high[1]), 100*extra)
 	}
 }
@@ -71,6 +71,6 @@ func TestGoodput(t *testing.T) {
 		if times == 1 {
 			peak = rate
 		}
-		fmt.Printf("progress: P12 at %2.0f x: %.0f answered a second, %.0f %% of the peak; shed within %v\n", times, rate, 100*rate/peak, shedAfter.Round(time.Millisecond))
+		progress("P12 at %2.0f x: %.0f answered a second, %.0f %% of the peak; shed within %v", times, rate, 100*rate/peak, shedAfter.Round(time.Millisecond))
 	}
 }

@@ -36,23 +36,24 @@ func number(name string, otherwise uint64) uint64 {
 	return n
 }
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
+func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "dispatcher-faults-")
 	if err != nil {
-		fmt.Println(err)
-		return 1
+		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	binary = filepath.Join(dir, "dispatcher")
 	build := exec.Command("go", "build", "-o", binary, "../../cmd/dispatcher")
 	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Printf("build the dispatcher: %v\n%s", err, out)
-		return 1
+		panic(fmt.Sprintf("build the dispatcher: %v\n%s", err, out))
 	}
-	fmt.Printf("progress: %s\n", header())
-	return m.Run()
+	progress("%s", header())
+	m.Run()
+}
+
+// progress tells whoever waits how far the matrix is.
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stdout, "progress: "+format+"\n", args...)
 }
 
 func header() string {

@@ -24,12 +24,12 @@ func TestFaults(t *testing.T) {
 		}
 		t.Run(r.id, func(t *testing.T) {
 			if r.skip != "" {
-				fmt.Printf("progress: %-4s %-44s not run: %s\n", r.id, r.what, r.skip)
+				progress("%-4s %-44s not run: %s", r.id, r.what, r.skip)
 				t.Skip(r.skip)
 			}
 			w, rec := r.run(t)
 			r.judge(t, w, rec)
-			fmt.Printf("progress: %s\n", r.line(rec))
+			progress("%s", r.line(rec))
 		})
 	}
 }

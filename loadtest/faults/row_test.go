@@ -46,7 +46,6 @@ type row struct {
 	// What the fault excuses.
 	causes    []history.Cause
 	resource  []string // of these; nil: all
-	may       bool     // some calls come through
 	cuts      bool
 	share     float64
 	settle    time.Duration // how long after the repair a breaker may still be open
