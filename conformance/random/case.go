@@ -3,6 +3,7 @@
 package random
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -72,7 +73,22 @@ func New(seed uint64) Case {
 	for len(c.Admissions) < admissions {
 		c.Admissions = append(c.Admissions, w.admission(c.Namespaces))
 	}
+	c.keepNames()
 	return c
+}
+
+// keepNames keeps patches from replacing all labels of a Namespace: the API server
+// puts its name back among them, which is defaulting between two webhooks.
+func (c *Case) keepNames() {
+	if !slices.ContainsFunc(c.Admissions, func(a Admission) bool { return a.Kind.Kind == "Namespace" }) {
+		return
+	}
+	for i := range c.Mutating {
+		for j := range c.Mutating[i].Webhooks {
+			s := &c.Mutating[i].Webhooks[j].Script
+			s.Patch = bytes.ReplaceAll(s.Patch, []byte(`"path":"/metadata/labels"`), []byte(`"path":"/metadata/annotations"`))
+		}
+	}
 }
 
 // focuses are all Forms, and as often as three of them none.
