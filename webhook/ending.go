@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"errors"
+	"syscall"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
@@ -81,6 +82,8 @@ func kindOf(resp codec.Response, err error) breaker.Kind {
 	var dial *dialError
 	dialling := errors.As(err, &dial)
 	switch {
+	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
+		return breaker.NotSent // it is this process that is out of descriptors
 	case call.Cause == Timeout && dialling:
 		return breaker.ConnectTimedOut
 	case call.Cause == Timeout:

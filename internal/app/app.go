@@ -110,7 +110,7 @@ func (a *App) wire() error {
 		Decider:        a.dispatcher,
 		Logger:         a.log,
 		BodyLimit:      cfg.Limits.RequestBytes,
-		Connections:    cfg.Limits.Connections,
+		Connections:    a.connections(),
 		HeaderTimeout:  cfg.Timeouts.Headers.Duration,
 		BodyTimeout:    cfg.Timeouts.Body.Duration,
 		IdleTimeout:    cfg.Timeouts.Idle.Duration,
@@ -134,6 +134,20 @@ func (a *App) prepare() {
 	both.Go(func() { a.resolver.Refresh(ctx) })
 	both.Go(func() { a.namespaces.Prepare(ctx) })
 	both.Wait()
+}
+
+// connections returns how many connections of callers there may be: as many as
+// configured, but never more than half of the descriptors. Callers must not take
+// those that calls to webhooks need, and one too many is better closed at once
+// than left waiting where nobody accepts it.
+func (a *App) connections() int {
+	configured, half := a.cfg.Limits.Connections, descriptorLimit()/2
+	if half == 0 || configured <= half {
+		return configured
+	}
+	a.log.Warn("limits.connections is above half of the descriptors that the process may open, and is lowered",
+		"limits.connections", configured, "lowered", half)
+	return half
 }
 
 // probeTimeout bounds how long a new webhook is asked whether it is there.

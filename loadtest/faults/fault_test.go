@@ -115,18 +115,20 @@ func slowWell(w *world) {
 }
 
 // strangers connect, say nothing, and stay.
-func strangers(w *world) {
-	var conns []net.Conn
-	for range 100 {
-		if c, err := net.Dial("tcp", w.servers[0].address); err == nil {
-			conns = append(conns, c)
+func strangers(n int) func(*world) {
+	return func(w *world) {
+		var conns []net.Conn
+		for range n {
+			if c, err := net.Dial("tcp", w.servers[0].address); err == nil {
+				conns = append(conns, c)
+			}
 		}
+		w.t.Cleanup(func() {
+			for _, c := range conns {
+				_ = c.Close()
+			}
+		})
 	}
-	w.t.Cleanup(func() {
-		for _, c := range conns {
-			_ = c.Close()
-		}
-	})
 }
 
 // replaceCertificates gives the dispatcher new serving certificates, and new files
