@@ -5,7 +5,8 @@
 // which answers were allowed.
 //
 // "make faults" runs every row in smoke size, with FULL=1 in full size, with
-// ROW=F8 one row only, with SEED=7 another load. Among all other tests only a few
+// ROW=F8 one row only, with SEED=7 another load, with RACE=1 a binary that looks
+// for data races. ROW=P11, P12 and MIXED are figures and a mixture of faults. Among all other tests only a few
 // short rows run.
 package faults
 
@@ -24,6 +25,7 @@ var (
 	binary string // of the dispatcher, built once
 	every  = os.Getenv("FAULTS") != ""
 	full   = os.Getenv("FULL") != ""
+	race   = os.Getenv("RACE") != "" // of the binary
 	only   = os.Getenv("ROW")
 	seed   = number("SEED", 1)
 )
@@ -44,6 +46,9 @@ func TestMain(m *testing.M) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	binary = filepath.Join(dir, "dispatcher")
 	build := exec.Command("go", "build", "-o", binary, "../../cmd/dispatcher")
+	if race {
+		build.Args = append(build.Args[:2:2], append([]string{"-race"}, build.Args[2:]...)...)
+	}
 	if out, err := build.CombinedOutput(); err != nil {
 		panic(fmt.Sprintf("build the dispatcher: %v\n%s", err, out))
 	}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+)
+
+// E15, with connections: a webhook that denies everything is registered before its
+// server is there. It is pending, visibly, and decides as soon as it is served;
+// when it leaves, its Target is drained.
+func TestE15NewWebhookJoinsWhenItAnswers(t *testing.T) {
+	w := newWorld(t)
+	p := w.start("lameDuck: 0s\n")
+	client := w.clientOf(p.awaitReady())
+	late := w.lateWebhook()
+	ca, _ := json.Marshal(w.authority.PEM) // []byte marshals as base64
+	w.write("registry/late.yaml", fmt.Appendf(nil, `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: late}
+webhooks:
+- name: late.example.com
+  clientConfig: {url: "https://%s/late", caBundle: %s}
+  rules: [{operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"]}]
+  failurePolicy: Fail
+  sideEffects: None
+  timeoutSeconds: 10
+  admissionReviewVersions: [v1]
+`, late.Listener.Addr(), ca))
+	eventually(t, "the webhook is pending", func() bool {
+		status, body := p.readiness()
+		return status == http.StatusOK && strings.Contains(body, "webhook late/late.example.com is pending")
+	})
+	if v, err := ask(client); err != nil || !v.allowed {
+		t.Errorf("while it is pending: %+v, %v", v, err)
+	}
+	late.StartTLS()
+	eventually(t, "the webhook decides", func() bool {
+		v, err := ask(client)
+		return err == nil && !v.allowed && strings.Contains(v.message, "late says no")
+	})
+	w.remove("registry/late.yaml")
+	eventually(t, "its Target is drained", func() bool { return w.logged("webhook target is drained, safe to stop") })
+	if v, err := ask(client); err != nil || !v.allowed {
+		t.Errorf("when it has left: %+v, %v", v, err)
+	}
+}
+
+// lateWebhook is a server that listens, and shakes no hands until it is started.
+func (w *world) lateWebhook() *httptest.Server {
+	pair, err := w.authority.Issue(pki.Subject{CommonName: "late", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	certificate, err := pair.TLS()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		var review struct{ Request struct{ UID string } }
+		_ = json.NewDecoder(r.Body).Decode(&review) // ours
+		rw.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(rw, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%q,"allowed":false,"status":{"message":"late says no"}}}`, review.Request.UID)
+	}))
+	s.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	w.t.Cleanup(s.Close)
+	return s
+}
+
+func (w *world) remove(name string) {
+	w.t.Helper()
+	if err := os.Remove(filepath.Join(w.dir, name)); err != nil {
+		w.t.Fatal(err)
+	}
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/admission-dispatcher/dispatcher/loadtest/history"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// It looks for idle connections at intervals, and ends when there are none.
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*TCPDialer).tcpAddrsClean")) // one a process
+}
+
+// Every call is recorded, once, with what was sent and what was answered.
+func TestRun(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review struct {
+			Request struct {
+				UID    string
+				Object json.RawMessage
+			}
+		}
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil || r.URL.Query().Get("timeout") != "3s" {
+			http.Error(w, "bad", http.StatusBadRequest)
+			return
+		}
+		allowed := !strings.HasSuffix(review.Request.UID, "0")
+		_, _ = fmt.Fprintf(w, `{"response":{"uid":%q,"allowed":%v,"warnings":["w"],"auditAnnotations":{"hash":%q},"status":{"code":403,"message":"no"}}}`,
+			review.Request.UID, allowed, hash(review.Request.Object))
+	}))
+	defer server.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	security := &tls.Config{RootCAs: roots, ServerName: "example.com", MinVersion: tls.VersionTLS12}
+	calls := Run(t.Context(), Config{
+		Address: strings.TrimPrefix(server.URL, "https://"), Start: time.Now(), Prefix: "p", Seed: 1, Timeout: 3 * time.Second,
+		Clusters: []Cluster{{Name: "east", TLS: security}, {Name: "west", TLS: security, Weight: 2}},
+		Rate:     200, Duration: 300 * time.Millisecond, Phases: []history.Phase{history.Validating, history.Mutating},
+	})
+	seen := map[string]bool{}
+	for _, c := range calls {
+		if c.Err != "" || c.Status != 200 || c.UIDAnswered != c.UID || c.Annotations["hash"] != c.BodyHash || len(c.Warnings) != 1 {
+			t.Errorf("%+v", c)
+		}
+		if c.Allowed == strings.HasSuffix(c.UID, "0") || c.Sent < c.Intended || c.Done < c.Sent {
+			t.Errorf("%+v", c)
+		}
+		seen[c.UID] = true
+	}
+	if len(seen) != len(calls) || len(calls) < 20 {
+		t.Errorf("%d uids of %d calls", len(seen), len(calls))
+	}
+}
+
+// A Summary counts each call once, in the class that it belongs to.
+func TestSummarize(t *testing.T) {
+	call := func(cluster string, took time.Duration, c history.Call) history.Call {
+		c.Cluster, c.Done, c.Status = cluster, took, 200
+		return c
+	}
+	calls := []history.Call{
+		call("east", time.Millisecond, history.Call{Allowed: true}),
+		call("east", 2*time.Millisecond, history.Call{Allowed: true, Annotations: map[string]string{"dispatcher.dev.failed-open": "a"}}),
+		call("east", 3*time.Millisecond, history.Call{Code: 403}),
+		call("west", 4*time.Millisecond, history.Call{Code: 503}),
+		call("west", 5*time.Millisecond, history.Call{Code: 429}),
+		call("west", 6*time.Millisecond, history.Call{Err: "gone"}),
+	}
+	list := Summarize(calls)
+	if len(list) != 3 || list[0].Cluster != "" || list[1].Cluster != "east" || list[1].Calls != 3 {
+		t.Fatalf("%+v", list)
+	}
+	all := list[0]
+	if all.Allowed != 1 || all.FailOpen != 1 || all.Denied != 1 || all.Failed != 1 || all.Shed != 1 || all.Lost != 1 || all.Calls != 6 {
+		t.Errorf("%+v", all)
+	}
+	var out bytes.Buffer
+	if err := WriteTable(&out, list); err != nil || !strings.Contains(out.String(), "P99.9") || !strings.Contains(out.String(), "6.0ms") {
+		t.Errorf("%v:\n%s", err, &out)
+	}
+	if text, err := json.Marshal(all); err != nil || !strings.Contains(string(text), `"Max":6.0`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}

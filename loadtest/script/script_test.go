@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package script
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/loadtest/history"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const name = "policy.example.com"
+
+func serve(t *testing.T) (*Server, *http.Client) {
+	t.Helper()
+	authority, err := pki.NewAuthority("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Issue(pki.Subject{CommonName: "webhook", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := pair.TLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Serve(Config{Name: "one", Start: time.Now(), Certificate: certificate, Truths: map[string]func(string) history.Answer{name: Mutating(name)}})
+	t.Cleanup(s.Close)
+	client := s.http.Client()
+	client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // a test of answers
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	t.Cleanup(client.CloseIdleConnections)
+	return s, client
+}
+
+func ask(t *testing.T, s *Server, client *http.Client, uid string) (int, string) {
+	t.Helper()
+	resp, err := client.Post("https://"+s.Address()+"/"+name, "application/json",
+		strings.NewReader(fmt.Sprintf(`{"request":{"uid":%q,"resource":{"resource":"pods"},"object":{"a":1}}}`, uid)))
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, _ := io.ReadAll(resp.Body) // half an answer is one of the forms
+	return resp.StatusCode, string(body)
+}
+
+// A proper answer is the truth that anybody can compute.
+func TestTruth(t *testing.T) {
+	s, client := serve(t)
+	denied := 0
+	const reviews = 50
+	for i := range reviews {
+		uid := fmt.Sprintf("uid-%d", i)
+		want := Mutating(name)(uid)
+		_, body := ask(t, s, client, uid)
+		var got struct {
+			Response struct {
+				UID     string
+				Allowed bool
+				Patch   []byte
+				Status  struct{ Message string }
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &got); err != nil {
+			t.Fatal(err, body)
+		}
+		r := got.Response
+		if r.UID != uid || r.Allowed != want.Allowed || string(r.Patch) != string(want.Patch) || r.Status.Message != want.Message {
+			t.Errorf("%s: %s, want %+v", uid, body, want)
+		}
+		if !r.Allowed {
+			denied++
+		}
+	}
+	if denied == 0 || denied == reviews {
+		t.Errorf("%d of %d are denied", denied, reviews)
+	}
+	for _, a := range s.Attempts() {
+		if !a.Intact || a.Webhook != name || a.BodyHash != Hash([]byte(`{"a":1}`)) || a.Answered < a.Arrived {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// What is wrong with an answer is wrong, and no record says otherwise.
+func TestForms(t *testing.T) {
+	s, client := serve(t)
+	for form, want := range map[Form]struct {
+		status int
+		body   string
+	}{
+		OtherUID:   {200, "00000000-0000-0000-0000-000000000000"},
+		NotJSON:    {200, "no"},
+		Redirect:   {307, ""},
+		Persuasive: {503, `"allowed":true`},
+		RetryLater: {429, ""},
+	} {
+		s.Behave(name, Behaviour{Form: form, Status: 503})
+		if status, body := ask(t, s, client, "u"); status != want.status || !strings.Contains(body, want.body) {
+			t.Errorf("form %d: %d %s", form, status, body)
+		}
+	}
+	for _, a := range s.Attempts() {
+		if a.Intact {
+			t.Errorf("intact: %+v", a)
+		}
+	}
+}
