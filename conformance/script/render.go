@@ -154,7 +154,7 @@ func (s *Script) breakPatch(r map[string]any) {
 		delete(r, "patch")
 		r["patchType"] = "JSONPatch"
 	case OtherPatchType:
-		set([]byte(`[{"op":"add","path":"/metadata/labels","value":{}}]`), "MergePatch")
+		set([]byte(`[{"op":"add","path":"/metadata/labels","value":{"tier":"b"}}]`), "MergePatch")
 	case EmptyPatch:
 		set([]byte(`[]`), "JSONPatch")
 	case NullPatch:
@@ -162,7 +162,7 @@ func (s *Script) breakPatch(r map[string]any) {
 	case IdentityPatch:
 		set([]byte(`[{"op":"replace","path":"/metadata/namespace","value":"elsewhere"}]`), "JSONPatch")
 	case UnknownOperation:
-		set([]byte(`[{"op":"merge","path":"/metadata/labels","value":{}}]`), "JSONPatch")
+		set([]byte(`[{"op":"merge","path":"/metadata/labels","value":{"tier":"b"}}]`), "JSONPatch")
 	case PatchBomb:
 		const test = `{"op":"test","path":"/none","value":null}`
 		set([]byte("["+strings.Repeat(test+",", 2000)+test+"]"), "JSONPatch")
