@@ -74,3 +74,40 @@ func TestGoodput(t *testing.T) {
 		progress("P12 at %2.0f x: %.0f answered a second, %.0f %% of the peak; shed within %v", times, rate, 100*rate/peak, shedAfter.Round(time.Millisecond))
 	}
 }
+
+// TestCapacity is row F10 in figures: a webhook of two Endpoints at 70, 90 and
+// 105 % of what they can do, with hedging off and on. They work on what nobody
+// waits for any more.
+func TestCapacity(t *testing.T) {
+	figure(t, "F10")
+	// Two of eight calls are exempt, and reach no webhook.
+	const places, takes = 4, 20 * time.Millisecond
+	capacity := 2 * places / takes.Seconds()
+	for _, percent := range []float64{70, 90, 105} {
+		var good [2]float64
+		var extra float64
+		for i, hedge := range []string{`  hedge: "Off"` + "\n", ""} {
+			r := &row{id: "F10", what: "webhook near its capacity", servers: 2, timeout: 1, rate: capacity * percent / 100 / 3 * 8 / 6, binding: hedge, during: 6 * time.Second,
+				hooks: willing(), before: 2 * time.Second, begin: limited(places, takes), causes: timedOut}
+			_, rec := r.run(t)
+			for _, c := range rec.affected() {
+				if c.Allowed && !c.Exempt {
+					good[i]++
+				}
+			}
+			good[i] /= (rec.repaired - rec.broken).Seconds()
+			extra = 100 * float64(rec.extra()) / float64(len(rec.attempts))
+		}
+		progress("F10 at %3.0f %%: %.0f answered a second without hedging, %.0f with (%+.1f %%); %.1f %% extra attempts",
+			percent, good[0], good[1], 100*(good[1]/good[0]-1), extra)
+	}
+}
+
+// limited gives each Endpoint so many places, and lets each review take one.
+func limited(places int, takes time.Duration) func(*world) {
+	return func(w *world) {
+		for _, e := range w.hurt {
+			e.Behave(hurtFail, script.Behaviour{Delay: takes, Capacity: make(chan struct{}, places)})
+		}
+	}
+}
