@@ -120,7 +120,7 @@ func (r *race) mayRepeat(end *ending) bool {
 	case !repeat.Failures && !(end.broken() && (end.kind == breaker.Reset || r.others())):
 		return false
 	}
-	return t.spend()
+	return t.spend((*budget).take)
 }
 
 // others reports whether there is an Endpoint that this call has not asked.
@@ -174,7 +174,7 @@ func (r *race) hedged(c choice, delay time.Duration) ending {
 // allows it; a hedge that is denied never fails the call.
 func (r *race) hedge() bool {
 	t := r.call.Target
-	if !t.spend() {
+	if !t.spend((*budget).hedge) {
 		return false
 	}
 	second, ok := r.choose()

@@ -221,7 +221,7 @@ func TestRedialIsFree(t *testing.T) {
 		for range 2 * budgetBurst {
 			x.call(Repeat{Safe: true}, says(0, true))
 		}
-		if !x.target.spend() {
+		if !x.target.spend((*budget).take) {
 			t.Error("the budget is used up")
 		}
 	})

@@ -32,14 +32,14 @@ func (t *Target) Stats() Stats {
 	}
 }
 
-// spend takes an extra attempt from the budget. There is none while the webhook
-// asks to be spared.
-func (t *Target) spend() bool {
+// spend takes an extra attempt from the budget by take, one of its methods. There
+// is none while the webhook asks to be spared.
+func (t *Target) spend(take func(*budget, time.Time) bool) bool {
 	now := time.Now()
 	if now.UnixNano() < t.spared.Load() {
 		return false
 	}
-	if !t.budget.take(now) {
+	if !take(&t.budget, now) {
 		t.stats.refused.Add(1)
 		return false
 	}

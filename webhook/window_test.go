@@ -54,6 +54,36 @@ func TestBudgetComesBack(t *testing.T) {
 	}
 }
 
+// Where many calls want a hedge at a time the webhook is slow, and gets none; a few
+// slow answers among many get theirs.
+func TestHedgesOfASlowWebhook(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		every   int // which call wants a hedge
+		granted int // at least, of 200 calls
+		most    int
+	}{
+		{"every call", 1, 0, slowLeast},
+		{"every third", 3, 0, slowLeast},
+		{"every twentieth", 20, 10, 10},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var b budget
+			now, granted := time.Unix(1_000_000, 0), 0
+			for i := range 200 {
+				now = now.Add(5 * time.Millisecond)
+				b.first(now)
+				if i%row.every == row.every-1 && b.hedge(now) {
+					granted++
+				}
+			}
+			if granted < row.granted || granted > row.most {
+				t.Errorf("%d hedges", granted)
+			}
+		})
+	}
+}
+
 // The quantiles are those of the values of the last seconds, within the grain of
 // one significant digit.
 func TestQuantiles(t *testing.T) {
