@@ -13,15 +13,14 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
-// attempt is one HTTP try, which ends by the call's deadline.
+// attempt is one HTTP try, which ends by the call's deadline. Whoever makes it
+// holds the call's Body.
 func (c *Client) attempt(call *Call, e *Endpoint) ending {
 	left := time.Until(call.Deadline)
 	if left <= 0 {
 		return ending{endpoint: e, unsent: true, err: noTimeLeft()}
 	}
 	c.adopt(e)
-	body := call.Body.Retain()
-	defer body.Release()
 	req, answer := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(answer)
 	defer fasthttp.ReleaseRequest(req)

@@ -13,7 +13,11 @@ const (
 	budgetShare  = 0.05 // of the first attempts in the window
 	budgetBurst  = 10   // on top, so that a rare call has one too
 	budgetWindow = 10 * time.Second
-	budgetSlots  = 10
+	// There is a slot more than the window has: extra attempts count in all of
+	// them, first ones in those that are surely within. So the share holds for any
+	// 10 s.
+	budgetSlots = 11
+	budgetSlot  = budgetWindow / (budgetSlots - 1)
 
 	// Where more calls than this share want a hedge at a time, it is the webhook
 	// that is slow and not an answer: more load would make it slower.
@@ -72,9 +76,12 @@ func (b *budget) hedge(now time.Time) bool {
 // spend takes one extra attempt, if there is one.
 func (b *budget) spend(current *spent) bool {
 	var first, extra int
-	for _, s := range b.slots {
-		first += s.first
+	for n := range int64(budgetSlots) {
+		s := b.slots[(b.slot-n)%budgetSlots]
 		extra += s.extra
+		if n < budgetSlots-1 {
+			first += s.first
+		}
 	}
 	if float64(extra+1) > budgetShare*float64(first)+budgetBurst {
 		return false
@@ -85,7 +92,7 @@ func (b *budget) spend(current *spent) bool {
 
 // turn empties the slots that have left the window and returns the newest.
 func (b *budget) turn(now time.Time) *spent {
-	slot := now.UnixNano() / int64(budgetWindow/budgetSlots)
+	slot := now.UnixNano() / int64(budgetSlot)
 	for n := max(b.slot+1, slot-budgetSlots+1); n <= slot; n++ {
 		b.slots[n%budgetSlots] = spent{}
 	}

@@ -39,6 +39,8 @@ func (c *Client) Call(_ context.Context, call Call) (codec.Response, error) {
 	if !start.Before(call.Deadline) {
 		return codec.Response{}, noTimeLeft()
 	}
+	body := call.Body.Retain()
+	defer body.Release()
 	r := race{call: &call, attempt: c.attempt, losers: &c.losers}
 	resp, err := r.run(start)
 	var unusable *CallError

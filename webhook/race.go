@@ -211,10 +211,13 @@ func (r *race) decide(end ending, running int) ending {
 }
 
 // launch makes an attempt in a goroutine of its own, which ends by the deadline.
+// It holds the Body from now on: when it gets to run, the call may be over.
 func (r *race) launch(c choice) {
+	body := r.call.Body.Retain()
 	r.losers.Add(1)
 	go func() {
 		defer r.losers.Done()
+		defer body.Release()
 		r.endings <- r.guarded(c) // there is room for both
 	}()
 }

@@ -84,7 +84,9 @@ func (x *table) call(repeat Repeat, replies ...reply) (codec.Response, time.Dura
 	x.replies, x.asked = replies, nil
 	x.mu.Unlock()
 	now := time.Now()
-	call := &Call{Target: x.target, Repeat: repeat, Deadline: now.Add(time.Second), Resource: "pods"}
+	body := codec.NewBody(nil, nil)
+	defer body.Release()
+	call := &Call{Target: x.target, Body: body, Repeat: repeat, Deadline: now.Add(time.Second), Resource: "pods"}
 	r := race{call: call, attempt: x.attempt, losers: &x.losers}
 	resp, err := r.run(now)
 	return resp, time.Since(now), err
@@ -180,7 +182,7 @@ func TestHedgeGoesElsewhere(t *testing.T) {
 			if x.attempts() != 2 || x.asked[0] == x.asked[1] {
 				t.Fatalf("asked %v", x.asked)
 			}
-			<-time.After(budgetWindow)
+			<-time.After(budgetWindow + budgetSlot)
 			x.warm()
 		}
 	})

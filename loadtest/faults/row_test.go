@@ -52,6 +52,7 @@ type row struct {
 	sheds     string        // a cluster that may be shed
 	losses    bool
 	pause     time.Duration // for which the dispatcher stands still
+	bunch     int           // extra attempts that the fault may hold up, to arrive together
 	snapshots bool          // configurations change
 
 	within time.Duration // bound of the answers' times during the fault
@@ -191,7 +192,7 @@ func (r *row) judged(w *world, rec *record) history.World {
 	const edge = 100 * time.Millisecond // around the moment in which a fault is set
 	limits := history.DefaultLimits()
 	limits.Slack = 500*time.Millisecond + r.pause
-	limits.ExtraBurst += 2 // a first attempt counts also if it never arrives
+	limits.ExtraBurst += 2 + r.bunch // a first attempt counts also if it never arrives
 	world := history.World{Limits: limits, Snapshots: w.snapshots(r)}
 	until := never
 	if r.repair != nil {
