@@ -14,8 +14,9 @@ import (
 )
 
 // attempt is one HTTP try, which ends by the call's deadline. Whoever makes it
-// holds the call's Body.
-func (c *Client) attempt(call *Call, e *Endpoint) ending {
+// holds the call's Body. With fresh it goes over a connection that is new; idle
+// ones, which the webhook may have closed as well, are given up.
+func (c *Client) attempt(call *Call, e *Endpoint, fresh bool) ending {
 	left := time.Until(call.Deadline)
 	if left <= 0 {
 		return ending{endpoint: e, unsent: true, err: noTimeLeft()}
@@ -26,6 +27,10 @@ func (c *Client) attempt(call *Call, e *Endpoint) ending {
 	defer fasthttp.ReleaseRequest(req)
 
 	c.write(req, call, left)
+	if fresh {
+		e.exchange.fresh.Store(req, true)
+		defer e.exchange.fresh.Delete(req)
+	}
 	if err := e.pool.DoDeadline(req, answer, call.Deadline); err != nil {
 		return e.failed(err, call.Target.host, left)
 	}

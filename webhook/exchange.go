@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,11 +19,13 @@ import (
 // webhook closed while they were idle.
 type exchange struct {
 	retired atomic.Bool // no connection is kept any more
+	fresh   sync.Map    // the *fasthttp.Requests that must have a connection of their own
 }
 
 // RoundTrip implements fasthttp.RoundTripper. It never asks for a retry.
 func (x *exchange) RoundTrip(pool *fasthttp.HostClient, req *fasthttp.Request, resp *fasthttp.Response) (retry bool, err error) {
 	deadline := time.Now().Add(req.GetTimeOut())
+	_, fresh := x.fresh.Load(req)
 	for {
 		left := time.Until(deadline)
 		if left <= 0 {
@@ -33,7 +36,7 @@ func (x *exchange) RoundTrip(pool *fasthttp.HostClient, req *fasthttp.Request, r
 			return false, err
 		}
 		c, ours := cc.Conn().(*conn)
-		if ours && !c.wake() {
+		if ours && (!c.wake() || c.served && fresh) {
 			pool.CloseConn(cc)
 			continue
 		}

@@ -36,7 +36,7 @@ const (
 )
 
 // attempter makes one HTTP try.
-type attempter func(call *Call, e *Endpoint) ending
+type attempter func(call *Call, e *Endpoint, fresh bool) ending
 
 // race is one call: its attempts, the first verdict of which counts. Attempts
 // that lose run on to the deadline on their own.
@@ -70,7 +70,7 @@ func (r *race) run(now time.Time) (codec.Response, error) {
 func (r *race) ask(c choice, now time.Time) ending {
 	delay, ok := r.hedgeDelay(now)
 	if !ok {
-		return r.try(c)
+		return r.try(c, false)
 	}
 	return r.hedged(c, delay)
 }
@@ -99,7 +99,7 @@ func (r *race) follow(end ending) ending {
 			return end
 		}
 		r.call.Target.stats.retries.Add(1)
-		end = r.try(next)
+		end = r.try(next, end.stale)
 	}
 }
 
@@ -230,11 +230,11 @@ func (r *race) guarded(c choice) (end ending) {
 			end = ending{endpoint: c.endpoint, err: &CallError{Cause: Panic, Err: fmt.Errorf("panic while calling: %v", p)}}
 		}
 	}()
-	return r.try(c)
+	return r.try(c, false)
 }
 
-// try makes an attempt and tells the Target and the breaker how it ended.
-func (r *race) try(c choice) ending {
+// try makes an attempt, over a fresh connection or any, and tells the Target and the breaker how it ended.
+func (r *race) try(c choice, fresh bool) ending {
 	var (
 		t       = r.call.Target
 		begin   = time.Now()
@@ -248,7 +248,7 @@ func (r *race) try(c choice) ending {
 	c.endpoint.outstanding.Add(1)
 	defer c.endpoint.outstanding.Add(-1)
 	t.stats.attempts.Add(1)
-	end := r.attempt(r.call, c.endpoint)
+	end := r.attempt(r.call, c.endpoint, fresh)
 	now := time.Now()
 	if end.pause > 0 {
 		t.pause(now.Add(end.pause))

@@ -59,7 +59,7 @@ func newTable(t *testing.T, endpoints int) *table {
 	return &table{t: t, target: target}
 }
 
-func (x *table) attempt(call *Call, e *Endpoint) ending {
+func (x *table) attempt(call *Call, e *Endpoint, _ bool) ending {
 	x.mu.Lock()
 	r := x.replies[0]
 	if len(x.replies) > 1 {
