@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
@@ -51,7 +52,7 @@ func (e *Endpoint) failed(err error, host string, left time.Duration) ending {
 	end := ending{endpoint: e, err: callError(err, host, left)}
 	end.kind = kindOf(codec.Response{}, end.err)
 	end.unsent = errors.As(err, &dial) || errors.Is(err, fasthttp.ErrNoFreeConns)
-	end.stale = errors.As(err, &silent) && silent.reused && end.broken()
+	end.stale = errors.As(err, &silent) && silent.reused && end.kind == breaker.Reset
 	return end
 }
 
