@@ -4,6 +4,7 @@ package registry
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
@@ -67,7 +68,7 @@ func (r *Registry) prepare(next *Snapshot) {
 func (r *Registry) compile(in input) (*Snapshot, []Problem) {
 	var known map[webhook.Identity]*webhook.Target
 	if current := r.Snapshot(); current != nil {
-		known = byIdentity(append(r.rotation.leaving, current.Targets...))
+		known = byIdentity(slices.Concat(r.Draining(), current.Targets))
 	}
 	c := newCompiler(r.settings, r.cel, in, known)
 	c.problem(r.emptied(in)...)

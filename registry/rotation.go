@@ -20,11 +20,10 @@ const (
 // rotation is what follows a new Snapshot: Targets that must answer first, and
 // those that leave. It is guarded by the Registry's lock.
 type rotation struct {
-	whole    *Snapshot         // of the sources, with everything that is pending
-	silent   unanswered        // of whole
-	asked    bool              // just now
-	previous []*Snapshot       // that admissions may still use, oldest first
-	leaving  []*webhook.Target // that no Snapshot has any more
+	whole    *Snapshot   // of the sources, with everything that is pending
+	silent   unanswered  // of whole
+	asked    bool        // just now
+	previous []*Snapshot // that admissions may still use, oldest first
 }
 
 // rotate swaps next in, without what is pending, when older Snapshots have made
@@ -151,31 +150,33 @@ func (r *Registry) depart(gone []*Snapshot) {
 			needed[t.Identity()] = t
 		}
 	}
-	leaving := byIdentity(r.rotation.leaving)
+	leaving := byIdentity(r.Draining())
 	for _, s := range gone {
 		for _, t := range s.Targets {
 			leaving[t.Identity()] = t
 		}
 	}
-	r.rotation.leaving = nil
+	var still []*webhook.Target
 	for id, t := range leaving {
 		switch {
 		case needed[id] != nil:
 		case t.Outstanding() > 0:
-			r.rotation.leaving = append(r.rotation.leaving, t)
+			still = append(still, t)
 		default:
 			t.Close()
 			r.settings.Logger.Info("webhook target is drained, safe to stop", "url", t.URL())
 		}
 	}
+	r.leaving.Store(&still)
 }
 
 // Draining returns the Targets that have left the configuration and still have
-// calls under way.
+// calls under way. It does not wait for a load: readiness asks it.
 func (r *Registry) Draining() []*webhook.Target {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]*webhook.Target(nil), r.rotation.leaving...)
+	if list := r.leaving.Load(); list != nil {
+		return *list
+	}
+	return nil
 }
 
 // Acquire returns the current Snapshot, or nil before the first good Load. Who
