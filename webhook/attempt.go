@@ -20,7 +20,7 @@ import (
 func (c *Client) attempt(call *Call, e *Endpoint, fresh bool) ending {
 	left := time.Until(call.Deadline)
 	if left <= 0 {
-		return ending{endpoint: e, unsent: true, err: noTimeLeft()}
+		return ending{endpoint: e, kind: breaker.NotSent, unsent: true, err: noTimeLeft()}
 	}
 	c.adopt(e)
 	req, answer := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()

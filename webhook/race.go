@@ -203,7 +203,7 @@ func (r *race) decide(end ending, running int) ending {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.over = true
+	r.over = end.verdict() // a failure may be followed by a retry, which is no loser
 	if end.err == nil {
 		r.winner = &end.resp
 	}
