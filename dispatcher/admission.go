@@ -25,8 +25,8 @@ type admission struct {
 	generation int    // how often the object was mutated
 	object     []byte // the object as mutated so far; nil: as received
 
-	admitted, shed bool   // whether there was a place among those that call, once asked for
-	giveBack       func() // the place; nil: none
+	admitted, shed bool  // whether there was a place among those that call, once asked for
+	size           int64 // of the review, as it was asked for
 
 	patch    []byte // concatenated operations of all applied patches
 	patches  int    // how many patches that are
@@ -56,14 +56,9 @@ func newSubject(req Request) match.Subject {
 	}
 }
 
-// release gives back what the admission borrowed, and its place. Calls under way keep their
+// release gives back what the admission borrowed. Calls under way keep their
 // own references.
-func (a *admission) release() {
-	a.payloads.Release()
-	if a.giveBack != nil {
-		a.giveBack()
-	}
-}
+func (a *admission) release() { a.payloads.Release() }
 
 // settle adds the Outcome of one webhook.
 func (a *admission) settle(o Outcome) *Outcome {

@@ -126,6 +126,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, req Request) Verdict {
 	}
 	a := newAdmission(ctx, req)
 	defer a.release()
+	defer d.dismiss(a)
 	if req.Phase == registry.Mutating {
 		d.mutate(a)
 	} else {

@@ -17,15 +17,14 @@ type choice struct {
 
 // choose returns an Endpoint for one attempt about a resource: of two random ones
 // the one with fewer attempts under way, whose breaker lets it. Those of avoid
-// come last. ok is false where no breaker does. A nil choice without ok means
-// that there is no Endpoint at all.
+// come last. ok is false where there is no Endpoint, or no breaker lets any.
 func (t *Target) choose(resource string, avoid []*Endpoint) (choice, bool) {
 	var buf [8]*Endpoint
 	order := append(buf[:0], t.Endpoints()...)
 	shuffle(order)
-	slices.SortStableFunc(order, func(a, b *Endpoint) int {
-		return rank(a, avoid) - rank(b, avoid)
-	})
+	if len(avoid) > 0 {
+		slices.SortStableFunc(order, func(a, b *Endpoint) int { return rank(a, avoid) - rank(b, avoid) })
+	}
 	if t.unspared && len(order) > 0 {
 		return choice{endpoint: order[0]}, true
 	}

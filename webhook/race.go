@@ -233,7 +233,8 @@ func (r *race) guarded(c choice) (end ending) {
 	return r.try(c, false)
 }
 
-// try makes an attempt, over a fresh connection or any, and tells the Target and the breaker how it ended.
+// try makes an attempt, over a fresh connection or any, and tells the Target and
+// the breaker how it ended.
 func (r *race) try(c choice, fresh bool) ending {
 	var (
 		t       = r.call.Target
@@ -253,7 +254,10 @@ func (r *race) try(c choice, fresh bool) ending {
 	if end.pause > 0 {
 		t.pause(now.Add(end.pause))
 	}
-	median, _, _ := t.latency.quantiles(now)
+	var median time.Duration // matters to timeouts alone
+	if end.kind == breaker.TimedOut {
+		median, _, _ = t.latency.quantiles(now)
+	}
 	result = end.judge(allowed, now.Sub(r.call.Deadline), median, r.lost(&end))
 	if end.answered() {
 		t.latency.record(now, now.Sub(begin))

@@ -4,6 +4,8 @@ package history
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"time"
 )
@@ -49,6 +51,12 @@ type Attempt struct {
 	// Intact: what was written is the truth of the script, whole. An answer that
 	// was made malformed, cut short or meant for another uid is not.
 	Intact bool
+}
+
+// Hash is what BodyHash holds: it names the bytes of an object.
+func Hash(object []byte) string {
+	sum := sha256.Sum256(object)
+	return hex.EncodeToString(sum[:8])
 }
 
 // attempts are those of one uid, in the order of their arrival.

@@ -132,7 +132,7 @@ func (g *generator) call(client *fasthttp.HostClient, cluster string, n int, int
 		Timeout:   g.cfg.Timeout,
 	}
 	body, object := review(&c, resource, g.cfg.Bytes)
-	c.BodyHash = hash(object)
+	c.BodyHash = history.Hash(object)
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
 	defer fasthttp.ReleaseResponse(resp)

@@ -41,7 +41,7 @@ func TestRun(t *testing.T) {
 		}
 		allowed := !strings.HasSuffix(review.Request.UID, "0")
 		_, _ = fmt.Fprintf(w, `{"response":{"uid":%q,"allowed":%v,"warnings":["w"],"auditAnnotations":{"hash":%q},"status":{"code":403,"message":"no"}}}`,
-			review.Request.UID, allowed, hash(review.Request.Object))
+			review.Request.UID, allowed, history.Hash(review.Request.Object))
 	}))
 	defer server.Close()
 	roots := x509.NewCertPool()

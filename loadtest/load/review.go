@@ -3,8 +3,6 @@
 package load
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -43,11 +41,6 @@ func old(operation string, object []byte) string {
 		return string(object)
 	}
 	return "null"
-}
-
-func hash(object []byte) string {
-	sum := sha256.Sum256(object)
-	return hex.EncodeToString(sum[:8])
 }
 
 // answer is an AdmissionReview as callers read it.

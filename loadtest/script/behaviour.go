@@ -44,13 +44,10 @@ const (
 	Huge            // more than any limit
 	Headers         // 10,000 headers
 	Informal        // 1xx responses without end
-	Redirect        // 307 to Persuade
+	Redirect        // 307 to Elsewhere
 	Persuasive      // an HTTP error with a body that allows
 	RetryLater      // 429 with Retry-After
 )
-
-// broken reports whether nothing of the truth can come through.
-func (f Form) broken() bool { return f != Proper }
 
 // Elsewhere is the path that Redirect leads to; nothing should arrive there.
 const Elsewhere = "/elsewhere"
@@ -95,5 +92,5 @@ func (b *Behaviour) send(w http.ResponseWriter, r *http.Request, uid string, a h
 		w.Header().Set("Content-Type", "application/json")
 	}
 	_, err := io.WriteString(w, body)
-	return err == nil && !f.broken()
+	return err == nil && f == Proper
 }

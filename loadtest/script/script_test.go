@@ -90,7 +90,7 @@ func TestTruth(t *testing.T) {
 		t.Errorf("%d of %d are denied", denied, reviews)
 	}
 	for _, a := range s.Attempts() {
-		if !a.Intact || a.Webhook != name || a.BodyHash != Hash([]byte(`{"a":1}`)) || a.Answered < a.Arrived {
+		if !a.Intact || a.Webhook != name || a.BodyHash != history.Hash([]byte(`{"a":1}`)) || a.Answered < a.Arrived {
 			t.Errorf("%+v", a)
 		}
 	}

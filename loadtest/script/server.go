@@ -3,9 +3,7 @@
 package script
 
 import (
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/hex"
 	"encoding/json"
 	"io"
 	"log"
@@ -114,7 +112,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	}
 	i, b := s.arrive(history.Attempt{
 		UID: req.Request.UID, Webhook: webhook, Endpoint: s.name,
-		Cluster: r.Header.Get("Admission-Cluster"), BodyHash: Hash(req.Request.Object), Arrived: time.Since(s.start),
+		Cluster: r.Header.Get("Admission-Cluster"), BodyHash: history.Hash(req.Request.Object), Arrived: time.Since(s.start),
 	})
 	if b.Hang || b.HangOn != "" && b.HangOn == req.Request.Resource.Resource {
 		s.hang(r)
@@ -173,12 +171,6 @@ func (s *Server) answer(i int, intact bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.attempts[i].Answered, s.attempts[i].Intact = time.Since(s.start), intact
-}
-
-// Hash names the bytes of an object in a record.
-func Hash(object []byte) string {
-	sum := sha256.Sum256(object)
-	return hex.EncodeToString(sum[:8])
 }
 
 // review is an AdmissionReview with the answer.
