@@ -21,13 +21,17 @@ func annotations(direct, through caller.Result) []Difference {
 	byRow := map[string]*Difference{}
 	differ := func(row, key string) {
 		if byRow[row] == nil {
-			byRow[row] = &Difference{Row: row, Aspect: "annotations", Direct: map[string]string{}, Through: map[string]string{}}
+			byRow[row] = &Difference{Row: row, Aspect: "annotations", Direct: map[string]string{}, Through: map[string][]string{}}
 		}
-		add(byRow[row].Direct, key, was)
-		add(byRow[row].Through, key, is)
+		if value, ok := was[key]; ok {
+			byRow[row].Direct.(map[string]string)[key] = value
+		}
+		if values, ok := is[key]; ok {
+			byRow[row].Through.(map[string][]string)[key] = values
+		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(was)) {
-		if got, ok := is[key]; !ok || got != was[key] {
+		if !slices.Contains(is[key], was[key]) {
 			differ(annotationRow(key, was[key], is, through), key)
 		}
 	}
@@ -43,12 +47,6 @@ func annotations(direct, through caller.Result) []Difference {
 	return all
 }
 
-func add(to any, key string, from map[string]string) {
-	if value, ok := from[key]; ok {
-		to.(map[string]string)[key] = value
-	}
-}
-
 // theirs are the annotations of webhooks, without those of the plugin itself.
 func theirs(all map[string]string) map[string]string {
 	out := map[string]string{}
@@ -60,12 +58,14 @@ func theirs(all map[string]string) map[string]string {
 	return out
 }
 
-func passedOn(all map[string]string) map[string]string {
-	out := map[string]string{}
+// passedOn are the values of each annotation of webhooks. There may be two: one
+// from each phase, where directly the later one replaces the earlier.
+func passedOn(all map[string]string) map[string][]string {
+	out := map[string][]string{}
 	for key, value := range all {
 		webhook, key, _ := strings.Cut(key, "/")
 		if !strings.HasSuffix(webhook, "webhook.admission.k8s.io") && !strings.HasPrefix(key, ownAnnotations) {
-			out[key] = value
+			out[key] = append(out[key], value)
 		}
 	}
 	return out
@@ -73,9 +73,9 @@ func passedOn(all map[string]string) map[string]string {
 
 // annotationRow is C25 where the annotation is there in a form that fits, or was
 // dropped visibly.
-func annotationRow(key, value string, is map[string]string, through caller.Result) string {
-	for other, got := range is {
-		if sameHead(key, other) && sameValue(value, got) {
+func annotationRow(key, value string, is map[string][]string, through caller.Result) string {
+	for other, values := range is {
+		if sameHead(key, other) && slices.ContainsFunc(values, func(got string) bool { return sameValue(value, got) }) {
 			return Annotations
 		}
 	}

@@ -46,6 +46,9 @@ func TestDifferences(t *testing.T) {
 		{"a warning is lost", direct, allowed(func(r *caller.Result) { r.Warnings = nil }), []string{""}},
 		{"a warning of ours", direct, allowed(func(r *caller.Result) { r.Warnings = append(r.Warnings, `failed calling webhook "x"`) }), []string{pair.FailOpen}},
 		{"an annotation is lost", direct, allowed(func(r *caller.Result) { r.Annotations = nil }), []string{""}},
+		{"one key in both phases", allowed(func(r *caller.Result) { r.Annotations = map[string]string{"a.example.com/verdict": "later"} }), allowed(func(r *caller.Result) {
+			r.Annotations = map[string]string{"m.example.com/a.example.com.verdict": "earlier", "v.example.com/a.example.com.verdict": "later"}
+		}), nil},
 		{"an annotation nobody gave", direct, allowed(func(r *caller.Result) { r.Annotations["d.example.com/b.example.com.x"] = "y" }), []string{""}},
 		{"failed open alone", direct, allowed(func(r *caller.Result) { r.Annotations["d.example.com/dispatcher.dev.failed-open"] = "x (Timeout)" }), []string{""}},
 		{"another code", denied(403, no), denied(400, "through: "+no), []string{""}},
