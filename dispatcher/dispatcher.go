@@ -30,6 +30,7 @@ type Config struct {
 	Impatience  time.Duration
 	Limits      Limits
 	ShadowCalls int          // Shadow calls under way at once; above it they are dropped, 256
+	Observers   []Observer   // told of every admission, in this order
 	Logger      *slog.Logger // required
 }
 
@@ -62,6 +63,7 @@ type Dispatcher struct {
 	grace      time.Duration
 	impatience time.Duration
 	limiter    *limiter
+	observers  []Observer
 	log        *slog.Logger
 
 	bypasses    bypassLog
@@ -85,6 +87,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		grace:       cfg.Grace,
 		impatience:  cfg.Impatience,
 		limiter:     newLimiter(cfg.Limits),
+		observers:   cfg.Observers,
 		log:         cfg.Logger,
 		shadowSlots: make(chan struct{}, cfg.ShadowCalls),
 	}, nil
@@ -109,13 +112,24 @@ type Verdict struct {
 	Outcomes []Outcome
 }
 
-// Dispatch decides one admission and logs the decision. It returns before
-// req.Deadline, whatever the webhooks do. ctx carries shutdown and trace only.
+// Dispatch decides one admission, logs the decision and tells the observers of
+// it. It returns before req.Deadline, whatever the webhooks do. ctx carries
+// shutdown and trace only.
 func (d *Dispatcher) Dispatch(ctx context.Context, req Request) Verdict {
 	start := time.Now()
 	v := d.dispatch(ctx, req)
-	d.record(ctx, req, &v, time.Since(start))
+	elapsed := time.Since(start)
+	d.record(ctx, req, &v, elapsed)
+	if len(d.observers) > 0 {
+		d.tell(ctx, &Record{Request: req, Verdict: &v, Start: start, Elapsed: elapsed})
+	}
 	return v
+}
+
+func (d *Dispatcher) tell(ctx context.Context, r *Record) {
+	for _, o := range d.observers {
+		o.Observe(ctx, r)
+	}
 }
 
 // dispatch decides one review against one snapshot. Once a phase has rejected,
