@@ -36,7 +36,8 @@ func (f *failure) aspect() string {
 	return ""
 }
 
-// mostShown bounds the failures that are made small and shown as stories.
+// mostShown bounds the failures that are made small and shown as stories; with so
+// many, a run ends.
 const mostShown = 3
 
 // report shows the failures of a batch.
@@ -47,9 +48,10 @@ func (r *run) report(t *testing.T) {
 		for _, d := range f.played.Differences {
 			t.Errorf("seed %d: %s", f.Seed, d)
 		}
-		if seen[f.aspect()]++; seen[f.aspect()] > 1 || len(seen) > mostShown {
+		if seen[f.aspect()]++; seen[f.aspect()] > 1 || r.shown >= mostShown {
 			continue
 		}
+		r.shown++
 		small, err := shrink(t.Context(), r.world, f)
 		if err != nil {
 			t.Errorf("seed %d is not made smaller: %v", f.Seed, err)

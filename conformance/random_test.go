@@ -37,7 +37,7 @@ func TestRandom(t *testing.T) {
 	}
 	t.Cleanup(w.Close)
 	run := &run{world: w, counters: newCounters(), begin: time.Now(), wanted: pairs}
-	for run.pairs < pairs && !t.Failed() {
+	for run.pairs < pairs && run.shown < mostShown {
 		cases := make([]random.Case, 0, casesPerProcess)
 		for left := int(pairs - run.pairs); left > 0 && len(cases) < casesPerProcess; left -= random.AdmissionsPerCase {
 			cases = append(cases, random.New(seed))
@@ -77,7 +77,8 @@ type run struct {
 
 	mu               sync.Mutex
 	pairs, different uint64
-	failing          []failure
+	failing          []failure // of this batch
+	shown            int       // failures made small so far
 }
 
 // batch plays cases with one dispatcher.

@@ -30,8 +30,8 @@ type ending struct {
 // verdict reports whether the attempt decides the call: it was answered, or its
 // answer, defective as it is, denies.
 func (e *ending) verdict() bool {
-	var denies *codec.AnswerError
-	return e.err == nil || errors.As(e.err, &denies)
+	var unusable *CallError // which may have an AnswerError inside, that does not deny
+	return !errors.As(e.err, &unusable)
 }
 
 // broken reports whether the connection failed, before any byte of an answer.

@@ -29,11 +29,18 @@ func fails(after time.Duration, cause Cause, kind breaker.Kind) reply {
 	return reply{after, ending{err: &CallError{Cause: cause, Err: errors.New(string(cause))}, kind: kind}}
 }
 
+// badAnswer is as an attempt reports it.
+func badAnswer(after time.Duration) reply {
+	r := fails(after, BadAnswer, breaker.BadAnswer)
+	r.ending.err = &CallError{Cause: BadAnswer, Err: &codec.AnswerError{Reason: "malformed"}}
+	return r
+}
+
 var (
 	reset     = fails(time.Millisecond, Unreachable, breaker.Reset)
 	refused   = reply{time.Millisecond, ending{err: &CallError{Cause: Unreachable, Err: errors.New("refused")}, kind: breaker.Refused, unsent: true}}
 	stale     = reply{time.Millisecond, ending{err: &CallError{Cause: Unreachable, Err: errors.New("stale")}, kind: breaker.Reset, stale: true}}
-	malformed = fails(time.Millisecond, BadAnswer, breaker.BadAnswer)
+	malformed = badAnswer(time.Millisecond)
 	never     = reply{after: time.Hour}
 )
 

@@ -5,110 +5,38 @@ package webhook_test
 import (
 	"context"
 	"net"
-	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"golang.org/x/net/dns/dnsmessage"
-
+	"github.com/admission-dispatcher/dispatcher/loadtest/zone"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
-// zone is a DNS server on loopback with one name.
-type zone struct {
-	address string
-
-	mu        sync.Mutex
-	addresses []string // nil: NXDOMAIN
-	silent    bool
-	failing   bool   // SERVFAIL
-	missing   string // a name that is NXDOMAIN
-}
-
-func newZone(t *testing.T, addresses ...string) *zone {
+func newZone(t *testing.T, addresses ...string) *zone.Server {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	z, err := zone.Listen(at(addresses...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	z := &zone{address: conn.LocalAddr().String(), addresses: addresses}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		z.serve(conn)
-	}()
-	t.Cleanup(func() { _ = conn.Close(); <-done })
+	t.Cleanup(z.Close)
 	return z
 }
 
-func (z *zone) set(silent bool, addresses ...string) {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	z.silent, z.addresses, z.failing = silent, addresses, false
+// at is a zone with these addresses; without any, it is NXDOMAIN.
+func at(addresses ...string) zone.Zone {
+	if len(addresses) == 0 {
+		return zone.Zone{}
+	}
+	return zone.Zone{Addresses: zone.Addresses(addresses...)}
 }
 
-func (z *zone) fail() {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	z.failing = true
-}
-
-func (z *zone) miss(name string) {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	z.missing = name
-}
-
-func (z *zone) serve(conn net.PacketConn) {
-	buf := make([]byte, 1500)
-	for {
-		n, from, err := conn.ReadFrom(buf)
-		if err != nil {
-			return
-		}
-		if answer := z.answer(buf[:n]); answer != nil {
-			_, _ = conn.WriteTo(answer, from)
-		}
-	}
-}
-
-func (z *zone) answer(query []byte) []byte {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	var m dnsmessage.Message
-	if z.silent || m.Unpack(query) != nil || len(m.Questions) == 0 {
-		return nil
-	}
-	q := m.Questions[0]
-	m.Response, m.Authoritative, m.Additionals = true, true, nil
-	switch {
-	case z.failing:
-		m.RCode = dnsmessage.RCodeServerFailure
-	case z.addresses == nil || z.missing == q.Name.String():
-		m.RCode = dnsmessage.RCodeNameError
-	}
-	if m.RCode != dnsmessage.RCodeSuccess {
-		packed, _ := m.Pack()
-		return packed
-	}
-	for _, text := range z.addresses {
-		ip := netip.MustParseAddr(text)
-		header := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 1}
-		if q.Type == dnsmessage.TypeA && ip.Is4() {
-			m.Answers = append(m.Answers, dnsmessage.Resource{Header: header, Body: &dnsmessage.AResource{A: ip.As4()}})
-		}
-		if q.Type == dnsmessage.TypeAAAA && ip.Is6() {
-			m.Answers = append(m.Answers, dnsmessage.Resource{Header: header, Body: &dnsmessage.AAAAResource{AAAA: ip.As16()}})
-		}
-	}
-	packed, err := m.Pack()
-	if err != nil {
-		return nil
-	}
-	return packed
+// missing is a zone with one address for all names but one.
+func missing(name, address string) zone.Zone {
+	z := at(address)
+	z.Missing = name
+	return z
 }
 
 func addressesOf(t *webhook.Target) []string {
@@ -120,11 +48,11 @@ func addressesOf(t *webhook.Target) []string {
 }
 
 // pass is Run for one pass over target.
-func pass(z *zone, target *webhook.Target) {
+func pass(z *zone.Server, target *webhook.Target) {
 	ctx, cancel := context.WithCancel(context.Background())
 	passes := 0
 	r := webhook.NewResolver(webhook.ResolverConfig{
-		Server: z.address, Timeout: 100 * time.Millisecond, Interval: time.Millisecond,
+		Server: z.Address(), Timeout: 100 * time.Millisecond, Interval: time.Millisecond,
 		Targets: func() []*webhook.Target {
 			if passes++; passes > 1 {
 				cancel()
@@ -160,18 +88,18 @@ func TestResolver(t *testing.T) {
 	isAt(t, target, "10.0.0.1:443", "10.0.0.2:443", "[2001:db8::1]:443")
 	kept := target.Endpoints()[1]
 
-	z.set(false, "10.0.0.2", "10.0.0.3")
+	z.Set(at("10.0.0.2", "10.0.0.3"))
 	pass(z, target)
 	isAt(t, target, "10.0.0.2:443", "10.0.0.3:443")
 	if target.Endpoints()[0] != kept {
 		t.Error("an endpoint that stays is another one")
 	}
 	for name, change := range map[string]func(){
-		"F24 NXDOMAIN":                        func() { z.set(false) },
-		"F24 SERVFAIL":                        func() { z.set(false, "10.0.0.9"); z.fail() },
-		"F24 no answer":                       func() { z.set(true) },
-		"F24 rebinding to loopback":           func() { z.set(false, "127.0.0.1") },
-		"F24 rebinding to a metadata address": func() { z.set(false, "169.254.169.254") },
+		"F24 NXDOMAIN":                        func() { z.Set(at()) },
+		"F24 SERVFAIL":                        func() { z.Set(zone.Zone{Failing: true}) },
+		"F24 no answer":                       func() { z.Set(zone.Zone{Silent: true}) },
+		"F24 rebinding to loopback":           func() { z.Set(at("127.0.0.1")) },
+		"F24 rebinding to a metadata address": func() { z.Set(at("169.254.169.254")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			change()
@@ -180,7 +108,7 @@ func TestResolver(t *testing.T) {
 		})
 	}
 	t.Run("F24 only what may be dialled", func(t *testing.T) {
-		z.set(false, "127.0.0.1", "10.0.0.9")
+		z.Set(at("127.0.0.1", "10.0.0.9"))
 		pass(z, target)
 		isAt(t, target, "10.0.0.9:443")
 	})
@@ -195,14 +123,13 @@ func TestOneOfSeveralNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	z.miss("two.example.com.")
+	z.Set(missing("two.example.com.", "10.0.0.1"))
 	pass(z, target)
 	isAt(t, target, "10.0.0.1:443")
-	z.miss("")
+	z.Set(at("10.0.0.1"))
 	pass(z, target)
 	isAt(t, target, "10.0.0.1:443", "10.0.0.1:444")
-	z.miss("one.example.com.")
-	z.set(false, "10.0.0.2")
+	z.Set(missing("one.example.com.", "10.0.0.2"))
 	pass(z, target)
 	isAt(t, target, "10.0.0.1:443", "10.0.0.2:444")
 }
@@ -211,9 +138,9 @@ func TestOneOfSeveralNames(t *testing.T) {
 func TestRefresh(t *testing.T) {
 	z := newZone(t, "10.0.0.1")
 	target := newNamed(t)
-	r := webhook.NewResolver(webhook.ResolverConfig{Server: z.address, Targets: func() []*webhook.Target { return []*webhook.Target{target} }})
+	r := webhook.NewResolver(webhook.ResolverConfig{Server: z.Address(), Targets: func() []*webhook.Target { return []*webhook.Target{target} }})
 	r.Refresh(t.Context())
-	z.set(false, "10.0.0.2")
+	z.Set(at("10.0.0.2"))
 	r.Refresh(t.Context())
 	isAt(t, target, "10.0.0.1:443")
 }
@@ -224,7 +151,7 @@ func TestUnresolved(t *testing.T) {
 	target := newNamed(t)
 	w.fails(target, patience, webhook.Unreachable)
 	z := newZone(t)
-	r := webhook.NewResolver(webhook.ResolverConfig{Server: z.address, Timeout: 100 * time.Millisecond,
+	r := webhook.NewResolver(webhook.ResolverConfig{Server: z.Address(), Timeout: 100 * time.Millisecond,
 		Targets: func() []*webhook.Target { return []*webhook.Target{target} }})
 	r.Refresh(t.Context())
 	if _, err := w.call(target, patience); err == nil || !strings.Contains(err.Error(), "policy.shop.svc") {

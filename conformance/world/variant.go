@@ -84,7 +84,9 @@ func standIn(c *random.Case, w random.Webhook, a admission.Attributes, r script.
 			w.Rules = nil
 		}
 		w.NamespaceSelector = &metav1.LabelSelector{}
-		return w, pair.Name
+		if convertible(&w, a) {
+			return w, pair.Name
+		}
 	}
 	if !convertible(&w, a) {
 		// Nothing else is asked once the object cannot be converted.

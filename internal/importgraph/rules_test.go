@@ -38,6 +38,7 @@ func packages() map[string][]string {
 		"loadtest/load":    {"loadtest/history"},
 		"loadtest/script":  {"loadtest/history"},
 		"loadtest/proxy":   {},
+		"loadtest/zone":    {},
 	}
 }
 
@@ -49,6 +50,7 @@ func modules() map[string][]string {
 		"github.com/valyala/fasthttp":                                   {"webhook", "internal/server", "internal/webhooktest", "internal/demo", "loadtest/load"},
 		"github.com/sony/gobreaker/v2":                                  {"breaker"},
 		"github.com/HdrHistogram/hdrhistogram-go":                       {"webhook", "loadtest/load"},
+		"golang.org/x/net":                                              {"loadtest/zone"},
 		"github.com/spf13/cobra":                                        {"cmd/dispatcher"},
 		"github.com/google/cel-go":                                      {"internal/celenv"},
 		"k8s.io/apiserver/pkg/apis/cel":                                 {"internal/celenv"},

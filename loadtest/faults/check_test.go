@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/admission-dispatcher/dispatcher/loadtest/history"
 )
 
 // noLeak: descriptors come back.
@@ -149,5 +151,60 @@ func fewLost(t *testing.T, _ *world, rec *record) {
 	}
 	if lost*10 > len(rec.calls) {
 		t.Errorf("%d of %d calls are lost", lost, len(rec.calls))
+	}
+}
+
+// twinsAreHeard: where both twins were asked before the first error was there, the
+// truth of the second counts.
+func twinsAreHeard(t *testing.T, _ *world, rec *record) {
+	asked := map[string][]history.Attempt{}
+	for _, a := range rec.attempts {
+		asked[a.UID+a.Webhook] = append(asked[a.UID+a.Webhook], a)
+	}
+	twins := 0
+	for _, c := range rec.affected() {
+		for _, hook := range []string{hurtFail, hurtIgnore} {
+			both := asked[c.UID+hook]
+			if len(both) != 2 || both[0].Endpoint == both[1].Endpoint {
+				continue
+			}
+			twins++
+			if said := c.Message + strings.Join(c.Warnings, ""); strings.Contains(said, fmt.Sprintf("failed calling webhook %q", hook)) {
+				t.Errorf("an error has beaten a verdict:\n%s", rec.story(c.UID))
+			}
+		}
+	}
+	if twins < 5 {
+		t.Errorf("only %d calls had a twin", twins)
+	}
+	progress("F21  %d calls had twins", twins)
+}
+
+// lastIsNotAsked: for whom there is no time left, is not asked in vain.
+func lastIsNotAsked(t *testing.T, _ *world, rec *record) {
+	asked := map[string]bool{}
+	for _, a := range rec.attempts {
+		asked[a.UID+a.Webhook] = true
+	}
+	without := 0
+	for _, c := range rec.affected() {
+		if !strings.Contains(c.Message, "(NoTimeLeft") {
+			continue
+		}
+		without++
+		if c.Code != 504 || asked[c.UID+hurtFail] {
+			t.Errorf("asked although no time was left, or not 504:\n%s", rec.story(c.UID))
+		}
+	}
+	if without == 0 {
+		t.Error("there was always time left")
+	}
+}
+
+// namesAreRare: names are looked up as often as is configured, not as often as
+// webhooks are called.
+func namesAreRare(t *testing.T, w *world, rec *record) {
+	if n := w.names.Queries(); n == 0 || n > len(rec.attempts)/2 {
+		t.Errorf("%d questions to the name server, %d calls", n, len(rec.attempts))
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/loadtest/load"
 	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
 	"github.com/admission-dispatcher/dispatcher/loadtest/script"
+	"github.com/admission-dispatcher/dispatcher/loadtest/zone"
 )
 
 // nothing is the fault of rows in which something is wrong from the beginning.
@@ -91,6 +92,39 @@ var eight = func() []history.Webhook {
 	}
 	return all
 }()
+
+// patient has more mutating webhooks than the time of an admission lasts for, if
+// each of them hangs.
+var patient = func() []history.Webhook {
+	var all []history.Webhook
+	for i := range 14 {
+		name, policy := fmt.Sprintf("hurt-%02d.example.com", i), history.Ignore
+		if i == 13 {
+			name, policy = hurtFail, history.Fail
+		}
+		all = append(all, history.Webhook{Name: name, Phase: history.Mutating, Order: i, FailurePolicy: policy, SideEffects: history.NoSideEffects,
+			Timeout: 10 * time.Second, Truth: script.Mutating(name)})
+	}
+	return all
+}()
+
+// unequalTwins answer late, the worse one first: with an error for one webhook,
+// with no review for the other.
+func unequalTwins(w *world) {
+	soon, late := 60*time.Millisecond, 200*time.Millisecond
+	w.hurt[0].Behave(hurtFail, script.Behaviour{Delay: soon, Form: script.Persuasive})
+	w.hurt[0].Behave(hurtIgnore, script.Behaviour{Delay: soon, Form: script.NotJSON})
+	w.hurt[1].Behave(hurtFail, script.Behaviour{Delay: late})
+	w.hurt[1].Behave(hurtIgnore, script.Behaviour{Delay: late})
+}
+
+// loseNames breaks DNS in one way after the other.
+func loseNames(w *world) {
+	zones := []zone.Zone{
+		{Silent: true}, {}, {Failing: true}, {Addresses: home.Addresses, Delay: 5 * time.Second}, {Addresses: zone.Addresses("169.254.169.254")},
+	}
+	w.every(800*time.Millisecond, len(zones), func(i int) { w.names.Set(zones[i]) })
+}
 
 // disconnect makes callers that leave before their answer is there.
 func disconnect(w *world) {

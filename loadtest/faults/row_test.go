@@ -29,6 +29,7 @@ type row struct {
 	process     string // more of the process's configuration
 	descriptors int    // limit of the process
 	ca          string // file of the authority that the hurt webhooks are verified against
+	named       bool   // the hurt webhooks are found by name
 	hooks       []history.Webhook
 
 	rate      float64 // of each cluster, per second; 30

@@ -24,6 +24,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/loadtest/load"
 	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
 	"github.com/admission-dispatcher/dispatcher/loadtest/script"
+	"github.com/admission-dispatcher/dispatcher/loadtest/zone"
 )
 
 const patience = 30 * time.Second // bounds every wait
@@ -49,6 +50,7 @@ type world struct {
 	authority *pki.Authority
 	hurt      []endpoint
 	well      *script.Server
+	names     *zone.Server // where the dispatcher looks up names
 	front     *proxy.Proxy // what callers dial
 	servers   []*dispatcher
 	clusters  []load.Cluster
@@ -93,6 +95,9 @@ func newWorld(t *testing.T, r *row) *world {
 		w.hurt = append(w.hurt, endpoint{s, p})
 	}
 	w.well = w.script("well")
+	w.names, err = zone.Listen(home)
+	w.must(err)
+	t.Cleanup(w.names.Close)
 	for _, name := range []string{"east", "west", "north"} {
 		w.cluster(name, r)
 	}
@@ -161,10 +166,14 @@ sources: [{directory: registry}]
 allowedNetworks: ["127.0.0.0/8"]
 lameDuck: 1s
 log: {level: info}
+dns: {server: %q, interval: 250ms, timeout: 200ms}
 `
 
+// home is where the name of the hurt webhooks leads as long as all is well.
+var home = zone.Zone{Addresses: zone.Addresses("127.0.0.1")}
+
 func (w *world) configure(r *row) {
-	config := processConfiguration
+	config := fmt.Sprintf(processConfiguration, w.names.Address())
 	if !strings.Contains(r.process, "reloadInterval") {
 		config += "reloadInterval: 200ms\n"
 	}
@@ -189,7 +198,11 @@ func (w *world) bindings(r *row) []byte {
 	}
 	var hurt []string
 	for _, e := range w.hurt {
-		hurt = append(hurt, e.proxy.Addr())
+		at := e.proxy.Addr()
+		if r.named {
+			at = "hooks.example.com" + at[strings.LastIndex(at, ":"):]
+		}
+		hurt = append(hurt, at)
 	}
 	bind("hurt", `"*/hurt-*"`, r.binding, r.authority(), hurt...)
 	bind("well", `"*/well*"`, "", "ca.crt", w.well.Address())
