@@ -5,6 +5,7 @@ package faults
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,17 +142,20 @@ func noBreakerOpened(t *testing.T, _ *world, rec *record) {
 	}
 }
 
-// fewLost: no more than were under way when a process was killed.
-func fewLost(t *testing.T, _ *world, rec *record) {
+// fewLost: no more than were under way, or on their way, when a process was killed.
+func fewLost(t *testing.T, w *world, rec *record) {
+	const around = 300 * time.Millisecond // of a kill, on a machine that is busy
 	lost := 0
 	for _, c := range rec.calls {
-		if c.Err != "" {
-			lost++
+		if c.Err == "" {
+			continue
+		}
+		lost++
+		if !slices.ContainsFunc(w.killed, func(at time.Duration) bool { return c.Sent < at+around && c.Done > at }) {
+			t.Errorf("lost while nobody was killed:\n%s", rec.story(c.UID))
 		}
 	}
-	if lost*10 > len(rec.calls) {
-		t.Errorf("%d of %d calls are lost", lost, len(rec.calls))
-	}
+	progress("F35  %d kills, %d calls lost", len(w.killed), lost)
 }
 
 // twinsAreHeard: where both twins were asked before the first error was there, the

@@ -16,7 +16,6 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
 	"github.com/admission-dispatcher/dispatcher/loadtest/history"
 	"github.com/admission-dispatcher/dispatcher/loadtest/load"
-	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
 	"github.com/admission-dispatcher/dispatcher/loadtest/script"
 	"github.com/admission-dispatcher/dispatcher/loadtest/zone"
 )
@@ -49,8 +48,10 @@ func persuade(w *world) {
 	})
 }
 
-// every does something n times, in the background, the first time at once.
+// every does something n times, in the background, the first time at once. What
+// takes longer than the interval is followed by the next at once.
 func (w *world) every(interval time.Duration, n int, do func(i int)) {
+	begin := time.Now()
 	do(0)
 	done := make(chan struct{})
 	go func() {
@@ -59,7 +60,7 @@ func (w *world) every(interval time.Duration, n int, do func(i int)) {
 			select {
 			case <-w.t.Context().Done():
 				return
-			case <-time.After(interval):
+			case <-time.After(time.Until(begin.Add(time.Duration(i) * interval))):
 			}
 			do(i)
 		}
@@ -195,40 +196,58 @@ func stopAndContinue(w *world) {
 	}()
 }
 
+// Rows that replace the process, or its configuration, do so this often.
+const (
+	restartEvery = 2500 * time.Millisecond
+	killEvery    = 1500 * time.Millisecond
+	reloadEvery  = 60 * time.Millisecond
+)
+
+// lasting is how long so many take, and a little longer.
+func lasting(interval time.Duration, n int) time.Duration {
+	return time.Duration(n)*interval + 2*time.Second
+}
+
+// sized is one number in smoke size, and another in full size.
+func sized(smoke, whole int) int {
+	if full {
+		return whole
+	}
+	return smoke
+}
+
 // rollingRestarts replaces the process n times, each by a successor that is up.
 func rollingRestarts(n int) func(*world) {
 	return func(w *world) {
-		go func() {
-			for range n {
-				old := w.servers[len(w.servers)-1]
-				w.must(w.front.Set(proxy.Fault{}))
-				w.front.Retarget(w.serve(&row{}).address)
-				old.end()
-			}
-		}()
+		go w.every(restartEvery, n, func(int) {
+			old := w.servers[len(w.servers)-1]
+			w.front.Retarget(w.serve(&row{}).address)
+			old.end()
+		})
 	}
 }
 
 // kills ends processes without warning; another replica is up each time.
 func kills(n int) func(*world) {
 	return func(w *world) {
-		go func() {
-			for range n {
-				old := w.servers[len(w.servers)-1]
-				successor := w.serve(&row{})
-				old.kill()
-				w.front.Retarget(successor.address)
-				pass(500 * time.Millisecond)
-			}
-		}()
+		go w.every(killEvery, n, func(int) {
+			old := w.servers[len(w.servers)-1]
+			successor := w.serve(&row{})
+			w.killed = append(w.killed, w.now())
+			old.signal(syscall.SIGKILL)
+			w.front.Retarget(successor.address)
+			old.kill()
+		})
 	}
 }
 
-// reload changes the configuration all the time, sometimes for the worse.
-func reload(w *world) {
+// reloads changes the configuration n times, every twentieth time for the worse.
+func reloads(n int) func(*world) { return func(w *world) { w.reload(n) } }
+
+func (w *world) reload(n int) {
 	good, err := os.ReadFile(filepath.Join(w.dir, "registry/webhooks.yaml"))
 	w.must(err)
-	w.every(60*time.Millisecond, 80, func(i int) {
+	w.every(reloadEvery, n, func(i int) {
 		if i%20 == 19 {
 			w.write("registry/webhooks.yaml", []byte("kind: ["))
 			return

@@ -99,9 +99,10 @@ var matrix = []row{
 	{id: "F32", what: "descriptor limit 256 reached", descriptors: 256, fault: strangers(500), repair: nothing, losses: true, after: 5 * time.Second,
 		causes: append([]history.Cause{history.Shed}, unreachable...), settle: 6 * time.Second, check: servesInTheEnd},
 	{id: "F33", what: "SIGSTOP for 2 s", fault: stopAndContinue, during: 3 * time.Second, after: 2 * time.Second, causes: timedOutOrCut, pause: 2 * time.Second, check: noBreakerOpened},
-	{id: "F34", what: "SIGTERM rolling restart, successor up", fault: rollingRestarts(3), during: 8 * time.Second},
-	{id: "F35", what: "kill -9 with two replicas", fault: kills(3), during: 5 * time.Second, losses: true, check: fewLost},
-	{id: "F36", what: "reloads, some of them invalid", process: "reloadInterval: 50ms\n", fault: reload, during: 6 * time.Second, snapshots: true},
+	{id: "F34", what: "SIGTERM rolling restart, successor up", fault: rollingRestarts(sized(3, 200)), during: lasting(restartEvery, sized(3, 200))},
+	{id: "F35", what: "kill -9 with two replicas", fault: kills(sized(3, 200)), during: lasting(killEvery, sized(3, 200)), losses: true, check: fewLost},
+	{id: "F36", what: "reloads, some of them invalid", process: "reloadInterval: 50ms\n", rate: float64(sized(30, 100)),
+		fault: reloads(sized(80, 10_000)), during: lasting(reloadEvery, sized(80, 10_000)), snapshots: true},
 	{id: "F37", what: "leases, heartbeats, kube-system", fault: all(proxy.Fault{Silent: true, Sever: true}), resources: exempt, within: 10 * time.Millisecond},
 	{id: "F38", what: "panic inside one webhook's call path", skip: "nothing outside can cause one: TestStories/validate_panic in package dispatcher"},
 }

@@ -53,6 +53,7 @@ type world struct {
 	names     *zone.Server // where the dispatcher looks up names
 	front     *proxy.Proxy // what callers dial
 	servers   []*dispatcher
+	killed    []time.Duration // when one of them was
 	clusters  []load.Cluster
 	truths    map[string]func(uid string) history.Answer
 }
