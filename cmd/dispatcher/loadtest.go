@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,13 +67,41 @@ func (l *loadtesting) run(cmd *cobra.Command) error {
 		return err
 	}
 	cmd.PrintErrf("%v calls per second for %v\n", l.rate, l.duration)
-	summaries := load.Summarize(load.Run(cmd.Context(), cfg))
+	done := l.tell(cmd.ErrOrStderr(), &cfg)
+	calls := load.Run(cmd.Context(), cfg)
+	done()
+	summaries := load.Summarize(calls)
 	if !l.json {
 		return load.WriteTable(cmd.OutOrStdout(), summaries[:1])
 	}
 	out := json.NewEncoder(cmd.OutOrStdout())
 	out.SetIndent("", "  ")
 	return out.Encode(summaries[0])
+}
+
+// tell writes every second, on one line of a terminal, how far the run is. What it
+// returns ends that. Where nobody is looking it writes nothing.
+func (l *loadtesting) tell(w io.Writer, cfg *load.Config) (done func()) {
+	if !isTerminal(w) {
+		return func() {}
+	}
+	p, end := load.NewProgress(), make(chan struct{})
+	cfg.Observe = p.Add
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-end:
+				_, _ = fmt.Fprintln(w)
+				return
+			case <-tick.C:
+				_, _ = fmt.Fprintf(w, "\r\x1b[K%s", p.Line(time.Since(cfg.Start), l.duration))
+			}
+		}
+	})
+	return func() { close(end); telling.Wait() }
 }
 
 func (l *loadtesting) config() (load.Config, error) {

@@ -34,6 +34,9 @@ type Config struct {
 	Bytes int
 	// Prefix makes uids unique among runs of one record.
 	Prefix string
+	// Observe, if not nil, is told of each call when it has ended, by several
+	// goroutines. The call is borrowed until it returns.
+	Observe func(*history.Call)
 }
 
 // Cluster is one caller.
@@ -112,6 +115,9 @@ func (g *generator) play(ctx context.Context, c Cluster, draw *rand.Rand) {
 }
 
 func (g *generator) record(c history.Call) {
+	if g.cfg.Observe != nil {
+		g.cfg.Observe(&c)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls = append(g.calls, c)
