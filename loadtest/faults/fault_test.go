@@ -166,14 +166,16 @@ func strangers(n int) func(*world) {
 	}
 }
 
-// replaceCertificates gives the dispatcher new serving certificates, and new files
-// of authorities for callers and for webhooks.
-func replaceCertificates(w *world) {
-	w.every(180*time.Millisecond, 20, func(i int) {
-		w.issue("serving", "dispatcher")
-		// The same authority, in other bytes: new Targets for all webhooks.
-		w.write("ca.crt", append(bytes.Repeat([]byte("\n"), i+1), w.authority.PEM...))
-	})
+// replaceCertificates gives the dispatcher n new serving certificates, and new
+// files of authorities for callers and for webhooks.
+func replaceCertificates(n int) func(*world) {
+	return func(w *world) {
+		w.every(replaceEvery, n, func(i int) {
+			w.issue("serving", "dispatcher")
+			// The same authority, in other bytes: new Targets for all webhooks.
+			w.write("ca.crt", append(bytes.Repeat([]byte("\n"), i%100+1), w.authority.PEM...))
+		})
+	}
 }
 
 // corrupt makes the configuration unreadable in several ways.
@@ -196,11 +198,13 @@ func stopAndContinue(w *world) {
 	}()
 }
 
-// Rows that replace the process, or its configuration, do so this often.
+// Rows that replace the process, its configuration or its certificates do so this
+// often.
 const (
 	restartEvery = 2500 * time.Millisecond
 	killEvery    = 1500 * time.Millisecond
 	reloadEvery  = 60 * time.Millisecond
+	replaceEvery = 180 * time.Millisecond
 )
 
 // lasting is how long so many take, and a little longer.

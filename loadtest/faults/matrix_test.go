@@ -93,7 +93,7 @@ var matrix = []row{
 	{id: "F27", what: "one cluster at 20 times its share", rate: 10, weights: map[string]float64{"east": 20},
 		process: "limits: {admissions: 16, admissionsPerCluster: 8}\n", fault: slowWell, sheds: "east", check: onlyEastIsShed},
 	{id: "F28", what: "500 idle connections from strangers", process: "timeouts: {headers: 1s}\n", fault: strangers(500), within: 100 * time.Millisecond},
-	{id: "F29", what: "certificates replaced 20 times", fault: replaceCertificates, during: 4 * time.Second, snapshots: true},
+	{id: "F29", what: "certificates replaced all the time", fault: replaceCertificates(sized(20, 1000)), during: lasting(replaceEvery, sized(20, 1000)), snapshots: true},
 	{id: "F30", what: "configuration corrupt, truncated, gone", fault: corrupt, during: 3 * time.Second, check: refusedButServing},
 	{id: "F31", what: "telemetry collector hangs, log sink blocked", skip: "there is no telemetry yet"},
 	{id: "F32", what: "descriptor limit 256 reached", descriptors: 256, fault: strangers(500), repair: nothing, losses: true, after: 5 * time.Second,
