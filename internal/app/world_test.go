@@ -42,7 +42,7 @@ const patience = 30 * time.Second
 // world is what a process finds around it: a directory with certificates,
 // manifests and configuration, and one webhook.
 type world struct {
-	t         *testing.T
+	t         testing.TB
 	dir       string
 	authority *pki.Authority
 	webhook   *httptest.Server
@@ -53,7 +53,7 @@ type world struct {
 	logs   bytes.Buffer
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	authority, err := pki.NewAuthority("test")
 	if err != nil {
@@ -168,7 +168,7 @@ func (w *world) write(name string, data []byte) {
 
 // process is one dispatcher that runs.
 type process struct {
-	t    *testing.T
+	t    testing.TB
 	app  *app.App
 	stop context.CancelFunc
 	done chan error
