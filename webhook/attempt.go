@@ -23,26 +23,28 @@ func (c *Client) attempt(call *Call, e *Endpoint, fresh bool) ending {
 		return ending{endpoint: e, kind: breaker.NotSent, unsent: true, err: noTimeLeft()}
 	}
 	c.adopt(e)
-	req, answer := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	answer := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(answer)
-	defer fasthttp.ReleaseRequest(req)
-
-	c.write(req, call, left)
-	if fresh {
-		e.exchange.fresh.Store(req, true)
-		defer e.exchange.fresh.Delete(req)
-	}
-	if err := e.pool.DoDeadline(req, answer, call.Deadline); err != nil {
+	req := request{head: &call.Target.head, timeout: left, cluster: call.Cluster, body: call.Body.Bytes()}
+	if err := e.exchange(&req, answer, call.Deadline, fresh); err != nil {
 		return e.failed(err, call.Target.host, left)
 	}
 	if err := checkHTTP(answer, call.Target.host); err != nil {
 		return ending{endpoint: e, err: err, kind: kindOfStatus(answer.StatusCode()), pause: pauseOf(answer)}
 	}
 	resp, err := codec.Verify(answer.Body(), call.Want)
-	if bad := (*codec.AnswerError)(nil); errors.As(err, &bad) && !bad.Denies {
-		err = &CallError{Cause: BadAnswer, Err: fmt.Errorf("received invalid webhook response: %w", err)}
+	if err != nil {
+		err = unusable(err)
 	}
 	return ending{endpoint: e, resp: resp, err: err, kind: kindOf(resp, err)}
+}
+
+// unusable makes a CallError of an answer that does not fit, unless it denies.
+func unusable(err error) error {
+	if bad := (*codec.AnswerError)(nil); errors.As(err, &bad) && bad.Denies {
+		return err
+	}
+	return &CallError{Cause: BadAnswer, Err: fmt.Errorf("received invalid webhook response: %w", err)}
 }
 
 // failed is the ending of an attempt that got no HTTP answer.
@@ -58,22 +60,6 @@ func (e *Endpoint) failed(err error, host string, left time.Duration) ending {
 
 func noTimeLeft() error {
 	return &CallError{Cause: NoTimeLeft, Err: errors.New("no time left for the call")}
-}
-
-// write fills in the request. Its body is borrowed from the Call's Body.
-func (c *Client) write(req *fasthttp.Request, call *Call, left time.Duration) {
-	seconds := (left + time.Second - 1) / time.Second
-	h := &req.Header
-	h.SetMethod(fasthttp.MethodPost)
-	h.SetContentType("application/json")
-	h.Set("Accept", "application/json, */*")
-	h.SetUserAgent(c.userAgent)
-	h.Set("Admission-Cluster", call.Cluster)
-	if call.Target.authorize != "" {
-		h.Set("Authorization", call.Target.authorize)
-	}
-	req.SetRequestURI("https://" + call.Target.host + call.Target.path + "?timeout=" + strconv.Itoa(int(seconds)) + "s")
-	req.SetBodyRaw(call.Body.Bytes())
 }
 
 // The pauses that a webhook may ask for.

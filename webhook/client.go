@@ -13,14 +13,13 @@ type ClientConfig struct {
 	ConnectTimeout time.Duration // TCP and TLS together; 1 s
 	ResponseLimit  int           // bytes of an answer's body; 4 MiB
 	Concurrency    int           // calls under way to one Endpoint; 256
-	UserAgent      string        // "admission-dispatcher"
 }
 
 const (
 	defaultConnectTimeout = time.Second
 	defaultResponseLimit  = 4 << 20
 	defaultConcurrency    = 256
-	defaultUserAgent      = "admission-dispatcher"
+	userAgent             = "admission-dispatcher"
 )
 
 // Client calls webhooks. It is safe for concurrent use.
@@ -28,7 +27,6 @@ type Client struct {
 	dialer        dialer
 	responseLimit int
 	concurrency   int
-	userAgent     string
 	losers        sync.WaitGroup // attempts that may outlive their Call
 }
 
@@ -38,7 +36,6 @@ func NewClient(cfg ClientConfig) *Client {
 		dialer:        dialer{policy: cfg.Addresses, timeout: cfg.ConnectTimeout},
 		responseLimit: cfg.ResponseLimit,
 		concurrency:   cfg.Concurrency,
-		userAgent:     cfg.UserAgent,
 	}
 	if c.dialer.timeout == 0 {
 		c.dialer.timeout = defaultConnectTimeout
@@ -48,9 +45,6 @@ func NewClient(cfg ClientConfig) *Client {
 	}
 	if c.concurrency == 0 {
 		c.concurrency = defaultConcurrency
-	}
-	if c.userAgent == "" {
-		c.userAgent = defaultUserAgent
 	}
 	return c
 }

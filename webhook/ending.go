@@ -30,6 +30,9 @@ type ending struct {
 // verdict reports whether the attempt decides the call: it was answered, or its
 // answer, defective as it is, denies.
 func (e *ending) verdict() bool {
+	if e.err == nil {
+		return true
+	}
 	var unusable *CallError // which may have an AnswerError inside, that does not deny
 	return !errors.As(e.err, &unusable)
 }
@@ -70,13 +73,18 @@ func (e *ending) judge(allowed, late, median time.Duration, lost bool) breaker.R
 
 // kindOf says how an attempt ended whose error is err.
 func kindOf(resp codec.Response, err error) breaker.Kind {
-	var call *CallError
 	switch {
 	case err == nil && resp.Allowed:
 		return breaker.Allowed
 	case err == nil:
 		return breaker.Denied
-	case !errors.As(err, &call):
+	}
+	return kindOfError(err)
+}
+
+func kindOfError(err error) breaker.Kind {
+	var call *CallError
+	if !errors.As(err, &call) {
 		return breaker.BadAnswer
 	}
 	var dial *dialError

@@ -28,12 +28,13 @@ const (
 )
 
 // Endpoint is one dialable address of a Target; it owns a connection pool.
+// fasthttp keeps the connections; what goes over them is exchange's.
 type Endpoint struct {
-	address  netip.AddrPort
-	origin   *origin
-	pool     fasthttp.HostClient
-	exchange exchange
-	breaker  *breaker.Breaker
+	address netip.AddrPort
+	origin  *origin
+	pool    fasthttp.HostClient
+	retired atomic.Bool // no connection is kept any more
+	breaker *breaker.Breaker
 
 	outstanding atomic.Int64 // attempts under way
 
@@ -44,19 +45,13 @@ type Endpoint struct {
 func newEndpoint(o *origin, address netip.AddrPort, s breaker.Settings) *Endpoint {
 	e := &Endpoint{address: address, origin: o, breaker: breaker.New(s)}
 	e.pool = fasthttp.HostClient{
-		Addr:                          address.String(),
-		IsTLS:                         true,
-		DialTimeout:                   func(_ string, timeout time.Duration) (net.Conn, error) { return e.dial(timeout) },
-		Transport:                     &e.exchange,
-		MaxConnWaitTimeout:            maxWait,
-		MaxIdleConnDuration:           maxIdle,
-		MaxIdemponentCallAttempts:     1,
-		ReadBufferSize:                readBuffer,
-		WriteBufferSize:               writeBuffer,
-		DisablePathNormalizing:        true,
-		DisableHeaderNamesNormalizing: false,
-		NoDefaultUserAgentHeader:      true,
-		RetryIfErr:                    func(*fasthttp.Request, int, error) (bool, bool) { return false, false },
+		Addr:                address.String(),
+		IsTLS:               true,
+		DialTimeout:         func(_ string, timeout time.Duration) (net.Conn, error) { return e.dial(timeout) },
+		MaxConnWaitTimeout:  maxWait,
+		MaxIdleConnDuration: maxIdle,
+		ReadBufferSize:      readBuffer,
+		WriteBufferSize:     writeBuffer,
 	}
 	return e
 }
@@ -81,7 +76,7 @@ func (t *Target) Outstanding() int {
 
 // close closes the idle connections, and has those in use closed after their call.
 func (e *Endpoint) close() {
-	e.exchange.retired.Store(true)
+	e.retired.Store(true)
 	e.pool.CloseIdleConnections()
 }
 
@@ -106,12 +101,13 @@ func (e *Endpoint) dial(timeout time.Duration) (net.Conn, error) {
 	if err != nil {
 		return nil, &dialError{stage: "connect", err: err}
 	}
-	secured := tls.Client(raw, e.origin.tls)
+	plain := &records{Conn: raw}
+	secured := tls.Client(plain, e.origin.tls)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
 		return nil, &dialError{stage: "TLS handshake", tls: true, err: err}
 	}
-	return newConn(raw, secured), nil
+	return newConn(plain, secured), nil
 }
 
 // dialError says at which stage a connection failed.

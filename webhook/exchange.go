@@ -3,55 +3,52 @@
 package webhook
 
 import (
+	"bufio"
 	"errors"
-	"sync"
-	"sync/atomic"
+	"io"
+	"net"
+	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
 )
 
-// exchange sends one request and reads its answer. It is fasthttp's own round
-// trip, but for one thing: the uid of an admission is the same in all its
-// attempts and rounds, so it cannot tell a stale answer. A connection that has
-// anything to read before the request is sent, or after the answer has been
-// read, is closed and not used again. That also finds most connections that the
-// webhook closed while they were idle.
-type exchange struct {
-	retired atomic.Bool // no connection is kept any more
-	fresh   sync.Map    // the *fasthttp.Requests that must have a connection of their own
-}
-
-// RoundTrip implements fasthttp.RoundTripper. It never asks for a retry.
-func (x *exchange) RoundTrip(pool *fasthttp.HostClient, req *fasthttp.Request, resp *fasthttp.Response) (retry bool, err error) {
-	deadline := time.Now().Add(req.GetTimeOut())
-	_, fresh := x.fresh.Load(req)
+// exchange sends one request and reads its answer, by the deadline. With fresh it
+// goes over a connection that is new; idle ones are given up.
+//
+// The uid of an admission is the same in all its attempts and rounds, so it cannot
+// tell a stale answer. A connection that has anything to read before the request
+// is sent, or after the answer has been read, is closed and not used again. That
+// also finds most connections that the webhook closed while they were idle.
+func (e *Endpoint) exchange(req *request, resp *fasthttp.Response, deadline time.Time, fresh bool) error {
 	for {
 		left := time.Until(deadline)
 		if left <= 0 {
-			return false, fasthttp.ErrTimeout
+			return fasthttp.ErrTimeout
 		}
-		cc, err := pool.AcquireConn(left, false)
+		cc, err := e.pool.AcquireConn(left, false)
 		if err != nil {
-			return false, err
+			return err
 		}
 		c, ours := cc.Conn().(*conn)
 		if ours && (!c.wake() || c.served && fresh) {
-			pool.CloseConn(cc)
+			e.pool.CloseConn(cc)
 			continue
 		}
 		reused := ours && c.served
-		clean, err := talk(pool, cc.Conn(), req, resp, deadline)
-		if clean && !x.retired.Load() && (!ours || c.rest()) {
-			pool.ReleaseConn(cc)
+		clean, err := talk(&e.pool, cc.Conn(), req, resp, deadline)
+		if clean && !e.retired.Load() && (!ours || c.rest()) {
+			e.pool.ReleaseConn(cc)
 		} else {
-			pool.CloseConn(cc)
+			e.pool.CloseConn(cc)
 		}
-		var silent *silentError
-		if errors.As(err, &silent) {
-			silent.reused = reused
+		if err != nil {
+			var silent *silentError
+			if errors.As(err, &silent) {
+				silent.reused = reused
+			}
 		}
-		return false, err
+		return err
 	}
 }
 
@@ -64,3 +61,75 @@ type silentError struct {
 func (e *silentError) Error() string { return e.err.Error() }
 
 func (e *silentError) Unwrap() error { return e.err }
+
+// talk writes req and reads resp within the deadline. clean tells whether the
+// connection can carry another request. A webhook may answer, and close, before
+// it has read the whole review: its verdict stands, as it does with net/http.
+func talk(pool *fasthttp.HostClient, c net.Conn, req *request, resp *fasthttp.Response, deadline time.Time) (clean bool, err error) {
+	if err := c.SetDeadline(deadline); err != nil {
+		return false, err
+	}
+	w := pool.AcquireWriter(c)
+	err = req.write(w)
+	pool.ReleaseWriter(w)
+	if err != nil && isTimeout(err) {
+		return false, err
+	}
+	whole := err == nil
+	r := pool.AcquireReader(c)
+	defer pool.ReleaseReader(r)
+	if _, err := r.Peek(1); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = fasthttp.ErrConnectionClosed
+		}
+		return false, &silentError{err: err}
+	}
+	err = resp.ReadLimitBody(r, pool.MaxResponseBodySize)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF // in the middle of an answer
+	}
+	if err != nil {
+		return false, err
+	}
+	return whole && r.Buffered() == 0 && !resp.ConnectionClose(), nil
+}
+
+// request is a review on its way to a webhook. It borrows all that it points to.
+type request struct {
+	head    *head
+	timeout time.Duration // rounded up to seconds for ?timeout=
+	cluster string
+	body    []byte
+}
+
+// head is what all requests to one Target begin with.
+type head struct {
+	line   string // of the request, up to the value of timeout
+	fields string // the rest of the line, and header fields
+}
+
+// newHead returns the head of requests to a host and path; authorize is the value
+// of the Authorization header, or empty. None of them has control characters.
+func newHead(host, path, authorize string) head {
+	fields := "s HTTP/1.1\r\nHost: " + host + "\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\n"
+	if authorize != "" {
+		fields += "Authorization: " + authorize + "\r\n"
+	}
+	return head{line: "POST " + path + "?timeout=", fields: fields}
+}
+
+// write writes the request and flushes. Only the error of the last step is looked
+// at: a bufio.Writer keeps the first.
+func (q *request) write(w *bufio.Writer) error {
+	seconds := (q.timeout + time.Second - 1) / time.Second
+	_, _ = w.WriteString(q.head.line)
+	_, _ = w.Write(strconv.AppendInt(w.AvailableBuffer(), int64(seconds), 10))
+	_, _ = w.WriteString(q.head.fields)
+	_, _ = w.WriteString("User-Agent: " + userAgent + "\r\nAdmission-Cluster: ")
+	_, _ = w.WriteString(q.cluster)
+	_, _ = w.WriteString("\r\nContent-Length: ")
+	_, _ = w.Write(strconv.AppendInt(w.AvailableBuffer(), int64(len(q.body)), 10))
+	_, _ = w.WriteString("\r\n\r\n")
+	_, _ = w.Write(q.body)
+	return w.Flush()
+}

@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -13,7 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/valyala/fasthttp"
+	"pgregory.net/rapid"
 
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
 )
@@ -29,10 +32,9 @@ func TestClosingKeepsTheDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const timeout = time.Second
-				pool, end := newPipe(t, answer)
-				req, resp := newRequest(), fasthttp.AcquireResponse()
+				e, end := newPipe(t, answer)
 				begin := time.Now()
-				err := pool.DoTimeout(req, resp, timeout)
+				err := e.exchange(newRequest(), fasthttp.AcquireResponse(), begin.Add(timeout), false)
 				if took := time.Since(begin); took > timeout {
 					t.Errorf("the call took %v of %v", took, timeout)
 				}
@@ -49,28 +51,72 @@ func TestClosingKeepsTheDeadline(t *testing.T) {
 // A call whose time is over does not dial: no time left would mean the dialer's
 // own timeout.
 func TestNoTimeToDial(t *testing.T) {
-	pool := &fasthttp.HostClient{Addr: "policy:443", IsTLS: true, DialTimeout: func(string, time.Duration) (net.Conn, error) {
+	e := &Endpoint{pool: fasthttp.HostClient{Addr: "policy:443", IsTLS: true, DialTimeout: func(string, time.Duration) (net.Conn, error) {
 		t.Error("it dialled")
 		return nil, errors.New("dialled")
-	}}
-	req := newRequest()
-	req.SetTimeout(-time.Second)
-	if _, err := new(exchange).RoundTrip(pool, req, fasthttp.AcquireResponse()); !isTimeout(err) {
+	}}}
+	if err := e.exchange(newRequest(), fasthttp.AcquireResponse(), time.Now().Add(-time.Second), false); !isTimeout(err) {
 		t.Errorf("the error is %v", err)
 	}
 }
 
-func newRequest() *fasthttp.Request {
-	req := fasthttp.AcquireRequest()
-	req.SetRequestURI("https://policy/")
-	req.Header.SetMethod(fasthttp.MethodPost)
-	req.SetBodyRaw([]byte("{}"))
-	return req
+func newRequest() *request {
+	head := newHead("policy", "/", "")
+	return &request{head: &head, timeout: time.Second, cluster: "east", body: []byte("{}")}
+}
+
+// What a request looks like on the wire.
+func TestRequest(t *testing.T) {
+	var out bytes.Buffer
+	head := newHead("policy.shop.svc:8443", "/check", "Bearer secret")
+	req := request{head: &head, timeout: 1500 * time.Millisecond, cluster: "east", body: []byte(`{"a":1}`)}
+	if err := req.write(bufio.NewWriter(&out)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := http.ReadRequest(bufio.NewReader(&out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(got.Body)
+	if err != nil || string(body) != `{"a":1}` || got.ContentLength != 7 {
+		t.Errorf("body %q of %d bytes, %v", body, got.ContentLength, err)
+	}
+	want := http.Header{
+		"Accept": {"application/json, */*"}, "Admission-Cluster": {"east"}, "Authorization": {"Bearer secret"},
+		"Content-Length": {"7"}, "Content-Type": {"application/json"}, "User-Agent": {"admission-dispatcher"},
+	}
+	if diff := cmp.Diff(want, got.Header); diff != "" {
+		t.Errorf("header (-want +got):\n%s", diff)
+	}
+	if got.Method != "POST" || got.Host != "policy.shop.svc:8443" || got.RequestURI != "/check?timeout=2s" {
+		t.Errorf("%s %s to %s", got.Method, got.RequestURI, got.Host)
+	}
+}
+
+// Records are counted however they are cut.
+func TestRecords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var stream []byte
+		lengths := rapid.SliceOfN(rapid.IntRange(0, 300), 0, 8).Draw(t, "lengths")
+		for _, n := range lengths {
+			stream = append(stream, 23, 3, 3, byte(n>>8), byte(n))
+			stream = append(stream, make([]byte, n)...)
+		}
+		var r records
+		for rest := stream; len(rest) > 0; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "n")
+			r.pass(rest[:n])
+			rest = rest[n:]
+		}
+		if r.whole != len(lengths) || !r.between() {
+			t.Fatalf("%d records, want %d; between %v", r.whole, len(lengths), r.between())
+		}
+	})
 }
 
 // newPipe is a pool with one connection, without any buffer, to a server that
 // reads one request, writes answer, and neither reads nor closes until end.
-func newPipe(t *testing.T, answer string) (pool *fasthttp.HostClient, end func()) {
+func newPipe(t *testing.T, answer string) (e *Endpoint, end func()) {
 	t.Helper()
 	authority, err := pki.NewAuthority("test")
 	if err != nil {
@@ -92,10 +138,11 @@ func newPipe(t *testing.T, answer string) (pool *fasthttp.HostClient, end func()
 			_, _ = io.WriteString(c, answer)
 		}
 	}()
-	secured := tls.Client(near, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: "policy", RootCAs: authority.Pool()})
-	pool = &fasthttp.HostClient{
-		Addr: "policy:443", IsTLS: true, Transport: new(exchange),
-		DialTimeout: func(string, time.Duration) (net.Conn, error) { return newConn(near, secured), nil },
-	}
-	return pool, func() { _ = far.Close() }
+	plain := &records{Conn: near}
+	secured := tls.Client(plain, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: "policy", RootCAs: authority.Pool()})
+	e = &Endpoint{pool: fasthttp.HostClient{
+		Addr: "policy:443", IsTLS: true,
+		DialTimeout: func(string, time.Duration) (net.Conn, error) { return newConn(plain, secured), nil },
+	}}
+	return e, func() { _ = far.Close() }
 }

@@ -5,14 +5,18 @@
 package webhook
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 )
@@ -77,12 +81,11 @@ func (s TargetSpec) Identity() Identity {
 // Target is where a webhook is served: the stable identity with an atomically
 // replaced list of Endpoints. It is safe for concurrent use.
 type Target struct {
-	identity  Identity
-	url       string
-	host      string // the URL's, with its port if it has one: the Host header
-	path      string
-	authorize string   // the Authorization header, or empty
-	origins   []origin // what Endpoints come from
+	identity Identity
+	url      string
+	host     string // the URL's, with its port if it has one: the Host header
+	head     head
+	origins  []origin // what Endpoints come from
 
 	resolving sync.Mutex // held by whoever replaces endpoints
 	endpoints atomic.Pointer[[]*Endpoint]
@@ -106,18 +109,20 @@ func NewTarget(spec TargetSpec) (*Target, error) {
 	if u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, fmt.Errorf("%q is not an https URL of host and path alone", u.Redacted())
 	}
-	t := &Target{identity: spec.Identity(), url: spec.URL, host: u.Host, path: u.EscapedPath()}
-	if t.path == "" {
-		t.path = "/"
+	t := &Target{identity: spec.Identity(), url: spec.URL, host: u.Host}
+	authorize := ""
+	if spec.BearerToken != "" {
+		authorize = "Bearer " + spec.BearerToken
 	}
+	if strings.ContainsFunc(authorize, unicode.IsControl) {
+		return nil, errors.New("the bearer token has a line break or another control character")
+	}
+	t.head = newHead(u.Host, cmp.Or(u.EscapedPath(), "/"), authorize)
 	t.unspared = spec.Breaker.Off
 	t.breaking = breaker.Settings{
 		FailureRatio: spec.Breaker.FailureRatio,
 		MinRequests:  spec.Breaker.MinRequests,
 		OpenTime:     spec.Breaker.OpenTime,
-	}
-	if spec.BearerToken != "" {
-		t.authorize = "Bearer " + spec.BearerToken
 	}
 	endpoints := spec.Endpoints
 	if len(endpoints) == 0 {
