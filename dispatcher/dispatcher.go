@@ -15,11 +15,12 @@ import (
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
-// Caller calls one webhook; *webhook.Client does.
+// Caller calls webhooks; *webhook.Client does.
 type Caller interface {
-	// Call returns by call.Deadline. Its error is a *webhook.CallError, or a
-	// *codec.AnswerError whose Denies is set.
-	Call(ctx context.Context, call webhook.Call) (codec.Response, error)
+	// Start makes a call and tells what it came to, by call.Deadline. The error is
+	// a *webhook.CallError, or a *codec.AnswerError whose Denies is set. The Call
+	// is not looked at after Start has returned.
+	Start(ctx context.Context, call *webhook.Call, to webhook.Receiver)
 }
 
 // Config is the configuration of a Dispatcher.
@@ -68,7 +69,7 @@ type Dispatcher struct {
 
 	bypasses    bypassLog
 	shadowSlots chan struct{}
-	calls       sync.WaitGroup // goroutines that may outlive their Dispatch
+	calls       sync.WaitGroup // those that may outlive their Dispatch
 }
 
 // New returns a Dispatcher.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -20,6 +22,11 @@ type invocation struct {
 	position int
 	round    int
 	call     webhook.Call
+
+	begin   time.Time // of the call
+	answers chan<- answer
+	calls   *sync.WaitGroup
+	settled bool
 }
 
 // prepare fills in the call of inv but for its deadline, for the object as it is
@@ -52,36 +59,34 @@ func (a *admission) prepare(inv *invocation) error {
 	return nil
 }
 
-// ask makes the call of one invocation. A panic in it is that webhook's
-// CallError; the process lives.
-func (d *Dispatcher) ask(ctx context.Context, inv *invocation) (resp codec.Response, err error) {
-	start := time.Now()
-	defer func() {
-		if r := recover(); r != nil {
-			d.recordPanic(ctx, inv.webhook, r)
-			resp = codec.Response{}
-			err = &webhook.CallError{Cause: webhook.Panic, Elapsed: time.Since(start), Err: fmt.Errorf("panic while calling: %v", r)}
-		}
-	}()
-	return d.caller.Call(ctx, inv.call)
-}
-
-// answer is what came back for the invocation at index.
+// answer is what came back for an invocation.
 type answer struct {
-	index   int
+	inv     *invocation
 	resp    codec.Response
 	err     error
 	elapsed time.Duration
 }
 
-// start makes the call in a goroutine of its own, which may outlive the
-// admission, and delivers the answer. answers must have room for it.
-func (d *Dispatcher) start(ctx context.Context, inv *invocation, index int, answers chan<- answer) {
+// start makes the call of inv, which may outlive the admission, and delivers the
+// answer. answers must have room for it. A panic is that webhook's CallError; the
+// process lives.
+func (d *Dispatcher) start(ctx context.Context, inv *invocation, answers chan<- answer) {
+	inv.begin, inv.answers, inv.calls = time.Now(), answers, &d.calls
 	inv.call.Body.Retain()
-	d.calls.Go(func() {
-		defer inv.call.Body.Release()
-		begin := time.Now()
-		resp, err := d.ask(ctx, inv)
-		answers <- answer{index: index, resp: resp, err: err, elapsed: time.Since(begin)}
-	})
+	d.calls.Add(1)
+	defer func() {
+		if r := recover(); r != nil {
+			inv.Receive(codec.Response{}, &webhook.CallError{
+				Cause: webhook.Panic, Elapsed: time.Since(inv.begin), Err: fmt.Errorf("panic while calling: %v", r), Stack: debug.Stack(),
+			})
+		}
+	}()
+	d.caller.Start(ctx, &inv.call, inv)
+}
+
+// Receive implements webhook.Receiver.
+func (inv *invocation) Receive(resp codec.Response, err error) {
+	inv.call.Body.Release()
+	inv.answers <- answer{inv: inv, resp: resp, err: err, elapsed: time.Since(inv.begin)}
+	inv.calls.Done()
 }

@@ -64,8 +64,10 @@ func (d *Dispatcher) turn(a *admission, inv *invocation) Outcome {
 	if err := d.admit(a); err != nil {
 		return a.judge(inv, codec.Response{}, err, time.Since(begin))
 	}
-	resp, err := d.ask(a.ctx, inv)
-	elapsed := time.Since(begin)
+	answers := make(chan answer, 1)
+	d.start(a.ctx, inv, answers)
+	got := <-answers
+	resp, err, elapsed := got.resp, got.err, got.elapsed
 	operations := 0
 	if err == nil && resp.Allowed && resp.Patch != nil {
 		operations, err = a.apply(inv.webhook, resp.Patch)

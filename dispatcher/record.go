@@ -4,12 +4,13 @@ package dispatcher
 
 import (
 	"context"
+	"errors"
 	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // maxLogged bounds what a user or a webhook can put into one log attribute.
@@ -19,7 +20,11 @@ const maxLogged = 512
 // and then, an allow when debugging. Nothing from inside an object is logged.
 func (d *Dispatcher) record(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
 	for i := range v.Outcomes {
-		switch o := &v.Outcomes[i]; {
+		o := &v.Outcomes[i]
+		if o.Cause == webhook.Panic {
+			d.recordPanic(ctx, o)
+		}
+		switch {
 		case o.Softened:
 			d.recordUnheard(ctx, req, o, slog.LevelInfo, "webhook softened")
 		case o.Result == FailedOpen || o.Result == Skipped:
@@ -70,8 +75,12 @@ func (d *Dispatcher) recordShadowDropped(ctx context.Context, cluster *registry.
 	d.log.LogAttrs(ctx, slog.LevelWarn, "shadow call dropped: too many under way", attrs...)
 }
 
-func (d *Dispatcher) recordPanic(ctx context.Context, w *registry.Webhook, value any) {
-	attrs := append(outcomeAttrs(w, nil), slog.Any("panic", value), slog.String("stack", string(debug.Stack())))
+func (d *Dispatcher) recordPanic(ctx context.Context, o *Outcome) {
+	attrs := outcomeAttrs(o.Webhook, o.Err)
+	var call *webhook.CallError
+	if errors.As(o.Err, &call) {
+		attrs = append(attrs, slog.String("stack", string(call.Stack)))
+	}
 	d.log.LogAttrs(ctx, slog.LevelError, "panic while calling a webhook", attrs...)
 }
 

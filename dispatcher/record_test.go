@@ -44,8 +44,8 @@ func TestBypassLog(t *testing.T) {
 // failing is a Caller that gives no answer.
 type failing struct{ text string }
 
-func (f failing) Call(context.Context, webhook.Call) (codec.Response, error) {
-	return codec.Response{}, &webhook.CallError{Cause: webhook.Unreachable, Err: &codec.AnswerError{Reason: f.text}}
+func (f failing) Start(_ context.Context, _ *webhook.Call, to webhook.Receiver) {
+	to.Receive(codec.Response{}, &webhook.CallError{Cause: webhook.Unreachable, Err: &codec.AnswerError{Reason: f.text}})
 }
 
 // B22: whatever names and errors contain, each line stays one JSON record, and what
@@ -80,8 +80,10 @@ func TestRecords(t *testing.T) {
 			if c.bypass == nil {
 				a := &admission{Request: req, outcomes: nil}
 				inv := &invocation{webhook: w}
-				_, callErr := d.ask(t.Context(), inv)
-				a.settle(a.judge(inv, codec.Response{}, callErr, 0))
+				inv.call.Body = review.Body
+				answers := make(chan answer, 1)
+				d.start(t.Context(), inv, answers)
+				a.settle(a.judge(inv, codec.Response{}, (<-answers).err, 0))
 				v = merge(a)
 			}
 			d.record(t.Context(), req, &v, time.Second)

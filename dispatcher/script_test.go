@@ -96,18 +96,22 @@ type scriptedCaller struct {
 	calls []string
 }
 
-func (c *scriptedCaller) Call(_ context.Context, call webhook.Call) (codec.Response, error) {
-	s := c.begin(call)
+func (c *scriptedCaller) Start(_ context.Context, call *webhook.Call, to webhook.Receiver) {
+	s, own := c.begin(call), *call
+	if s.panics {
+		panic("scripted")
+	}
+	go func() { to.Receive(s.answer(&own)) }()
+}
+
+func (s script) answer(call *webhook.Call) (codec.Response, error) {
 	left := time.Until(call.Deadline)
 	if s.after >= left {
 		<-time.After(left)
 		return codec.Response{}, &webhook.CallError{Cause: webhook.Timeout, Elapsed: left, Err: fmt.Errorf("no answer within %v", left)}
 	}
 	<-time.After(s.after)
-	switch {
-	case s.panics:
-		panic("scripted")
-	case s.err != nil:
+	if s.err != nil {
 		return codec.Response{}, s.err
 	}
 	resp, err := codec.Verify(s.body(call.Want), call.Want)
@@ -118,7 +122,7 @@ func (c *scriptedCaller) Call(_ context.Context, call webhook.Call) (codec.Respo
 }
 
 // begin notes the call with the object that it carries, and returns the script.
-func (c *scriptedCaller) begin(call webhook.Call) script {
+func (c *scriptedCaller) begin(call *webhook.Call) script {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	name := path.Base(call.Target.URL())

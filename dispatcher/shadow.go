@@ -2,10 +2,7 @@
 
 package dispatcher
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // shadow makes a call whose answer is recorded and never decides. It never
 // waits: above the limit of Shadow calls under way this one is dropped, visibly.
@@ -18,12 +15,11 @@ func (d *Dispatcher) shadow(a *admission, inv *invocation) {
 	}
 	cluster := a.Cluster
 	ctx := context.WithoutCancel(a.ctx)
-	inv.call.Body.Retain()
+	answers := make(chan answer, 1)
+	d.start(ctx, inv, answers)
 	d.calls.Go(func() {
 		defer func() { <-d.shadowSlots }()
-		defer inv.call.Body.Release()
-		begin := time.Now()
-		resp, err := d.ask(ctx, inv)
-		d.recordShadow(ctx, cluster, inv, resp, err, time.Since(begin))
+		got := <-answers
+		d.recordShadow(ctx, cluster, inv, got.resp, got.err, got.elapsed)
 	})
 }

@@ -113,7 +113,7 @@ func (d *Dispatcher) fanOut(a *admission, wanted []*invocation, following int) {
 			a.settle(a.judge(inv, codec.Response{}, err, 0))
 			continue
 		}
-		d.start(a.ctx, inv, len(waiting), answers)
+		d.start(a.ctx, inv, answers)
 		waiting = append(waiting, inv)
 	}
 	d.join(a, waiting, answers)
@@ -130,9 +130,8 @@ func (d *Dispatcher) join(a *admission, waiting []*invocation, answers <-chan an
 		select {
 		case got := <-answers:
 			left--
-			inv := waiting[got.index]
-			waiting[got.index] = nil
-			o := a.settle(a.judge(inv, got.resp, got.err, got.elapsed))
+			got.inv.settled = true
+			o := a.settle(a.judge(got.inv, got.resp, got.err, got.elapsed))
 			if o.Denies() && !denied {
 				denied = true
 				timer.Reset(min(d.grace, time.Until(a.Deadline)))
@@ -149,7 +148,7 @@ func (d *Dispatcher) join(a *admission, waiting []*invocation, answers <-chan an
 func (a *admission) settleUnheard(waiting []*invocation, denied bool, elapsed time.Duration) {
 	for _, inv := range waiting {
 		switch {
-		case inv == nil:
+		case inv.settled:
 		case denied:
 			a.settle(Outcome{Webhook: inv.webhook, Position: inv.position, Result: Abandoned, Elapsed: elapsed})
 		default:

@@ -4,7 +4,6 @@ package webhook
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -13,8 +12,8 @@ import (
 // Call is one question to one webhook.
 type Call struct {
 	Target *Target
-	// Body is the AdmissionReview to send. The caller keeps its own reference;
-	// Client retains the Body for as long as an attempt may read it.
+	// Body is the AdmissionReview to send. The caller keeps its own reference until
+	// it has the answer; attempts that outlive the call keep theirs.
 	Body *codec.Body
 	// Want is what the answer must fit. Its UID must not change before the
 	// deadline: an attempt that lost its race still verifies what it gets.
@@ -30,25 +29,65 @@ type Call struct {
 	Repeat   Repeat
 }
 
-// Call asks, perhaps more than once, and returns a verified answer. It fails with
-// a *CallError, or with a *codec.AnswerError whose Denies is set. ctx carries
-// shutdown and trace; the deadline is the Call's, and Call returns by then. A
-// hedge that lost may run on, to the deadline; Wait waits for those.
-func (c *Client) Call(_ context.Context, call Call) (codec.Response, error) {
-	start := time.Now()
-	if !start.Before(call.Deadline) {
-		return codec.Response{}, noTimeLeft()
+// Receiver is told what a call came to.
+type Receiver interface {
+	// Receive is called once, by the call's deadline, on any goroutine, also on
+	// the one that started the call. It must not block.
+	Receive(resp codec.Response, err error)
+}
+
+// Start asks, perhaps more than once, and tells to a verified answer or an error:
+// a *CallError, or a *codec.AnswerError whose Denies is set. ctx carries shutdown
+// and trace; the deadline is the Call's. The Call is copied, but not what it
+// points to. A hedge that lost may run on, to the deadline.
+func (c *Client) Start(_ context.Context, call *Call, to Receiver) {
+	now := time.Now()
+	if !now.Before(call.Deadline) {
+		to.Receive(codec.Response{}, noTimeLeft())
+		return
 	}
-	body := call.Body.Retain()
-	defer body.Release()
-	r := race{call: &call, attempt: c.attempt, losers: &c.losers}
-	resp, err := r.run(start)
-	var unusable *CallError
-	if errors.As(err, &unusable) {
-		unusable.Elapsed = time.Since(start)
-	}
+	r := c.races.Get().(*race)
+	*r = race{Call: *call, to: to, attempt: c.attempt, start: c.launch, free: c.forget, timer: r.timer}
+	c.running.Add(1)
+	r.run(now)
+}
+
+func (c *Client) launch(r *race, first choice) { c.workers.run(work{r, first}) }
+
+// forget keeps the memory of a race for the next.
+func (c *Client) forget(r *race) {
+	timer := r.timer
+	*r = race{timer: timer}
+	c.races.Put(r)
+	c.running.Done()
+}
+
+// Call is Start for who waits for the answer.
+func (c *Client) Call(ctx context.Context, call Call) (codec.Response, error) {
+	w := c.waits.Get().(*wait)
+	c.Start(ctx, &call, w)
+	<-w.told
+	resp, err := w.resp, w.err
+	w.resp, w.err = codec.Response{}, nil
+	c.waits.Put(w)
 	return resp, err
 }
 
-// Wait returns when no attempt runs any more. It must not race with Call.
-func (c *Client) Wait() { c.losers.Wait() }
+// wait is a Receiver for who waits.
+type wait struct {
+	told chan struct{}
+	resp codec.Response
+	err  error
+}
+
+// Receive implements Receiver.
+func (w *wait) Receive(resp codec.Response, err error) {
+	w.resp, w.err = resp, err
+	w.told <- struct{}{}
+}
+
+// Close returns when no attempt runs any more. It must not race with calls.
+func (c *Client) Close() {
+	c.running.Wait()
+	c.workers.close()
+}

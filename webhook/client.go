@@ -22,12 +22,15 @@ const (
 	userAgent             = "admission-dispatcher"
 )
 
-// Client calls webhooks. It is safe for concurrent use.
+// Client calls webhooks. It is safe for concurrent use. It must be closed.
 type Client struct {
 	dialer        dialer
 	responseLimit int
 	concurrency   int
-	losers        sync.WaitGroup // attempts that may outlive their Call
+	running       sync.WaitGroup // races and probes: attempts may outlive their Call
+	workers       workers
+	races         sync.Pool // of *race
+	waits         sync.Pool // of *wait
 }
 
 // NewClient returns a Client.
@@ -37,6 +40,8 @@ func NewClient(cfg ClientConfig) *Client {
 		responseLimit: cfg.ResponseLimit,
 		concurrency:   cfg.Concurrency,
 	}
+	c.races.New = func() any { return new(race) }
+	c.waits.New = func() any { return &wait{told: make(chan struct{}, 1)} }
 	if c.dialer.timeout == 0 {
 		c.dialer.timeout = defaultConnectTimeout
 	}

@@ -37,6 +37,13 @@ func (e *ending) verdict() bool {
 	return !errors.As(e.err, &unusable)
 }
 
+// allows reports whether the attempt decides the call, with an allow.
+func (e *ending) allows() bool { return e.err == nil && e.resp.Allowed }
+
+// answered reports whether the attempt says how long answers take: it got one, or
+// waited for one to the end.
+func (e *ending) answered() bool { return !e.broken() && !e.unsent }
+
 // broken reports whether the connection failed, before any byte of an answer.
 func (e *ending) broken() bool {
 	switch e.kind {

@@ -22,6 +22,7 @@ type CallError struct {
 	Cause   Cause
 	Elapsed time.Duration // since the call began
 	Err     error         // what happened, in words; never an address's secret or body text
+	Stack   []byte        // of a panic
 }
 
 func (e *CallError) Error() string { return e.Err.Error() }

@@ -18,7 +18,7 @@ func (c *Client) Probe(t *Target, timeout time.Duration) error {
 	}
 	results := make(chan error, len(endpoints))
 	for _, e := range endpoints {
-		c.losers.Go(func() { results <- c.warm(e, timeout) })
+		c.running.Go(func() { results <- c.warm(e, timeout) })
 	}
 	var errs []error
 	for range endpoints {

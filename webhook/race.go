@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
-	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
 // Repeat says whether, and when, one call may ask more than once. The zero value
@@ -35,108 +36,266 @@ const (
 	backoff = 10 * time.Millisecond
 )
 
-// attempter makes one HTTP try.
-type attempter func(call *Call, e *Endpoint, fresh bool) ending
-
-// race is one call: its attempts, the first verdict of which counts. Attempts
-// that lose run on to the deadline on their own.
+// race is one call: its attempts, the first verdict of which counts. Each attempt
+// runs on a goroutine of its own to its own end, which is by the deadline; the one
+// that decides tells the receiver. Those that lose run on.
 type race struct {
-	call    *Call
-	attempt attempter
-	losers  *sync.WaitGroup
+	Call    // a copy: the caller's may be gone while a loser runs
+	to      Receiver
+	begin   time.Time
+	attempt func(*Call, *Endpoint, bool) ending // makes one HTTP try
+	start   func(*race, choice)                 // an attempt on a goroutine of its own
+	free    func(*race)                         // when nothing of the race runs any more
+	timer   *time.Timer                         // calls alarm; armed for the hedge, or while held waits
+	parts   atomic.Int32                        // attempts that run, and the timer while it is armed
 
-	asked    []*Endpoint
+	mu       sync.Mutex // guards what follows
+	asked    [maxAttempts]*Endpoint
 	attempts int
+	running  int
+	wait     time.Duration // before the next repeat
 	redialed bool
-
-	endings chan ending
-	mu      sync.Mutex // guards what follows
-	over    bool
-	winner  *codec.Response // nil: there was no verdict
+	armed    bool
+	over     bool
+	held     ending // an allow that waits for its twin, if holding
+	holding  bool
+	decided  bool // over with an answer, which allowed, or not
+	allowed  bool
 }
 
-// run returns by the call's deadline.
-func (r *race) run(now time.Time) (codec.Response, error) {
+// run begins the race. Its receiver is told by the deadline, perhaps before run
+// returns.
+func (r *race) run(now time.Time) {
+	r.begin = now
+	r.parts.Store(1)
+	defer r.leave()
+	r.mu.Lock()
 	first, ok := r.choose()
 	if !ok {
-		return codec.Response{}, r.nobody()
+		r.finish(ending{err: r.nobody()})
+		return
 	}
-	r.call.Target.budget.first(now)
-	end := r.follow(r.ask(first, now))
-	return end.resp, end.err
+	r.Target.budget.first(now)
+	if delay, ok := r.hedgeDelay(now); ok {
+		r.arm(delay)
+	}
+	r.parts.Add(1)
+	r.enter()
+	r.mu.Unlock()
+	r.start(r, first)
 }
 
-// ask makes an attempt, and hedges it where that may help.
-func (r *race) ask(c choice, now time.Time) ending {
-	delay, ok := r.hedgeDelay(now)
-	if !ok {
-		return r.try(c, false)
-	}
-	return r.hedged(c, delay)
+// enter counts an attempt that is about to run. Until the receiver is told the
+// Body is its caller's, so that it can be retained.
+func (r *race) enter() {
+	r.running++
+	r.Body.Retain()
 }
 
-// hedgeDelay returns when the attempt that begins now is to be hedged.
+// leave ends one part of the race. With the last one the race is free.
+func (r *race) leave() {
+	if r.parts.Add(-1) == 0 {
+		r.free(r)
+	}
+}
+
+// arm has alarm called after d. It is called under the lock, while disarmed.
+func (r *race) arm(d time.Duration) {
+	r.armed = true
+	r.parts.Add(1)
+	if r.timer == nil {
+		r.timer = time.AfterFunc(d, r.alarm)
+	} else {
+		r.timer.Reset(d)
+	}
+}
+
+// disarm keeps alarm from being called, or from doing anything if it has begun.
+// It is called under the lock, by a part of the race that still runs.
+func (r *race) disarm() {
+	if r.armed && r.timer.Stop() {
+		r.parts.Add(-1)
+	}
+	r.armed = false
+}
+
+// alarm is for when the first attempt has taken unusually long, and for when an
+// allow has waited for its twin. It is called on a goroutine of its own.
+func (r *race) alarm() {
+	defer r.leave()
+	r.mu.Lock()
+	if !r.armed {
+		r.mu.Unlock()
+		return
+	}
+	r.armed = false
+	if r.holding {
+		r.finish(r.held)
+		return
+	}
+	second, ok := r.hedge()
+	if ok {
+		r.enter()
+	}
+	r.mu.Unlock()
+	if ok {
+		r.follow(second)
+	}
+}
+
+// hedge chooses whom to ask a second time, if the budget allows it. One that is
+// denied never fails the call.
+func (r *race) hedge() (choice, bool) {
+	if r.over || r.running != 1 || !r.Target.spend((*budget).hedge) {
+		return choice{}, false
+	}
+	second, ok := r.choose()
+	if ok {
+		r.Target.stats.hedges.Add(1)
+	}
+	return second, ok
+}
+
+// hedgeDelay returns when the first attempt is to be hedged.
 func (r *race) hedgeDelay(now time.Time) (time.Duration, bool) {
-	repeat, left := r.call.Repeat, r.call.Deadline.Sub(now)
-	if !repeat.Safe || repeat.NoHedge || r.attempts > 1 {
+	left := r.Deadline.Sub(now)
+	if !r.Repeat.Safe || r.Repeat.NoHedge {
 		return 0, false
 	}
-	delay, ok := r.call.Target.latency.hedgeDelay(now, left)
+	delay, ok := r.Target.latency.hedgeDelay(now, left)
 	return delay, ok && delay < left
 }
 
-// follow repeats an attempt that failed as long as it may be repeated.
-func (r *race) follow(end ending) ending {
-	for wait := backoff; ; wait *= 2 {
-		if end.verdict() || !r.mayRepeat(&end) {
-			return end
+// follow makes an attempt, and repeats it as long as it fails and may be repeated.
+func (r *race) follow(c choice) {
+	fresh := false
+	for {
+		end := r.guarded(c, fresh)
+		next, again := r.ended(end)
+		if !again {
+			return
 		}
-		if !end.broken() && !r.sleep(wait) {
-			return end
-		}
-		next, ok := r.choose()
-		if !ok {
-			return end
-		}
-		r.call.Target.stats.retries.Add(1)
-		end = r.try(next, end.stale)
+		c, fresh = next, end.stale
 	}
+}
+
+// ended notes how an attempt ended, and returns what to ask next in its place, if
+// anything.
+func (r *race) ended(end ending) (next choice, again bool) {
+	r.Body.Release()
+	r.mu.Lock()
+	r.running--
+	switch {
+	case r.over: // it has lost
+		r.mu.Unlock()
+		return choice{}, false
+	case r.holding:
+		r.finish(r.settle(end))
+		return choice{}, false
+	case end.verdict() && r.Repeat.DenyWins && r.running > 0 && end.allows():
+		r.disarm()
+		r.held, r.holding = end, true
+		r.arm(min(denyGrace, time.Until(r.Deadline)))
+		r.mu.Unlock()
+		return choice{}, false
+	case end.verdict():
+		r.finish(end)
+		return choice{}, false
+	case r.running > 0: // an error never beats a verdict that may still come
+		r.mu.Unlock()
+		return choice{}, false
+	}
+	r.disarm()
+	if next, again = r.repeat(&end); !again {
+		r.finish(end)
+		return choice{}, false
+	}
+	r.enter()
+	r.mu.Unlock()
+	return next, true
+}
+
+// settle decides between the allow that waits and its twin.
+func (r *race) settle(twin ending) ending {
+	if twin.verdict() && !twin.allows() {
+		r.Target.stats.disagreements.Add(1)
+		return twin
+	}
+	return r.held
+}
+
+// finish tells the receiver. It is called under the lock, which it gives back.
+func (r *race) finish(end ending) {
+	r.over = true
+	r.decided, r.allowed = end.err == nil, end.allows()
+	r.disarm()
+	r.mu.Unlock()
+	if end.err != nil {
+		var unusable *CallError
+		if errors.As(end.err, &unusable) {
+			unusable.Elapsed = time.Since(r.begin)
+		}
+	}
+	r.to.Receive(end.resp, end.err)
+}
+
+// repeat chooses whom to ask after a failed attempt, if it may be repeated. It is
+// called under the lock, which it gives back while it waits; nothing else of the
+// race runs then.
+func (r *race) repeat(end *ending) (choice, bool) {
+	if !r.mayRepeat(end) {
+		return choice{}, false
+	}
+	if !end.broken() {
+		r.mu.Unlock()
+		slept := r.sleep()
+		r.mu.Lock()
+		if !slept {
+			return choice{}, false
+		}
+	}
+	next, ok := r.choose()
+	if ok {
+		r.Target.stats.retries.Add(1)
+	}
+	return next, ok
 }
 
 // mayRepeat reports whether a failed attempt may be followed by another, and
 // takes it from the budget.
 func (r *race) mayRepeat(end *ending) bool {
-	t, repeat := r.call.Target, r.call.Repeat
 	switch {
-	case r.attempts >= maxAttempts || !time.Now().Before(r.call.Deadline):
+	case r.attempts >= maxAttempts || !time.Now().Before(r.Deadline):
 		return false
-	case !repeat.Safe && !end.unsent:
+	case !r.Repeat.Safe && !end.unsent:
 		return false
 	case end.unsent && r.others():
 		return true // free: nobody was asked so far
 	case end.stale && !r.redialed:
 		r.redialed = true // free: the webhook closed an idle connection, no more
 		return true
-	case !repeat.Failures && !(end.broken() && (end.kind == breaker.Reset || r.others())):
+	case !r.Repeat.Failures && !(end.broken() && (end.kind == breaker.Reset || r.others())):
 		return false
 	}
-	return t.spend((*budget).take)
+	return r.Target.spend((*budget).take)
 }
 
 // others reports whether there is an Endpoint that this call has not asked.
 func (r *race) others() bool {
-	for _, e := range r.call.Target.Endpoints() {
-		if rank(e, r.asked) == 0 {
+	for _, e := range r.Target.Endpoints() {
+		if rank(e, r.asked[:r.attempts]) == 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// sleep waits with jitter; it reports false if the call would be over by then.
-func (r *race) sleep(d time.Duration) bool {
-	d = d/2 + rand.N(d/2)
-	if time.Until(r.call.Deadline) <= d {
+// sleep waits longer each time, with jitter; it reports false if the call would be
+// over by then.
+func (r *race) sleep() bool {
+	r.wait = max(backoff, 2*r.wait)
+	d := r.wait/2 + rand.N(r.wait/2)
+	if time.Until(r.Deadline) <= d {
 		return false
 	}
 	timer := time.NewTimer(d)
@@ -145,101 +304,23 @@ func (r *race) sleep(d time.Duration) bool {
 	return true
 }
 
-// hedged makes an attempt, a second one when the first has taken unusually long,
-// and returns the first verdict, or the last failure.
-func (r *race) hedged(c choice, delay time.Duration) ending {
-	r.endings = make(chan ending, 2)
-	r.launch(c)
-	running, timer := 1, time.NewTimer(delay)
-	defer timer.Stop()
-	for {
-		select {
-		case end := <-r.endings:
-			running--
-			if end.verdict() {
-				return r.decide(end, running)
-			}
-			if running == 0 {
-				return r.decide(end, 0)
-			}
-		case <-timer.C:
-			if running == 1 && r.hedge() {
-				running++
-			}
-		}
-	}
-}
-
-// hedge launches the second attempt if somebody can be asked and the budget
-// allows it; a hedge that is denied never fails the call.
-func (r *race) hedge() bool {
-	t := r.call.Target
-	if !t.spend((*budget).hedge) {
-		return false
-	}
-	second, ok := r.choose()
-	if !ok {
-		return false
-	}
-	t.stats.hedges.Add(1)
-	r.launch(second)
-	return true
-}
-
-// decide ends the race with a verdict, or with the last failure. Under DenyWins
-// an allow first waits a moment for a twin that is still running.
-func (r *race) decide(end ending, running int) ending {
-	if r.call.Repeat.DenyWins && running > 0 && end.err == nil && end.resp.Allowed {
-		timer := time.NewTimer(min(denyGrace, time.Until(r.call.Deadline)))
-		defer timer.Stop()
-		select {
-		case twin := <-r.endings:
-			if twin.verdict() && (twin.err != nil || !twin.resp.Allowed) {
-				r.call.Target.stats.disagreements.Add(1)
-				end = twin
-			}
-		case <-timer.C:
-		}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.over = end.verdict() // a failure may be followed by a retry, which is no loser
-	if end.err == nil {
-		r.winner = &end.resp
-	}
-	return end
-}
-
-// launch makes an attempt in a goroutine of its own, which ends by the deadline.
-// It holds the Body from now on: when it gets to run, the call may be over.
-func (r *race) launch(c choice) {
-	body := r.call.Body.Retain()
-	r.losers.Add(1)
-	go func() {
-		defer r.losers.Done()
-		defer body.Release()
-		r.endings <- r.guarded(c) // there is room for both
-	}()
-}
-
-// guarded is try, with a panic as a failed attempt: no caller's frame could
-// recover it here.
-func (r *race) guarded(c choice) (end ending) {
+// guarded is try, with a panic as a failed attempt.
+func (r *race) guarded(c choice, fresh bool) (end ending) {
 	defer func() {
 		if p := recover(); p != nil {
-			end = ending{endpoint: c.endpoint, err: &CallError{Cause: Panic, Err: fmt.Errorf("panic while calling: %v", p)}}
+			end = ending{endpoint: c.endpoint, err: &CallError{Cause: Panic, Err: fmt.Errorf("panic while calling: %v", p), Stack: debug.Stack()}}
 		}
 	}()
-	return r.try(c, false)
+	return r.try(c, fresh)
 }
 
 // try makes an attempt, over a fresh connection or any, and tells the Target and
 // the breaker how it ended.
 func (r *race) try(c choice, fresh bool) ending {
 	var (
-		t       = r.call.Target
+		t       = r.Target
 		begin   = time.Now()
-		allowed = r.call.Deadline.Sub(begin)
+		allowed = r.Deadline.Sub(begin)
 		result  = breaker.Excluded
 	)
 	// Also if the attempt panics, which says nothing about the Endpoint.
@@ -249,7 +330,7 @@ func (r *race) try(c choice, fresh bool) ending {
 	c.endpoint.outstanding.Add(1)
 	defer c.endpoint.outstanding.Add(-1)
 	t.stats.attempts.Add(1)
-	end := r.attempt(r.call, c.endpoint, fresh)
+	end := r.attempt(&r.Call, c.endpoint, fresh)
 	now := time.Now()
 	if end.pause > 0 {
 		t.pause(now.Add(end.pause))
@@ -258,33 +339,30 @@ func (r *race) try(c choice, fresh bool) ending {
 	if end.kind == breaker.TimedOut {
 		median, _, _ = t.latency.quantiles(now)
 	}
-	result = end.judge(allowed, now.Sub(r.call.Deadline), median, r.lost(&end))
+	result = end.judge(allowed, now.Sub(r.Deadline), median, r.lost(&end))
 	if end.answered() {
 		t.latency.record(now, now.Sub(begin))
 	}
 	return end
 }
 
-// answered reports whether the attempt says how long answers take: it got one, or
-// waited for one to the end.
-func (e *ending) answered() bool { return !e.broken() && !e.unsent }
-
 // lost reports whether the call was decided without this attempt, and counts a
 // verdict that contradicts the one that was given.
 func (r *race) lost(end *ending) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.over && r.winner != nil && end.err == nil && end.resp.Allowed != r.winner.Allowed {
-		r.call.Target.stats.disagreements.Add(1)
+	if r.decided && end.err == nil && end.resp.Allowed != r.allowed {
+		r.Target.stats.disagreements.Add(1)
 	}
 	return r.over
 }
 
-// choose picks an Endpoint, one that this call has not asked if there is one.
+// choose picks an Endpoint, one that this call has not asked if there is one. It
+// is called under the lock.
 func (r *race) choose() (choice, bool) {
-	c, ok := r.call.Target.choose(r.call.Resource, r.asked)
+	c, ok := r.Target.choose(r.Resource, r.asked[:r.attempts])
 	if ok {
-		r.asked = append(r.asked, c.endpoint)
+		r.asked[r.attempts] = c.endpoint
 		r.attempts++
 	}
 	return c, ok
@@ -294,7 +372,7 @@ var errBreakersOpen = errors.New("it has failed lately and is being spared")
 
 // nobody says why there is no Endpoint to ask.
 func (r *race) nobody() error {
-	t := r.call.Target
+	t := r.Target
 	if len(t.Endpoints()) == 0 {
 		return &CallError{Cause: Unreachable, Err: t.whyNoEndpoint()}
 	}

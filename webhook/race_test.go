@@ -93,10 +93,18 @@ func (x *table) call(repeat Repeat, replies ...reply) (codec.Response, time.Dura
 	now := time.Now()
 	body := codec.NewBody(nil, nil)
 	defer body.Release()
-	call := &Call{Target: x.target, Body: body, Repeat: repeat, Deadline: now.Add(time.Second), Resource: "pods"}
-	r := race{call: call, attempt: x.attempt, losers: &x.losers}
-	resp, err := r.run(now)
-	return resp, time.Since(now), err
+	r := &race{
+		Call:    Call{Target: x.target, Body: body, Repeat: repeat, Deadline: now.Add(time.Second), Resource: "pods"},
+		to:      &wait{told: make(chan struct{}, 1)},
+		attempt: x.attempt,
+		start:   func(r *race, c choice) { go func() { defer r.leave(); r.follow(c) }() },
+		free:    func(*race) { x.losers.Done() },
+	}
+	x.losers.Add(1)
+	told := r.to.(*wait)
+	r.run(now)
+	<-told.told
+	return told.resp, time.Since(now), told.err
 }
 
 // attempts returns how many the last call has made, once its losers are done.

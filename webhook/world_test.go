@@ -134,6 +134,7 @@ func newSpec(t testing.TB, s pki.Subject) (*world, *tls.Config) {
 		CABundle:   w.authority.PEM,
 	}
 	w.client = webhook.NewClient(webhook.ClientConfig{Addresses: loopback, ResponseLimit: 64 << 10})
+	t.Cleanup(func() { w.client.Close() })
 	return w, &tls.Config{MinVersion: tls.VersionTLS10, Certificates: []tls.Certificate{certificate}}
 }
 

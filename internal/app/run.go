@@ -113,7 +113,7 @@ func (a *App) drain() error {
 // connections to webhooks.
 func (a *App) release() {
 	a.dispatcher.Wait()
-	a.client.Wait()
+	a.client.Close()
 	for _, t := range append(a.registry.Targets(), a.registry.Draining()...) {
 		t.Close()
 	}
