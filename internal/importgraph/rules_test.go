@@ -27,11 +27,12 @@ func packages() map[string][]string {
 		"internal/config":     {"registry", "match", "webhook"}, // types of its fields
 		"internal/app":        {anything},
 		"internal/pki":        {},
-		"internal/demo":       {"internal/app", "internal/config", "internal/pki", "registry", "codec", "examples/quickstart"},
+		"internal/demo":       {"internal/app", "internal/config", "internal/pki", "registry", "codec", "examples/quickstart", "webhookserver"},
 		"examples/quickstart": {},
 		"registration":        {"registry", "match"},
 		// codec and dispatcher for explain, which reads a Review.
 		"cmd/dispatcher": {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history"},
+		"webhookserver":  {}, // for webhook authors: it brings nothing of ours into their binaries
 		"internal/tally": {},
 		// It judges the dispatcher, so it shares nothing with it.
 		"loadtest/history": {},
@@ -46,7 +47,7 @@ func packages() map[string][]string {
 // one below a path. A foreign API has few homes, so that it can be replaced.
 func modules() map[string][]string {
 	return map[string][]string{
-		"github.com/klauspost/compress":                                 {"codec"},
+		"github.com/klauspost/compress":                                 {"codec", "webhookserver"},
 		"github.com/valyala/fasthttp":                                   {"webhook", "internal/server", "internal/webhooktest", "internal/demo", "loadtest/load"},
 		"github.com/sony/gobreaker/v2":                                  {"breaker"},
 		"github.com/HdrHistogram/hdrhistogram-go":                       {"webhook", "loadtest/load"},
@@ -57,8 +58,8 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/cel":                                      {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/cel":                     {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions": {"internal/celenv"},
-		"k8s.io/api":          {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/demo"},
-		"k8s.io/apimachinery": {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/config", "internal/demo"},
+		"k8s.io/api":          {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/demo", "webhookserver"},
+		"k8s.io/apimachinery": {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver"},
 		"k8s.io/client-go":    {"registry/kube"},
 		"k8s.io/klog":         {"registry/kube"}, // to keep client-go silent
 		"sigs.k8s.io/json":    {"registry", "internal/config"},
