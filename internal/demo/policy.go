@@ -3,7 +3,7 @@
 package demo
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,89 +12,77 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/admission-dispatcher/dispatcher/webhookserver"
 )
 
-// policy is the logic of one sample webhook.
-type policy func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
-
 // images denies pods whose images carry the tag :latest.
-func images(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	var pod corev1.Pod
-	if err := json.Unmarshal(r.Object.Raw, &pod); err != nil {
-		return deny(http.StatusBadRequest, err.Error())
+func images(_ context.Context, req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	pod, err := webhookserver.Object[corev1.Pod](req)
+	if err != nil {
+		return webhookserver.Denied(http.StatusBadRequest, err.Error())
 	}
 	for _, c := range pod.Spec.Containers {
 		if strings.HasSuffix(c.Image, ":latest") {
-			return deny(http.StatusForbidden, fmt.Sprintf("container %q uses %s: name a version", c.Name, c.Image))
+			return webhookserver.Denied(http.StatusForbidden, fmt.Sprintf("container %q uses %s: name a version", c.Name, c.Image))
 		}
 	}
-	return allow()
+	return webhookserver.Allowed()
 }
 
 // owner requires the label "owner".
-func owner(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	var deployment appsv1.Deployment
-	if err := json.Unmarshal(r.Object.Raw, &deployment); err != nil {
-		return deny(http.StatusBadRequest, err.Error())
+func owner(_ context.Context, req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	deployment, err := webhookserver.Object[appsv1.Deployment](req)
+	if err != nil {
+		return webhookserver.Denied(http.StatusBadRequest, err.Error())
 	}
 	if deployment.Labels["owner"] == "" {
-		return deny(http.StatusForbidden, `the label "owner" is missing`)
+		return webhookserver.Denied(http.StatusForbidden, `the label "owner" is missing`)
 	}
-	return allow()
+	return webhookserver.Allowed()
 }
 
 // replicas wants at least two.
-func replicas(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	var deployment appsv1.Deployment
-	if err := json.Unmarshal(r.Object.Raw, &deployment); err != nil {
-		return deny(http.StatusBadRequest, err.Error())
+func replicas(_ context.Context, req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	deployment, err := webhookserver.Object[appsv1.Deployment](req)
+	if err != nil {
+		return webhookserver.Denied(http.StatusBadRequest, err.Error())
 	}
 	if deployment.Spec.Replicas == nil || *deployment.Spec.Replicas < 2 {
-		return deny(http.StatusForbidden, "production wants at least 2 replicas")
+		return webhookserver.Denied(http.StatusForbidden, "production wants at least 2 replicas")
 	}
-	return allow()
+	return webhookserver.Allowed()
 }
 
 // labels adds the label "managed-by" where it is missing.
-func labels(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	var object struct {
-		Metadata struct {
-			Labels map[string]string `json:"labels"`
-		} `json:"metadata"`
+func labels(_ context.Context, req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	object, err := webhookserver.Object[metav1.PartialObjectMetadata](req)
+	if err != nil {
+		return webhookserver.Denied(http.StatusBadRequest, err.Error())
 	}
-	if err := json.Unmarshal(r.Object.Raw, &object); err != nil {
-		return deny(http.StatusBadRequest, err.Error())
+	switch {
+	case object.Labels["managed-by"] != "":
+		return webhookserver.Allowed()
+	case object.Labels == nil:
+		return webhookserver.PatchResponse(webhookserver.Add("/metadata/labels", map[string]string{"managed-by": "platform"}))
+	default:
+		return webhookserver.PatchResponse(webhookserver.Add("/metadata/labels/managed-by", "platform"))
 	}
-	if object.Metadata.Labels["managed-by"] != "" {
-		return allow()
-	}
-	patch := `[{"op":"add","path":"/metadata/labels/managed-by","value":"platform"}]`
-	if object.Metadata.Labels == nil {
-		patch = `[{"op":"add","path":"/metadata/labels","value":{"managed-by":"platform"}}]`
-	}
-	resp := allow()
-	resp.Patch = []byte(patch)
-	jsonPatch := admissionv1.PatchTypeJSONPatch
-	resp.PatchType = &jsonPatch
-	return resp
 }
 
 // licenses is slow for pods whose name says so, broken for others, and else
 // finds nothing.
-func licenses(hang time.Duration) policy {
-	return func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+func licenses(hang time.Duration) webhookserver.Func {
+	return func(_ context.Context, req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		switch {
-		case strings.HasPrefix(r.Name, "slow"):
+		case strings.HasPrefix(req.Name, "slow"):
 			<-time.After(hang)
-		case strings.HasPrefix(r.Name, "flaky"):
-			return nil
+		case strings.HasPrefix(req.Name, "flaky"):
+			return nil // which the handler answers with 500
 		}
-		resp := allow()
+		resp := webhookserver.Allowed()
 		resp.AuditAnnotations = map[string]string{"licenses": "none found"}
 		return resp
 	}
-}
-
-func allow() *admissionv1.AdmissionResponse {
-	return &admissionv1.AdmissionResponse{Allowed: true}
 }
