@@ -21,12 +21,12 @@ TEST := $(GO) test
 
 # check runs every step, whatever became of those before it. COUNTED steps count
 # their tests; any other step counts as one if it fails.
-STEPS   := build vet fmt lint imports race conformance faults e2e fuzz demo-once
-COUNTED := imports race conformance faults e2e fuzz
+STEPS   := build vet fmt lint imports race examples conformance faults e2e fuzz demo-once
+COUNTED := imports race examples conformance faults e2e fuzz
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help build demo demo-once test race fuzz bench lint vet fmt imports conformance cost faults e2e check clean
+.PHONY: print-lint help build demo demo-once test race examples fuzz bench lint vet fmt imports conformance cost faults e2e check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ race: ## all tests with the race detector; needs a C compiler
 	@command -v $${CC:-cc} >/dev/null || command -v gcc >/dev/null || { \
 	  echo "the race detector needs a C compiler: install gcc, for example with apt-get install gcc libc6-dev" >&2; exit 1; }
 	$(TEST) -race $$($(GO) list ./... | grep -v -e /internal/importgraph$$ -e /loadtest/faults$$)
+
+examples: ## the example that is a module of its own
+	cd examples/controller-runtime && $(TEST) ./...
 
 fuzz: ## every fuzz target for FUZZTIME (10s)
 	@set -e; for package in $$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...); do \
@@ -69,6 +72,7 @@ vet:
 	$(GO) vet ./...
 	cd conformance && $(GO) vet ./...
 	cd e2e && $(GO) vet ./...
+	cd examples/controller-runtime && $(GO) vet ./...
 
 fmt:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { \
@@ -91,7 +95,7 @@ e2e: ## real kube-apiservers call the built binary; needs etcd, builds the rest
 	  echo "etcd is missing: apt-get install etcd-server" >&2; exit 1; }
 	cd e2e && $(TEST) -count=1 -v -timeout 20m .
 
-check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, race, conformance, faults, e2e, fuzz, demo
+check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, race, examples, conformance, faults, e2e, fuzz, demo
 	@: > $(COUNTS); failed=""; \
 	for step in $(STEPS); do \
 	  echo "== $$step"; start=$$(date +%s); \
