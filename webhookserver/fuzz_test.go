@@ -34,7 +34,7 @@ func FuzzHandler(f *testing.F) {
 			return webhookserver.Denied(http.StatusBadRequest, err.Error())
 		}
 		return webhookserver.Allowed()
-	}, quiet(webhookserver.Options{MaxBytes: 1 << 16, NativeObjects: true}))
+	}, webhookserver.Options{MaxBytes: 1 << 16, NativeObjects: true})
 
 	f.Fuzz(func(t *testing.T, body []byte, protobuf bool, coding string) {
 		mediaType := mediaJSON

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"time"
 
 	"github.com/klauspost/compress/zstd"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -96,15 +95,8 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request) (contentType st
 		return "", nil, err
 	}
 	defer cancel()
-	body, err := h.body(w, r)
+	review, err := h.read(w, r, form)
 	if err != nil {
-		return "", nil, err
-	}
-	review, err := form.decode(body)
-	if err != nil {
-		return "", nil, err
-	}
-	if err := h.readable(review.Request); err != nil {
 		return "", nil, err
 	}
 	response := h.review(ctx, review.Request)
@@ -113,6 +105,19 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request) (contentType st
 	}
 	answer, err = form.encode(review, response)
 	return form.mediaType, answer, err
+}
+
+// read returns the review in the request's body, if the Func can read it.
+func (h *handler) read(w http.ResponseWriter, r *http.Request, form form) (*admissionv1.AdmissionReview, error) {
+	body, err := h.body(w, r)
+	if err != nil {
+		return nil, err
+	}
+	review, err := form.decode(body)
+	if err != nil {
+		return nil, err
+	}
+	return review, h.readable(review.Request)
 }
 
 // readable refuses native objects for a Func that takes every Raw for JSON.
@@ -126,31 +131,4 @@ func (h *handler) readable(req *admissionv1.AdmissionRequest) error {
 		}
 	}
 	return nil
-}
-
-// contextOf returns the request's context with the cluster, and with the
-// deadline that ?timeout= asks for.
-func contextOf(r *http.Request) (context.Context, context.CancelFunc, error) {
-	ctx := context.WithValue(r.Context(), clusterKey{}, r.Header.Get("Admission-Cluster"))
-	text := r.URL.Query().Get("timeout")
-	if text == "" {
-		return ctx, func() {}, nil
-	}
-	timeout, err := time.ParseDuration(text)
-	if err != nil || timeout <= 0 {
-		return nil, nil, refusal(http.StatusBadRequest, "timeout=%q is not a positive duration such as 10s", text)
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	return ctx, cancel, nil
-}
-
-type clusterKey struct{}
-
-// Cluster returns the name of the cluster that the request comes from, as the
-// dispatcher says it in the header Admission-Cluster. It is empty if the caller
-// sent none, as a kube-apiserver does. Trust it as far as you trust the caller:
-// authenticate dispatchers by their client certificate or token.
-func Cluster(ctx context.Context) string {
-	name, _ := ctx.Value(clusterKey{}).(string)
-	return name
 }

@@ -3,7 +3,9 @@
 package webhookserver_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -131,16 +133,27 @@ func TestNativeObjectsAreRefusedWithoutTheOption(t *testing.T) {
 	}
 }
 
+// The log has what a caller must not see.
+func TestPanic(t *testing.T) {
+	var log bytes.Buffer
+	h := webhookserver.New(func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		panic("secret")
+	}, webhookserver.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	w := post(h, "/", encode(t, mediaJSON, review(v1, &admissionv1.AdmissionRequest{UID: "a"})), "Content-Type", mediaJSON)
+	if w.Code != http.StatusInternalServerError || w.Body.String() != "the webhook panicked\n" {
+		t.Errorf("%d %q", w.Code, w.Body)
+	}
+	if !strings.Contains(log.String(), "panic=secret") || !strings.Contains(log.String(), "TestPanic") {
+		t.Errorf("the log has neither value nor place: %s", &log)
+	}
+	advertised(t, w.Header(), "application/json, application/vnd.kubernetes.protobuf")
+}
+
 func TestNoAnswer(t *testing.T) {
-	body := encode(t, mediaJSON, review(v1, &admissionv1.AdmissionRequest{UID: "a"}))
-	for want, review := range map[string]webhookserver.Func{
-		"the webhook panicked\n":       func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse { panic("secret") },
-		"the webhook gave no answer\n": func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse { return nil },
-	} {
-		w := post(webhookserver.New(review, quiet(webhookserver.Options{})), "/", body, "Content-Type", mediaJSON)
-		if w.Code != http.StatusInternalServerError || w.Body.String() != want {
-			t.Errorf("%d %q, want %q", w.Code, w.Body, want)
-		}
+	h := webhookserver.New(func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse { return nil }, webhookserver.Options{})
+	w := post(h, "/", encode(t, mediaJSON, review(v1, &admissionv1.AdmissionRequest{UID: "a"})), "Content-Type", mediaJSON)
+	if w.Code != http.StatusInternalServerError || w.Body.String() != "the webhook gave no answer\n" {
+		t.Errorf("%d %q", w.Code, w.Body)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -35,11 +34,6 @@ var wire = protobuf.NewSerializer(runtime.NewScheme(), runtime.NewScheme())
 
 func allow(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	return webhookserver.Allowed()
-}
-
-func quiet(o webhookserver.Options) webhookserver.Options {
-	o.Logger = slog.New(slog.DiscardHandler)
-	return o
 }
 
 // review returns a review of the version about the request.

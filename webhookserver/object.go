@@ -23,8 +23,8 @@ func isNative(raw []byte) bool { return bytes.HasPrefix(raw, nativePrefix) }
 //
 //	pod, err := webhookserver.Object[corev1.Pod](req)
 //
-// Fields that T does not have are passed over. A CONNECT has options instead of
-// an object: their kind is that of the object of the request.
+// Fields that T does not have are passed over. The object of a CONNECT is the
+// options of the connection, such as a PodExecOptions.
 func Object[T any, P interface {
 	*T
 	runtime.Object

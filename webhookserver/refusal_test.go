@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
@@ -77,10 +78,11 @@ func TestRefusals(t *testing.T) {
 				r.Header.Add(test.header[i], test.header[i+1])
 			}
 			w := httptest.NewRecorder()
-			webhookserver.New(allow, quiet(webhookserver.Options{MaxBytes: limit})).ServeHTTP(w, r)
+			webhookserver.New(allow, webhookserver.Options{MaxBytes: limit}).ServeHTTP(w, r)
 			if w.Code != test.status || !strings.Contains(w.Body.String(), test.text) {
 				t.Errorf("%d %q, want %d %q", w.Code, w.Body, test.status, test.text)
 			}
+			advertised(t, w.Header(), "application/json, application/vnd.kubernetes.protobuf")
 			if (w.Header().Get("Allow") == http.MethodPost) != (test.status == 405) {
 				t.Errorf("Allow is %q", w.Header().Get("Allow"))
 			}
@@ -114,9 +116,12 @@ func gzipped(t testing.TB, plain []byte) []byte {
 	return out.Bytes()
 }
 
+// zstdEncoder is shared: it takes longer to make than to use.
+var zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) { return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) })
+
 func zstded(t testing.TB, plain []byte) []byte {
 	t.Helper()
-	z, err := zstd.NewWriter(nil)
+	z, err := zstdEncoder()
 	if err != nil {
 		t.Fatal(err)
 	}
