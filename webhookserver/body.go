@@ -25,18 +25,15 @@ func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > h.options.MaxBytes {
 		return nil, h.tooLarge()
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.options.MaxBytes))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, h.tooLarge()
-	}
+	body, err := h.readAll(w, r.Body, "reading the body")
 	if err != nil {
-		return nil, refusal(http.StatusBadRequest, "reading the body: %v", err)
+		return nil, err
 	}
 	switch coding := strings.ToLower(strings.Join(r.Header.Values("Content-Encoding"), ", ")); coding {
 	case "", "identity":
 		return body, nil
 	case "gzip":
-		return h.gunzip(body)
+		return h.gunzip(w, body)
 	case "zstd":
 		return h.unzstd(body)
 	default:
@@ -44,19 +41,25 @@ func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	}
 }
 
-func (h *handler) gunzip(body []byte) ([]byte, error) {
+func (h *handler) gunzip(w http.ResponseWriter, body []byte) ([]byte, error) {
+	const doing = "decompressing the body with gzip"
 	z, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {
-		return nil, refusal(http.StatusBadRequest, "decompressing the body with gzip: %v", err)
+		return nil, refusal(http.StatusBadRequest, "%s: %v", doing, err)
 	}
-	plain, err := io.ReadAll(io.LimitReader(z, h.options.MaxBytes+1))
-	if int64(len(plain)) > h.options.MaxBytes {
+	return h.readAll(w, z, doing)
+}
+
+// readAll reads to the end, or to the limit.
+func (h *handler) readAll(w http.ResponseWriter, from io.ReadCloser, doing string) ([]byte, error) {
+	data, err := io.ReadAll(http.MaxBytesReader(w, from, h.options.MaxBytes))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		return nil, h.tooLarge()
 	}
 	if err != nil {
-		return nil, refusal(http.StatusBadRequest, "decompressing the body with gzip: %v", err)
+		return nil, refusal(http.StatusBadRequest, "%s: %v", doing, err)
 	}
-	return plain, nil
+	return data, nil
 }
 
 func (h *handler) unzstd(body []byte) ([]byte, error) {
