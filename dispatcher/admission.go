@@ -28,19 +28,19 @@ type admission struct {
 	admitted, shed bool  // whether there was a place among those that call, once asked for
 	size           int64 // of the review, as it was asked for
 
+	batch    *batch // its invocations
 	patch    []byte // concatenated operations of all applied patches
 	patches  int    // how many patches that are
 	outcomes []Outcome
 }
 
-func newAdmission(ctx context.Context, req Request) *admission {
-	a := &admission{
-		Request: req,
-		ctx:     ctx,
-		uid:     bytes.Clone(req.Review.UID),
-		chain:   req.Cluster.Chain(req.Phase),
-		subject: newSubject(req),
-	}
+func (d *Dispatcher) newAdmission(ctx context.Context, req Request) *admission {
+	a := d.admissions.Get().(*admission)
+	a.Request = req
+	a.ctx = ctx
+	a.uid = bytes.Clone(req.Review.UID)
+	a.chain = req.Cluster.Chain(req.Phase)
+	a.subject = newSubject(req)
 	a.payloads.Reset(req.Review)
 	return a
 }
@@ -56,9 +56,13 @@ func newSubject(req Request) match.Subject {
 	}
 }
 
-// release gives back what the admission borrowed. Calls under way keep their
-// own references.
-func (a *admission) release() { a.payloads.Release() }
+// release gives back what the admission borrowed, and its own memory. Calls under
+// way keep their own references.
+func (d *Dispatcher) release(a *admission) {
+	a.payloads.Release()
+	*a = admission{payloads: a.payloads}
+	d.admissions.Put(a)
+}
 
 // settle adds the Outcome of one webhook.
 func (a *admission) settle(o Outcome) *Outcome {

@@ -70,6 +70,8 @@ type Dispatcher struct {
 	bypasses    bypassLog
 	shadowSlots chan struct{}
 	calls       sync.WaitGroup // those that may outlive their Dispatch
+	batches     sync.Pool      // of *batch
+	admissions  sync.Pool      // of *admission
 }
 
 // New returns a Dispatcher.
@@ -91,6 +93,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		observers:   cfg.Observers,
 		log:         cfg.Logger,
 		shadowSlots: make(chan struct{}, cfg.ShadowCalls),
+		admissions:  sync.Pool{New: func() any { return new(admission) }},
 	}, nil
 }
 
@@ -139,8 +142,8 @@ func (d *Dispatcher) dispatch(ctx context.Context, req Request) Verdict {
 	if rule, ok := bypass(req); ok {
 		return bypassed(rule, req.Snapshot)
 	}
-	a := newAdmission(ctx, req)
-	defer a.release()
+	a := d.newAdmission(ctx, req)
+	defer d.release(a)
 	defer d.dismiss(a)
 	if req.Phase == registry.Mutating {
 		d.mutate(a)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -23,10 +22,14 @@ type invocation struct {
 	round    int
 	call     webhook.Call
 
+	batch   *batch
 	begin   time.Time // of the call
-	answers chan<- answer
-	calls   *sync.WaitGroup
-	settled bool
+	waiting bool      // started, and without an Outcome
+
+	// The answer, once it has arrived.
+	resp    codec.Response
+	err     error
+	elapsed time.Duration
 }
 
 // prepare fills in the call of inv but for its deadline, for the object as it is
@@ -59,20 +62,12 @@ func (a *admission) prepare(inv *invocation) error {
 	return nil
 }
 
-// answer is what came back for an invocation.
-type answer struct {
-	inv     *invocation
-	resp    codec.Response
-	err     error
-	elapsed time.Duration
-}
-
-// start makes the call of inv, which may outlive the admission, and delivers the
-// answer. answers must have room for it. A panic is that webhook's CallError; the
-// process lives.
-func (d *Dispatcher) start(ctx context.Context, inv *invocation, answers chan<- answer) {
-	inv.begin, inv.answers, inv.calls = time.Now(), answers, &d.calls
+// start makes the call of inv, which may outlive the admission; the answer arrives
+// in its batch. A panic is that webhook's CallError; the process lives.
+func (d *Dispatcher) start(ctx context.Context, inv *invocation) {
+	inv.begin = time.Now()
 	inv.call.Body.Retain()
+	inv.batch.users.Add(1)
 	d.calls.Add(1)
 	defer func() {
 		if r := recover(); r != nil {
@@ -86,7 +81,10 @@ func (d *Dispatcher) start(ctx context.Context, inv *invocation, answers chan<- 
 
 // Receive implements webhook.Receiver.
 func (inv *invocation) Receive(resp codec.Response, err error) {
+	inv.resp, inv.err, inv.elapsed = resp, err, time.Since(inv.begin)
 	inv.call.Body.Release()
-	inv.answers <- answer{inv: inv, resp: resp, err: err, elapsed: time.Since(inv.begin)}
-	inv.calls.Done()
+	b := inv.batch
+	defer b.calls.Done()
+	b.answers <- inv
+	b.release()
 }

@@ -16,6 +16,11 @@ import (
 func (d *Dispatcher) mutate(a *admission) {
 	var buf [16]int
 	candidates := a.chain.Index.Candidates(buf[:0], a.Review)
+	if len(candidates) == 0 {
+		return
+	}
+	a.batch = d.newBatch()
+	defer a.batch.release()
 	var again reinvocation
 	d.round(a, candidates, 0, &again)
 	if a.patches > 0 && !a.denied() {
@@ -64,10 +69,9 @@ func (d *Dispatcher) turn(a *admission, inv *invocation) Outcome {
 	if err := d.admit(a); err != nil {
 		return a.judge(inv, codec.Response{}, err, time.Since(begin))
 	}
-	answers := make(chan answer, 1)
-	d.start(a.ctx, inv, answers)
-	got := <-answers
-	resp, err, elapsed := got.resp, got.err, got.elapsed
+	d.start(a.ctx, inv)
+	<-a.batch.answers
+	resp, err, elapsed := inv.resp, inv.err, inv.elapsed
 	operations := 0
 	if err == nil && resp.Allowed && resp.Patch != nil {
 		operations, err = a.apply(inv.webhook, resp.Patch)

@@ -22,31 +22,39 @@ func (a *admission) judge(inv *invocation, resp codec.Response, err error, elaps
 		Err:      err,
 		Elapsed:  elapsed,
 	}
+	switch {
+	case err == nil && resp.Allowed:
+		o.Result = Allowed
+	case err == nil:
+		o.Result, o.Code = Denied, resp.Code
+	default:
+		a.judgeError(&o, err)
+	}
+	o.Softened = inv.webhook.Mode == registry.Warn && o.Denies()
+	return o
+}
+
+// judgeError is judge where there is no verdict.
+func (a *admission) judgeError(o *Outcome, err error) {
 	var (
 		refusal   *Refusal
 		answerErr *codec.AnswerError
 		callErr   *webhook.CallError
 	)
 	switch {
-	case err == nil && resp.Allowed:
-		o.Result = Allowed
-	case err == nil:
-		o.Result, o.Code = Denied, resp.Code
 	case errors.As(err, &refusal):
 		o.Result, o.Cause, o.Code = Refused, refusal.Cause, refusal.Code
 	case errors.As(err, &callErr):
-		o.Result, o.FailOpenRule = a.failurePolicy(inv.webhook)
+		o.Result, o.FailOpenRule = a.failurePolicy(o.Webhook)
 		o.Cause, o.Code = callErr.Cause, callErr.Cause.Code()
 	case errors.As(err, &answerErr) && answerErr.Denies:
 		o.Result, o.Cause, o.Code = Refused, webhook.BadAnswer, webhook.BadAnswer.Code()
 	default:
 		// Caller's contract leaves nothing else; an answer that nobody understands
 		// is no answer.
-		o.Result, o.FailOpenRule = a.failurePolicy(inv.webhook)
+		o.Result, o.FailOpenRule = a.failurePolicy(o.Webhook)
 		o.Cause, o.Code = webhook.BadAnswer, webhook.BadAnswer.Code()
 	}
-	o.Softened = inv.webhook.Mode == registry.Warn && o.Denies()
-	return o
 }
 
 // failurePolicy decides what a CallError of w means for this request.

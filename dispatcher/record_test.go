@@ -79,11 +79,10 @@ func TestRecords(t *testing.T) {
 			v := Verdict{Bypass: nasty, Response: codec.Response{Allowed: true}}
 			if c.bypass == nil {
 				a := &admission{Request: req, outcomes: nil}
-				inv := &invocation{webhook: w}
+				inv := d.newBatch().add(w, 0, 0)
 				inv.call.Body = review.Body
-				answers := make(chan answer, 1)
-				d.start(t.Context(), inv, answers)
-				a.settle(a.judge(inv, codec.Response{}, (<-answers).err, 0))
+				d.start(t.Context(), inv)
+				a.settle(a.judge(inv, codec.Response{}, (<-inv.batch.answers).err, 0))
 				v = merge(a)
 			}
 			d.record(t.Context(), req, &v, time.Second)

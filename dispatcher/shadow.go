@@ -15,11 +15,14 @@ func (d *Dispatcher) shadow(a *admission, inv *invocation) {
 	}
 	cluster := a.Cluster
 	ctx := context.WithoutCancel(a.ctx)
-	answers := make(chan answer, 1)
-	d.start(ctx, inv, answers)
+	own := d.newBatch() // not the admission's, where nobody waits for it
+	alone := own.add(inv.webhook, inv.position, inv.round)
+	alone.call = inv.call
+	d.start(ctx, alone)
 	d.calls.Go(func() {
 		defer func() { <-d.shadowSlots }()
-		got := <-answers
-		d.recordShadow(ctx, cluster, inv, got.resp, got.err, got.elapsed)
+		defer own.release()
+		<-own.answers
+		d.recordShadow(ctx, cluster, alone, alone.resp, alone.err, alone.elapsed)
 	})
 }

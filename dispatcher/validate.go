@@ -4,6 +4,7 @@ package dispatcher
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -16,39 +17,38 @@ import (
 // after all others, and only if everything else allowed. What is denied before
 // any call is sent to nobody.
 func (d *Dispatcher) validate(a *admission) {
-	wanted := a.wanted()
+	var buf [16]int
+	candidates := a.chain.Index.Candidates(buf[:0], a.Review)
+	if len(candidates) == 0 {
+		return
+	}
+	a.batch = d.newBatch()
+	defer a.batch.release()
+	last := 0
+	for _, i := range candidates {
+		if inv := a.consider(i, 0); inv != nil && inv.webhook.Stage == registry.StageTransactional {
+			last++
+		}
+	}
 	if a.denied() {
 		return
 	}
-	last := ofStage(wanted, registry.StageTransactional)
-	if d.fanOut(a, ofStage(wanted, registry.StageValidating), len(last)); a.denied() {
-		return
+	a.batch.makeRoom()
+	a.outcomes = slices.Grow(a.outcomes, len(a.batch.list))
+	d.fanOut(a, registry.StageValidating, last)
+	if last > 0 && !a.denied() {
+		d.fanOut(a, registry.StageTransactional, 0)
 	}
-	d.fanOut(a, last, 0)
-}
-
-// wanted returns the invocations of all webhooks that want the review and can
-// be called; the others that count have their Outcome already.
-func (a *admission) wanted() []*invocation {
-	var buf [16]int
-	candidates := a.chain.Index.Candidates(buf[:0], a.Review)
-	wanted := make([]*invocation, 0, len(candidates))
-	for _, i := range candidates {
-		if inv := a.consider(i, 0); inv != nil {
-			wanted = append(wanted, inv)
-		}
-	}
-	return wanted
 }
 
 // consider matches the webhook at position against the object as it is now and
 // returns its invocation, or nil where it is not to be called. A webhook that
 // should have been called but cannot be gets its Outcome.
 func (a *admission) consider(position, round int) *invocation {
-	w := a.chain.Webhooks[position]
-	m := w.Matcher.Match(&a.subject)
 	var (
-		inv = &invocation{webhook: w, position: position, round: round}
+		w   = a.chain.Webhooks[position]
+		m   = w.Matcher.Match(&a.subject)
+		inv = a.batch.add(w, position, round)
 		err error
 	)
 	switch m.Reason {
@@ -62,12 +62,15 @@ func (a *admission) consider(position, round int) *invocation {
 		err = &webhook.CallError{Cause: webhook.NoTimeLeft, Err: m.Err}
 	case match.ConditionError:
 		a.settleUncalled(inv, Outcome{Result: Skipped, Cause: webhook.MatchError, Err: m.Err})
+		a.batch.drop()
 		return nil
 	default:
+		a.batch.drop()
 		return nil
 	}
 	if err != nil {
 		a.settleUncalled(inv, a.judge(inv, codec.Response{}, err, 0))
+		a.batch.drop()
 		return nil
 	}
 	return inv
@@ -87,23 +90,16 @@ func (a *admission) settleUncalled(inv *invocation, o Outcome) {
 	a.settle(o)
 }
 
-func ofStage(all []*invocation, stage registry.Stage) []*invocation {
-	var some []*invocation
-	for _, inv := range all {
-		if inv.webhook.Stage == stage {
-			some = append(some, inv)
+// fanOut asks all webhooks of a stage at once, before following others are asked,
+// and settles every answer that arrives in time. The first denial starts the
+// grace, after which nobody is waited for.
+func (d *Dispatcher) fanOut(a *admission, stage registry.Stage, following int) {
+	waiting := 0
+	for i := range a.batch.list {
+		inv := &a.batch.list[i]
+		if inv.webhook.Stage != stage {
+			continue
 		}
-	}
-	return some
-}
-
-// fanOut asks all of wanted at once, before following others are asked, and
-// settles every answer that arrives in time. The first denial starts the grace,
-// after which nobody is waited for.
-func (d *Dispatcher) fanOut(a *admission, wanted []*invocation, following int) {
-	answers := make(chan answer, len(wanted))
-	waiting := make([]*invocation, 0, len(wanted))
-	for _, inv := range wanted {
 		inv.call.Deadline = a.until(inv.webhook, following, d.impatience)
 		if inv.webhook.Mode == registry.Shadow {
 			d.shadow(a, inv)
@@ -113,31 +109,33 @@ func (d *Dispatcher) fanOut(a *admission, wanted []*invocation, following int) {
 			a.settle(a.judge(inv, codec.Response{}, err, 0))
 			continue
 		}
-		d.start(a.ctx, inv, answers)
-		waiting = append(waiting, inv)
+		inv.waiting = true
+		waiting++
+		d.start(a.ctx, inv)
 	}
-	d.join(a, waiting, answers)
+	if waiting > 0 {
+		d.join(a, waiting)
+	}
 }
 
 // join settles answers until all are there, the grace after a denial is over, or
 // the deadline has come.
-func (d *Dispatcher) join(a *admission, waiting []*invocation, answers <-chan answer) {
+func (d *Dispatcher) join(a *admission, waiting int) {
 	begin := time.Now()
-	timer := time.NewTimer(time.Until(a.Deadline))
+	timer := a.batch.alarm(time.Until(a.Deadline))
 	defer timer.Stop()
 	denied := false
-	for left := len(waiting); left > 0; {
+	for ; waiting > 0; waiting-- {
 		select {
-		case got := <-answers:
-			left--
-			got.inv.settled = true
-			o := a.settle(a.judge(got.inv, got.resp, got.err, got.elapsed))
+		case inv := <-a.batch.answers:
+			inv.waiting = false
+			o := a.settle(a.judge(inv, inv.resp, inv.err, inv.elapsed))
 			if o.Denies() && !denied {
 				denied = true
 				timer.Reset(min(d.grace, time.Until(a.Deadline)))
 			}
 		case <-timer.C:
-			a.settleUnheard(waiting, denied, time.Since(begin))
+			a.settleUnheard(denied, time.Since(begin))
 			return
 		}
 	}
@@ -145,10 +143,11 @@ func (d *Dispatcher) join(a *admission, waiting []*invocation, answers <-chan an
 
 // settleUnheard gives those that were not heard their Outcome: abandoned after
 // somebody's denial, timed out otherwise.
-func (a *admission) settleUnheard(waiting []*invocation, denied bool, elapsed time.Duration) {
-	for _, inv := range waiting {
+func (a *admission) settleUnheard(denied bool, elapsed time.Duration) {
+	for i := range a.batch.list {
+		inv := &a.batch.list[i]
 		switch {
-		case inv.settled:
+		case !inv.waiting:
 		case denied:
 			a.settle(Outcome{Webhook: inv.webhook, Position: inv.position, Result: Abandoned, Elapsed: elapsed})
 		default:

@@ -47,7 +47,7 @@ func (c *Client) Start(_ context.Context, call *Call, to Receiver) {
 		return
 	}
 	r := c.races.Get().(*race)
-	*r = race{Call: *call, to: to, attempt: c.attempt, start: c.launch, free: c.forget, timer: r.timer}
+	r.Call, r.to = *call, to
 	c.running.Add(1)
 	r.run(now)
 }
@@ -56,8 +56,7 @@ func (c *Client) launch(r *race, first choice) { c.workers.run(work{r, first}) }
 
 // forget keeps the memory of a race for the next.
 func (c *Client) forget(r *race) {
-	timer := r.timer
-	*r = race{timer: timer}
+	*r = race{rules: r.rules, timer: r.timer}
 	c.races.Put(r)
 	c.running.Done()
 }

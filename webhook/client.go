@@ -40,7 +40,8 @@ func NewClient(cfg ClientConfig) *Client {
 		responseLimit: cfg.ResponseLimit,
 		concurrency:   cfg.Concurrency,
 	}
-	c.races.New = func() any { return new(race) }
+	rules := rules{attempt: c.attempt, start: c.launch, free: c.forget}
+	c.races.New = func() any { return &race{rules: rules} }
 	c.waits.New = func() any { return &wait{told: make(chan struct{}, 1)} }
 	if c.dialer.timeout == 0 {
 		c.dialer.timeout = defaultConnectTimeout

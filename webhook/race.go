@@ -40,14 +40,12 @@ const (
 // runs on a goroutine of its own to its own end, which is by the deadline; the one
 // that decides tells the receiver. Those that lose run on.
 type race struct {
-	Call    // a copy: the caller's may be gone while a loser runs
-	to      Receiver
-	begin   time.Time
-	attempt func(*Call, *Endpoint, bool) ending // makes one HTTP try
-	start   func(*race, choice)                 // an attempt on a goroutine of its own
-	free    func(*race)                         // when nothing of the race runs any more
-	timer   *time.Timer                         // calls alarm; armed for the hedge, or while held waits
-	parts   atomic.Int32                        // attempts that run, and the timer while it is armed
+	Call  // a copy: the caller's may be gone while a loser runs
+	rules rules
+	to    Receiver
+	begin time.Time
+	timer *time.Timer  // calls alarm; armed for the hedge, or while held waits
+	parts atomic.Int32 // attempts that run, and the timer while it is armed
 
 	mu       sync.Mutex // guards what follows
 	asked    [maxAttempts]*Endpoint
@@ -61,6 +59,13 @@ type race struct {
 	holding  bool
 	decided  bool // over with an answer, which allowed, or not
 	allowed  bool
+}
+
+// rules are what is the same for all races of a Client.
+type rules struct {
+	attempt func(*Call, *Endpoint, bool) ending // makes one HTTP try
+	start   func(*race, choice)                 // an attempt on a goroutine of its own
+	free    func(*race)                         // when nothing of the race runs any more
 }
 
 // run begins the race. Its receiver is told by the deadline, perhaps before run
@@ -82,7 +87,7 @@ func (r *race) run(now time.Time) {
 	r.parts.Add(1)
 	r.enter()
 	r.mu.Unlock()
-	r.start(r, first)
+	r.rules.start(r, first)
 }
 
 // enter counts an attempt that is about to run. Until the receiver is told the
@@ -95,7 +100,7 @@ func (r *race) enter() {
 // leave ends one part of the race. With the last one the race is free.
 func (r *race) leave() {
 	if r.parts.Add(-1) == 0 {
-		r.free(r)
+		r.rules.free(r)
 	}
 }
 
@@ -330,7 +335,7 @@ func (r *race) try(c choice, fresh bool) ending {
 	c.endpoint.outstanding.Add(1)
 	defer c.endpoint.outstanding.Add(-1)
 	t.stats.attempts.Add(1)
-	end := r.attempt(&r.Call, c.endpoint, fresh)
+	end := r.rules.attempt(&r.Call, c.endpoint, fresh)
 	now := time.Now()
 	if end.pause > 0 {
 		t.pause(now.Add(end.pause))

@@ -94,11 +94,13 @@ func (x *table) call(repeat Repeat, replies ...reply) (codec.Response, time.Dura
 	body := codec.NewBody(nil, nil)
 	defer body.Release()
 	r := &race{
-		Call:    Call{Target: x.target, Body: body, Repeat: repeat, Deadline: now.Add(time.Second), Resource: "pods"},
-		to:      &wait{told: make(chan struct{}, 1)},
-		attempt: x.attempt,
-		start:   func(r *race, c choice) { go func() { defer r.leave(); r.follow(c) }() },
-		free:    func(*race) { x.losers.Done() },
+		Call: Call{Target: x.target, Body: body, Repeat: repeat, Deadline: now.Add(time.Second), Resource: "pods"},
+		to:   &wait{told: make(chan struct{}, 1)},
+		rules: rules{
+			attempt: x.attempt,
+			start:   func(r *race, c choice) { go func() { defer r.leave(); r.follow(c) }() },
+			free:    func(*race) { x.losers.Done() },
+		},
 	}
 	x.losers.Add(1)
 	told := r.to.(*wait)

@@ -76,7 +76,7 @@ var fragile = []string{
 	`{"op":"remove","path":"/metadata/finalizers/-1"}`,
 	`{"op":"remove","path":"/metadata/finalizers/7"}`,
 	`{"op":"add","path":"/spec/parts/-","value":"w"}`,
-	`{"op":"replace","path":"/spec/parts/1","value":{"deep":[1,2.5,null,{"x":1e3}]}}`,
+	`{"op":"replace","path":"/spec/parts/1","value":{"deep":[1,2.5,null,{"x":1.25e-1}]}}`,
 	`{"op":"add","path":"/spec/a~1b/m~0n","value":false}`,
 	`{"op":"remove","path":"/spec/a~1b/"}`,
 	`{"op":"move","from":"/spec/parts/0","path":"/spec/parts/2"}`,

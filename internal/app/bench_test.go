@@ -47,7 +47,7 @@ func newPlainCaller(b testing.TB, webhooks int) *plainCaller {
 	b.Helper()
 	w := newWorld(b)
 	w.registerPlain(webhooks)
-	p := w.start("log: {level: error}\n")
+	p := w.start("log: {level: error}\nreloadInterval: 1h\n")
 	address := p.awaitReady()
 	certificate, err := tls.LoadX509KeyPair(filepath.Join(w.dir, "east.crt"), filepath.Join(w.dir, "east.key"))
 	if err != nil {

@@ -181,12 +181,14 @@ admin: {listen: "127.0.0.1:0"}
 tls: {certFile: serving.crt, keyFile: serving.key, clientCAFile: ca.crt}
 sources: [{directory: registry}]
 allowedNetworks: ["127.0.0.0/8"]
-reloadInterval: 20ms
 `
 
 // start starts a dispatcher; more is appended to its configuration.
 func (w *world) start(more string) *process {
 	w.t.Helper()
+	if !strings.Contains(more, "reloadInterval") {
+		more += "reloadInterval: 20ms\n"
+	}
 	w.write("dispatcher.yaml", []byte(fileConfig+more))
 	cfg, problems := config.Load(filepath.Join(w.dir, "dispatcher.yaml"))
 	if len(problems) > 0 {
