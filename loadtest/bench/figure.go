@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "fmt"
+
+// figure is one line of the table: a promise, and how to find out whether it is
+// kept.
+type figure struct {
+	id   string // P1 and so on
+	what string
+	peer string // what it is compared with; empty: the promise is absolute
+	goal goal
+	how  source
+}
+
+// source measures a figure. An error says why it could not.
+type source interface {
+	measure(l *lab) (reading, error)
+}
+
+// reading is what a source has measured: one value for each round.
+type reading struct {
+	ours, peer []float64 // in unit; peer may be empty
+	unit       string
+	score      []float64 // what the goal is about: a ratio of the two, or ours
+}
+
+// against compares costs: the score is how many times the peer's ours is.
+func against(ours, peer []float64, unit string) reading {
+	return reading{ours, peer, unit, quotients(ours, peer)}
+}
+
+// gain compares costs the other way round: how many times less ours is.
+func gain(ours, peer []float64, unit string) reading {
+	return reading{ours, peer, unit, quotients(peer, ours)}
+}
+
+// absolute has no peer.
+func absolute(ours []float64, unit string) reading {
+	return reading{ours: ours, unit: unit, score: ours}
+}
+
+// goal bounds the median of a reading's score.
+type goal struct {
+	least bool // at least, instead of at most
+	limit float64
+	unit  string
+}
+
+func atMost(limit float64, unit string) goal  { return goal{limit: limit, unit: unit} }
+func atLeast(limit float64, unit string) goal { return goal{least: true, limit: limit, unit: unit} }
+
+// times is the unit of a ratio.
+const times = "x"
+
+func (g goal) met(score spread) bool {
+	if g.least {
+		return score.Median >= g.limit
+	}
+	return score.Median <= g.limit
+}
+
+// String is as PERFORMANCE.md writes it: "<= 1.15 x".
+func (g goal) String() string {
+	sign := "<="
+	if g.least {
+		sign = ">="
+	}
+	return fmt.Sprintf("%s %v %s", sign, g.limit, g.unit)
+}
+
+// result is a figure after its measurement.
+type result struct {
+	Figure string  `json:"figure"`
+	What   string  `json:"what"`
+	Peer   string  `json:"peer,omitempty"`
+	Unit   string  `json:"unit,omitempty"` // of Ours and Theirs
+	Ours   *spread `json:"ours,omitempty"`
+	Theirs *spread `json:"theirs,omitempty"`
+	Score  *spread `json:"score,omitempty"` // in the unit of the goal
+	Goal   string  `json:"goal"`
+	Met    bool    `json:"met"`
+	Why    string  `json:"notMeasured,omitempty"`
+}
+
+// take measures f.
+func (f *figure) take(l *lab) result {
+	r := result{Figure: f.id, What: f.what, Peer: f.peer, Goal: f.goal.String()}
+	got, err := f.how.measure(l)
+	if err != nil {
+		r.Why = err.Error()
+		return r
+	}
+	r.Unit = got.unit
+	r.Ours, r.Theirs, r.Score = spreadOf(got.ours), spreadOf(got.peer), spreadOf(got.score)
+	if r.Score == nil {
+		r.Why = "nothing was measured"
+		return r
+	}
+	r.Met = f.goal.met(*r.Score)
+	return r
+}
+
+// verdict is the last column.
+func (r *result) verdict() string {
+	switch {
+	case r.Why != "":
+		return "not measured: " + r.Why
+	case r.Met:
+		return "met"
+	}
+	return "not met"
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/admission-dispatcher/dispatcher/loadtest/payload"
+)
+
+// lane is the way from one cluster to one target, with connections that last as
+// long as the lab.
+type lane struct {
+	*target
+	client *fasthttp.HostClient
+	url    string
+}
+
+// lane returns the way to a target for the cluster that has so many webhooks.
+func (l *lab) lane(s *stage, t *target, webhooks int) (*lane, error) {
+	cluster := caller(webhooks)
+	certificate, err := tls.LoadX509KeyPair(l.path(cluster+".crt"), l.path(cluster+".key"))
+	if err != nil {
+		return nil, err
+	}
+	client := &fasthttp.HostClient{
+		Addr: t.address, IsTLS: true, MaxConns: 1 << 16, MaxIdleConnDuration: time.Hour,
+		ReadBufferSize: 16 << 10, WriteBufferSize: 32 << 10, MaxIdemponentCallAttempts: 1,
+		TLSConfig: &tls.Config{
+			MinVersion: tls.VersionTLS12, RootCAs: s.authority.Pool(), Certificates: []tls.Certificate{certificate},
+			ServerName: "127.0.0.1", DynamicRecordSizingDisabled: true,
+		},
+	}
+	l.atEnd(client.CloseIdleConnections)
+	return &lane{target: t, client: client, url: "https://" + t.address + fmt.Sprintf(t.path, cluster)}, nil
+}
+
+// call is one admission after the other, by one caller.
+type call struct {
+	*lane
+	review   payload.Review
+	number   uint64
+	request  *fasthttp.Request
+	response *fasthttp.Response
+}
+
+func (w *lane) call(review *payload.Review, n int) *call {
+	c := &call{lane: w, review: review.Clone(), number: uint64(n) << 20, request: fasthttp.AcquireRequest(), response: fasthttp.AcquireResponse()}
+	c.request.SetRequestURI(w.url)
+	c.request.Header.SetMethod(fasthttp.MethodPost)
+	c.request.Header.SetContentType("application/json")
+	c.request.Header.SetUserAgent("kube-apiserver-admission")
+	c.request.SetBodyRaw(c.review.Body)
+	return c
+}
+
+var allowed = []byte(`"allowed":true`)
+
+// admit asks for one admission. It must be allowed.
+func (c *call) admit() error {
+	c.number++
+	c.review.Number(c.number)
+	if err := c.client.Do(c.request, c.response); err != nil {
+		return fmt.Errorf("%s: %w", c.name, err)
+	}
+	if c.response.StatusCode() != fasthttp.StatusOK || !bytes.Contains(c.response.Body(), allowed) {
+		return fmt.Errorf("%s: %d: %.200s", c.name, c.response.StatusCode(), c.response.Body())
+	}
+	return nil
+}
+
+// flood has so many callers ask for one admission after the other, and returns how
+// many there were, and for how long.
+func (w *lane) flood(review *payload.Review, callers int, span time.Duration) (int, time.Duration, error) {
+	began := time.Now()
+	counts, err := together(callers, func(n int) (int, error) {
+		c := w.call(review, n)
+		for done := 0; ; done++ {
+			if time.Since(began) >= span {
+				return done, nil
+			}
+			if err := c.admit(); err != nil {
+				return done, err
+			}
+		}
+	})
+	sum := 0
+	for _, n := range counts {
+		sum += n
+	}
+	return sum, time.Since(began), err
+}
+
+// pacers are the callers of pace: so many that a slow answer holds up few others.
+const pacers = 32
+
+// pace asks for admissions at random times, rate of them a second on average, and
+// returns how long each took from when it was sent, sorted.
+func (w *lane) pace(review *payload.Review, rate float64, span time.Duration) ([]time.Duration, error) {
+	lists, err := together(pacers, func(n int) ([]time.Duration, error) {
+		draw := rand.New(rand.NewPCG(9, uint64(n)))
+		c := w.call(review, n)
+		var took []time.Duration
+		due := time.Now()
+		for end := due.Add(span); ; {
+			due = due.Add(time.Duration(draw.ExpFloat64() * pacers / rate * float64(time.Second)))
+			if due.After(end) {
+				return took, nil
+			}
+			time.Sleep(time.Until(due))
+			sent := time.Now()
+			if err := c.admit(); err != nil {
+				return took, err
+			}
+			took = append(took, time.Since(sent))
+		}
+	})
+	all := slices.Concat(lists...)
+	slices.Sort(all)
+	return all, err
+}
+
+// together runs f for each of n, at once.
+func together[T any](n int, f func(int) (T, error)) ([]T, error) {
+	values, errs := make([]T, n), make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { values[i], errs[i] = f(i) })
+	}
+	wg.Wait()
+	return values, errors.Join(errs...)
+}
+
+// quantile of what is sorted and not empty.
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+// processConfiguration has the defaults wherever a machine of its own would have
+// them.
+const processConfiguration = `apiVersion: dispatcher.dev/v1alpha1
+kind: DispatcherConfiguration
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+tls: {certFile: serving.crt, keyFile: serving.key, clientCAFile: ca.crt}
+sources: [{directory: registry}]
+allowedNetworks: ["127.0.0.0/8"]
+`
+
+// clusterManifests are a cluster, and the configuration that is for it alone.
+const clusterManifests = `apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: %[1]q, labels: {case: %[1]q}}
+spec:
+  authentication: {certificate: {commonNames: [%[1]q]}}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: WebhookBinding
+metadata: {name: %[1]q}
+spec:
+  webhooks: ["%[1]s/*"]
+  clusterSelector: {matchLabels: {case: %[1]q}}
+  onlySelectedClusters: true
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: %[1]q}
+webhooks:
+`
+
+// webhookManifest is a webhook that makes use of everything that can be said of
+// when to call it.
+const webhookManifest = `- name: policy-%[1]d.example.com
+  clientConfig: {url: "https://%[2]s/policy-%[1]d", caBundle: %[3]s}
+  rules:
+  - {operations: [CREATE, UPDATE], apiGroups: [""], apiVersions: ["v1"], resources: ["pods"], scope: Namespaced}
+  - {operations: [CREATE, UPDATE], apiGroups: ["apps"], apiVersions: ["v1"], resources: ["deployments"], scope: Namespaced}
+  failurePolicy: Fail
+  sideEffects: None
+  admissionReviewVersions: ["v1"]
+  timeoutSeconds: 10
+  namespaceSelector:
+    matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system]}]
+  objectSelector:
+    matchExpressions: [{key: policy.example.com/exempt, operator: DoesNotExist}]
+  matchConditions:
+  - {name: not-nodes, expression: "!('system:nodes' in request.userInfo.groups)"}
+`

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+)
+
+// printed is a figure that a test prints.
+type printed struct {
+	test  test
+	lines string // the pattern of a line, with a group for each number that matters
+	read  func(lines [][]float64) reading
+}
+
+// test is a Go test that is run for what it prints.
+type test struct {
+	dir, pkg, name string   // dir has a go.mod
+	env            []string // of the process
+	args           []string // of the test's own flags
+}
+
+func (p printed) measure(l *lab) (reading, error) {
+	text, err := l.printed(&p.test)
+	if err != nil {
+		return reading{}, err
+	}
+	lines := numbers(text, regexp.MustCompile(p.lines))
+	if len(lines) == 0 {
+		return reading{}, fmt.Errorf("%s does not print it", p.test.name)
+	}
+	return p.read(lines), nil
+}
+
+// numbers returns the numbers of each line that the pattern finds.
+func numbers(text string, pattern *regexp.Regexp) [][]float64 {
+	var lines [][]float64
+	for _, groups := range pattern.FindAllStringSubmatch(text, -1) {
+		var line []float64
+		for _, g := range groups[1:] {
+			v, err := strconv.ParseFloat(g, 64)
+			if err != nil {
+				continue
+			}
+			line = append(line, v)
+		}
+		if len(line) == len(groups)-1 {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func (l *lab) printed(t *test) (string, error) {
+	return remember(l, t.name+" in ./"+filepath.Join(t.dir, t.pkg), func() (string, error) {
+		args := append([]string{"test", "-run", "^" + t.name + "$", "-count=1", "-v", "-timeout=20m", "./" + t.pkg}, t.args...)
+		cmd := exec.CommandContext(l.ctx, "go", args...)
+		cmd.Dir = filepath.Join(l.root, t.dir)
+		cmd.Env = append(os.Environ(), t.env...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("%s: %w: %s", t.name, err, lastLine(out))
+		}
+		return string(out), nil
+	})
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+)
+
+// mostWebhooks is how many webhooks there are.
+const mostWebhooks = 5
+
+// caller is the cluster that calls for n webhooks, and the common name of its
+// certificate.
+func caller(webhooks int) string { return fmt.Sprintf("calls-%d", webhooks) }
+
+// stage is where admissions go: the processes under test, all on one core, and
+// their webhooks.
+type stage struct {
+	authority  *pki.Authority
+	one        cores // for the process under test
+	others     cores // for everybody else
+	webhooks   string
+	dispatcher *target
+	plain      *target
+	nginx      *target // nil without nginx
+}
+
+// target is a program that admissions are sent to.
+type target struct {
+	name string
+	*process
+	address string
+	path    string // with %s for the cluster
+}
+
+// stage starts everything, once.
+func (l *lab) stage() (*stage, error) {
+	return remember(l, "start the dispatcher, the plain one, nginx and webhooks", func() (*stage, error) {
+		s := &stage{}
+		for _, step := range []func(*lab) error{s.split, s.issueAll, s.startWebhooks, s.register, s.startDispatcher, s.startPlain, s.startNginx} {
+			if err := step(l); err != nil {
+				return nil, err
+			}
+		}
+		return s, nil
+	})
+}
+
+func (s *stage) split(*lab) (err error) {
+	s.one, s.others, err = split()
+	return err
+}
+
+// issueAll makes the certificates of all who need one.
+func (s *stage) issueAll(l *lab) (err error) {
+	if s.authority, err = pki.NewAuthority("benchmark"); err != nil {
+		return err
+	}
+	if err := l.write("ca.crt", s.authority.PEM); err != nil {
+		return err
+	}
+	names := []string{"serving", "webhook"}
+	for n := range mostWebhooks {
+		names = append(names, caller(n+1))
+	}
+	for _, name := range names {
+		pair, err := s.authority.Issue(pki.Subject{CommonName: name, DNSNames: []string{name}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+		if err != nil {
+			return err
+		}
+		if err := l.write(name+".crt", pair.Certificate); err != nil {
+			return err
+		}
+		if err := l.write(name+".key", pair.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stage) startWebhooks(l *lab) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	p, err := l.start(s.others, self, webhooksMode, "webhook.crt", "webhook.key")
+	if err != nil {
+		return err
+	}
+	s.webhooks, err = p.await(func(line string) string { return line })
+	return err
+}
+
+// register writes what the dispatcher reads: for each number of webhooks a cluster
+// that has so many.
+func (s *stage) register(l *lab) error {
+	if err := l.write("dispatcher.yaml", []byte(processConfiguration)); err != nil {
+		return err
+	}
+	authority, err := json.Marshal(s.authority.PEM) // as caBundle has it: base64 in quotes
+	if err != nil {
+		return err
+	}
+	for n := 1; n <= mostWebhooks; n++ {
+		var out strings.Builder
+		fmt.Fprintf(&out, clusterManifests, caller(n))
+		for i := range n {
+			fmt.Fprintf(&out, webhookManifest, i, s.webhooks, authority)
+		}
+		if err := l.write("registry/"+caller(n)+".yaml", []byte(out.String())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stage) startDispatcher(l *lab) error {
+	binary, err := l.build("cmd/dispatcher")
+	if err != nil {
+		return err
+	}
+	p, err := l.start(s.one, binary, "serve", "--config", "dispatcher.yaml")
+	if err != nil {
+		return err
+	}
+	address, err := p.await(func(line string) string {
+		var record struct{ Msg, Listen string }
+		_ = json.Unmarshal([]byte(line), &record) // a line of another kind has none of these
+		if record.Msg != "serving" {
+			return ""
+		}
+		return record.Listen
+	})
+	s.dispatcher = &target{"dispatcher", p, address, "/v1/clusters/%s/validate?timeout=10s"}
+	return err
+}
+
+// startPlain starts the plain dispatcher, with three webhooks.
+func (s *stage) startPlain(l *lab) error {
+	binary, err := l.build("loadtest/plain")
+	if err != nil {
+		return err
+	}
+	urls := make([]string, plainWebhooks)
+	for i := range urls {
+		urls[i] = fmt.Sprintf("https://%s/policy-%d", s.webhooks, i)
+	}
+	p, err := l.start(s.one, binary, "-cert", "serving.crt", "-key", "serving.key", "-ca", "ca.crt", "-webhooks", strings.Join(urls, ","))
+	if err != nil {
+		return err
+	}
+	address, err := p.await(func(line string) string { return line })
+	s.plain = &target{"plain", p, address, "/%s?timeout=10s"}
+	return err
+}
+
+// startNginx leaves nginx nil where it is not installed.
+func (s *stage) startNginx(l *lab) error {
+	p, address, err := l.startNginx(s.one, s.webhooks)
+	if err == errNoNginx {
+		return nil
+	}
+	s.nginx = &target{"nginx", p, address, "/%s?timeout=10s"}
+	return err
+}
+
+// everywhere are all processors that this process may use.
+func (s *stage) everywhere() cores { return union(s.one, s.others) }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package payload makes the reference payloads of the benchmarks: the reviews that
+// kube-apiserver sends, the same in every run, and varied enough not to flatter a
+// branch predictor or a compressor.
+package payload
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Review is an AdmissionReview as kube-apiserver writes it.
+type Review struct {
+	Name string // as benchmarks are called
+	Body []byte
+	uid  int // offset of its last digits in Body
+}
+
+// PodCreate is the creation of a Pod, of about 6 KB.
+func PodCreate() Review {
+	return review("pod-6KB", &request{
+		Kind: kind{"", "v1", "Pod"}, Resource: resource{"", "v1", "pods"}, Name: "web-7d4b9c-x2x4z", Operation: "CREATE",
+		Object: Pod(3), Options: options("CreateOptions"),
+	})
+}
+
+// DeploymentUpdate is the update of a Deployment, of about 18 KB with the old one.
+func DeploymentUpdate() Review {
+	return review("update-18KB", &request{
+		Kind: kind{"apps", "v1", "Deployment"}, Resource: resource{"apps", "v1", "deployments"}, Name: "web", Operation: "UPDATE",
+		Object: Deployment(5, 4), OldObject: Deployment(5, 3), Options: options("UpdateOptions"),
+	})
+}
+
+// uidDigits is how much of a uid Number writes.
+const uidDigits = 12
+
+// Number makes the uid the nth one. Nobody else may be using Body.
+func (r *Review) Number(n uint64) {
+	digits := r.Body[r.uid : r.uid+uidDigits]
+	for i := len(digits) - 1; i >= 0; i-- {
+		digits[i] = byte('0' + n%10)
+		n /= 10
+	}
+}
+
+// Clone returns a copy with a Body of its own.
+func (r *Review) Clone() Review {
+	return Review{Name: r.Name, Body: bytes.Clone(r.Body), uid: r.uid}
+}
+
+const uid = "6d1f0f0c-2a64-4a39-9a53-000000000000"
+
+// review completes a request with what all have in common.
+func review(name string, r *request) Review {
+	r.UID, r.RequestKind, r.RequestResource, r.Namespace = uid, r.Kind, r.Resource, "shop"
+	r.UserInfo = userInfo{
+		Username: "system:serviceaccount:kube-system:replicaset-controller",
+		UID:      "3c1f9a52-7d4e-4b0a-8f6e-2b9d1c7e5a40",
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"},
+		Extra:    map[string][]string{"authentication.kubernetes.io/credential-id": {"JTI=5b8f7a0e-1d0c-4b8e-9a3c-2f6d7c1e9b04"}},
+	}
+	body, err := json.Marshal(struct {
+		Kind       string   `json:"kind"`
+		APIVersion string   `json:"apiVersion"`
+		Request    *request `json:"request"`
+	}{"AdmissionReview", "admission.k8s.io/v1", r})
+	if err != nil {
+		panic(fmt.Sprintf("encode the payload %s: %v", name, err)) // of strings, numbers and maps of these
+	}
+	return Review{Name: name, Body: body, uid: bytes.Index(body, []byte(uid)) + len(uid) - uidDigits}
+}
+
+// request has the fields of an AdmissionRequest in the order in which
+// kube-apiserver writes them.
+type request struct {
+	UID             string         `json:"uid"`
+	Kind            kind           `json:"kind"`
+	Resource        resource       `json:"resource"`
+	RequestKind     kind           `json:"requestKind"`
+	RequestResource resource       `json:"requestResource"`
+	Name            string         `json:"name"`
+	Namespace       string         `json:"namespace"`
+	Operation       string         `json:"operation"`
+	UserInfo        userInfo       `json:"userInfo"`
+	Object          map[string]any `json:"object"`
+	OldObject       map[string]any `json:"oldObject"`
+	DryRun          bool           `json:"dryRun"`
+	Options         map[string]any `json:"options"`
+}
+
+type kind struct {
+	Group   string `json:"group"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+}
+
+type resource struct {
+	Group    string `json:"group"`
+	Version  string `json:"version"`
+	Resource string `json:"resource"`
+}
+
+type userInfo struct {
+	Username string              `json:"username"`
+	UID      string              `json:"uid"`
+	Groups   []string            `json:"groups"`
+	Extra    map[string][]string `json:"extra"`
+}
+
+func options(kind string) map[string]any {
+	return map[string]any{"kind": kind, "apiVersion": "meta.k8s.io/v1", "fieldManager": "kube-controller-manager"}
+}
