@@ -26,7 +26,7 @@ COUNTED := imports race examples conformance faults e2e fuzz
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help build demo demo-once test race examples fuzz bench lint vet fmt imports conformance cost faults e2e check clean
+.PHONY: print-lint help build demo demo-once test race examples fuzz bench microbench lint vet fmt imports conformance cost faults e2e check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,7 +60,11 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	  done; \
 	done
 
-bench: ## every benchmark
+bench: ## the promised figures in one table, ten minutes; FIGURE=P1,P2 for some, BENCH="-markdown docs/benchmarks.md"
+	@$(GO) build -o bin/ ./loadtest/bench
+	@bin/bench -figure "$(FIGURE)" $(BENCH)
+
+microbench: ## every Go benchmark as it is
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 lint: ## golangci-lint with .golangci.yml

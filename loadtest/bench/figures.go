@@ -9,21 +9,79 @@ import "github.com/admission-dispatcher/dispatcher/loadtest/payload"
 //   - proxied, throughput, collapse and latency start the shipped binary, its
 //     peers and webhooks as processes of their own: proxied.go, latency.go;
 //   - benchmark runs Go benchmarks of a package: gobench.go;
-//   - printed runs a test that measures and prints: printed.go.
+//   - costs, hedging, goodput and so on run a test that prints what it measures:
+//     printouts.go.
 func figures() []figure {
+	pod, update := payload.PodCreate, payload.DeploymentUpdate
 	return []figure{
-		{"P1", "CPU of an admission, 1 webhook, 6 KB", nginx, atMost(1.15, times), proxied{review: payload.PodCreate, webhooks: 1}},
-		{"P1", "CPU of an admission, 1 webhook, 18 KB", nginx, atMost(1.25, times), proxied{review: payload.DeploymentUpdate, webhooks: 1}},
-		{"P2", "CPU of an admission, 5 webhooks, 6 KB", nginx + " to one", atMost(3.5, times), proxied{review: payload.PodCreate, webhooks: 5}},
-		{"P2", "CPU of each webhook after the first, 6 KB", nginx + " to one", atMost(0.6, times), proxied{review: payload.PodCreate, webhooks: 5, further: true}},
+		{"P1", "CPU per admission, 1 webhook, 6 KB", nginx, atMost(1.15, times), proxied{review: pod, webhooks: 1}},
+		{"P1", "CPU per admission, 1 webhook, 18 KB", nginx, atMost(1.25, times), proxied{review: update, webhooks: 1}},
+		{"P2", "CPU per admission, 5 webhooks, 6 KB", nginx, atMost(3.5, times), proxied{review: pod, webhooks: 5}},
+		{"P2", "CPU of each further webhook, 6 KB", nginx, atMost(0.6, times), proxied{review: pod, webhooks: 5, further: true}},
 		{"P3", "throughput, 3 webhooks, 8 callers", plain, atLeast(4, times), throughput{8}},
 		{"P3", "throughput, 3 webhooks, 64 callers", plain, atLeast(4, times), throughput{64}},
 		{"P3", "throughput, 3 webhooks, 256 callers", plain, atLeast(4, times), throughput{256}},
-		{"P3", "throughput of 256 callers, of the peak", plain + ", of its own peak", atLeast(90, "%"), collapse{}},
+		{"P3", "throughput of 256 callers, of the peak", plain, atLeast(90, "%"), collapse{}},
+		{"P4", "the caller's CPU, 10 webhooks behind us", "1 called directly", atMost(1.3, times), costs("caller, to one called directly")},
+		{"P4", "the caller's CPU, 10 webhooks behind us", "10 called directly", atMost(0.15, times), costs("caller, to ten called directly")},
+		{"P4", "the caller's CPU and ours, 10 webhooks", "10 called directly", atMost(0.25, times), costs("caller and dispatcher, to ten called directly")},
+		{"P5", "scan 6 KB", apimachinery, atLeast(20, times), scan("pod-6KB", "apimachinery")},
+		{"P5", "scan 6 KB", "jsontext", atLeast(3, times), scan("pod-6KB", "jsontext")},
+		{"P5", "allocations of a scan, 6 KB", "", atMost(0, allocs), benchmark{pkg: "codec", run: scanOf("pod-6KB"), ours: "Decode/pod-6KB/ours", unit: allocs}},
+		{"P6", "scan a ConfigMap of 1 MB", "jsontext", atLeast(2.5, times), scan("configmap-1MB", "jsontext")},
+		{"P6", "scan a CRD of 1 MB", "jsontext", atLeast(2.5, times), scan("crd-1MB", "jsontext")},
+		{"P7", "protobuf envelope around JSON", "generated serializer", atLeast(10, times), faster("codec", "ProtobufEnvelope", "ours", "peer")},
+		{"P7", "allocations of a protobuf envelope", "", atMost(0, allocs), benchmark{pkg: "codec", run: "^BenchmarkProtobufEnvelope$", ours: "ProtobufEnvelope/ours", unit: allocs}},
+		{"P8", "verify a webhook's answer", apimachinery, atLeast(10, times), faster("codec", "Verify", "ours", "apimachinery")},
+		{"P8", "allocations of a verification", "", atMost(1, allocs), benchmark{pkg: "codec", run: "^BenchmarkVerify$", ours: "Verify/ours", unit: allocs}},
+		{"P9", "allocations per admission, 5 webhooks", "", atMost(12, allocs), admission(allocs, 0, allocs)},
+		{"P9", "memory allocated per admission, 5 webhooks", "", atMost(2, "KiB"), admission("B/op", 1<<10, "KiB")},
+		{"P9", "all telemetry's share of CPU", "", atMost(10, "%"), unmeasured{"nothing switches all telemetry off"}},
+		{"P10", "match 5 of 10,000 webhooks", "5 of 10", atMost(1.5, times), benchmark{pkg: "match", run: "^BenchmarkMatch$", ours: "Match/5_of_10000", peer: "Match/5_of_10", unit: "ns/op"}},
+		{"P11", "p99.9, 1 % of answers 1 s late", "hedging off", atLeast(50, times), hedging()},
+		{"P11", "p99.9, 1 % of answers 1 s late", "theory", atMost(2, times), unmeasured{"the delay of hedges is not observable from outside"}},
+		{"P11", "further attempts because of hedging", "", atMost(5, "%"), extraAttempts()},
+		{"P12", "goodput at 2 x the peak load", "", atLeast(90, "%"), goodput(2)},
+		{"P12", "goodput at 5 x the peak load", "", atLeast(90, "%"), goodput(5)},
+		{"P12", "goodput at 10 x the peak load", "", atLeast(90, "%"), goodput(10)},
+		{"P12", "slowest answer to what is shed", "", atMost(20, "ms"), shedding()},
+		{"P13", "p50 at half the peak", nginx, atMost(1.1, times), latency{quantile: 0.50}},
+		{"P13", "p99 added at half the peak", "direct call", atMost(2, "ms"), latency{quantile: 0.99, added: true}},
+		{"P14", "memory, 1,000 webhooks, 100 clusters", "", atMost(256, "MiB"), compilation("MiB-held", 0, "MiB")},
+		{"P14", "compile 1,000 webhooks for 100 clusters", "", atMost(2, "s"), compilation("ns/op", 1e9, "s")},
+		{"P14", "p99 of calls during the reload", "before", atMost(2, times), unmeasured{"no benchmark yet"}},
+		{"P15", "decoding in 5 webhooks, ProtobufNative", "JSON", atMost(0.3, times), benchmark{pkg: "codec/native", run: fiveWebhooks, ours: "FiveWebhooks/ProtobufNative", peer: "FiveWebhooks/JSON", unit: "ns/op"}},
+		{"P15", "decoding in 5 webhooks, Protobuf", "JSON", atMost(1, times), benchmark{pkg: "codec/native", run: fiveWebhooks, ours: "FiveWebhooks/Protobuf", peer: "FiveWebhooks/JSON", unit: "ns/op"}},
 	}
 }
 
+// Names of peers, units and benchmarks that several figures have.
 const (
-	nginx = "nginx as TLS proxy"
-	plain = "plain net/http dispatcher"
+	nginx        = "nginx, 1 webhook"
+	plain        = "plain net/http"
+	apimachinery = "apimachinery"
+	allocs       = "allocs/op"
+	fiveWebhooks = "^BenchmarkFiveWebhooks$"
 )
+
+func scanOf(name string) string {
+	return "^BenchmarkDecode$/^" + name + "$"
+}
+
+// scan is how many times faster a review is decoded.
+func scan(name, peer string) benchmark {
+	return benchmark{pkg: "codec", run: scanOf(name), ours: "Decode/" + name + "/ours", peer: "Decode/" + name + "/" + peer, unit: "ns/op", gain: true}
+}
+
+// faster is how many times faster one part of a benchmark is than the other.
+func faster(pkg, name, ours, peer string) benchmark {
+	return benchmark{pkg: pkg, run: "^Benchmark" + name + "$", ours: name + "/" + ours, peer: name + "/" + peer, unit: "ns/op", gain: true}
+}
+
+func admission(unit string, per float64, show string) benchmark {
+	return benchmark{pkg: "internal/app", run: fiveWebhooks, ours: "FiveWebhooks", unit: unit, per: per, show: show}
+}
+
+func compilation(unit string, per float64, show string) benchmark {
+	return benchmark{pkg: "registry", run: "^BenchmarkCompile$", ours: "Compile", unit: unit, per: per, show: show}
+}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"time"
 )
 
 // printed is a figure that a test prints.
@@ -43,17 +44,33 @@ func numbers(text string, pattern *regexp.Regexp) [][]float64 {
 	for _, groups := range pattern.FindAllStringSubmatch(text, -1) {
 		var line []float64
 		for _, g := range groups[1:] {
-			v, err := strconv.ParseFloat(g, 64)
-			if err != nil {
-				continue
+			if v, err := parse(g); err == nil {
+				line = append(line, v)
 			}
-			line = append(line, v)
 		}
 		if len(line) == len(groups)-1 {
 			lines = append(lines, line)
 		}
 	}
 	return lines
+}
+
+// parse reads a number, or a duration, which it returns in milliseconds.
+func parse(text string) (float64, error) {
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		return v, nil
+	}
+	d, err := time.ParseDuration(text)
+	return milliseconds(d), err
+}
+
+// transpose returns the nth numbers of all lines.
+func transpose(lines [][]float64, n int) []float64 {
+	list := make([]float64, len(lines))
+	for i, line := range lines {
+		list[i] = line[n]
+	}
+	return list
 }
 
 func (l *lab) printed(t *test) (string, error) {

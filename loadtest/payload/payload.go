@@ -46,6 +46,11 @@ func (r *Review) Number(n uint64) {
 	}
 }
 
+// UID returns the uid.
+func (r *Review) UID() string {
+	return string(r.Body[r.uid+uidDigits-len(uid) : r.uid+uidDigits])
+}
+
 // Clone returns a copy with a Body of its own.
 func (r *Review) Clone() Review {
 	return Review{Name: r.Name, Body: bytes.Clone(r.Body), uid: r.uid}
