@@ -24,16 +24,17 @@ type reading struct {
 	ours, peer []float64 // in unit; peer may be empty
 	unit       string
 	score      []float64 // what the goal is about: a ratio of the two, or ours
+	remark     string    // what makes it doubtful
 }
 
 // against compares costs: the score is how many times the peer's ours is.
 func against(ours, peer []float64, unit string) reading {
-	return reading{ours, peer, unit, quotients(ours, peer)}
+	return reading{ours: ours, peer: peer, unit: unit, score: quotients(ours, peer)}
 }
 
 // gain compares costs the other way round: how many times less ours is.
 func gain(ours, peer []float64, unit string) reading {
-	return reading{ours, peer, unit, quotients(peer, ours)}
+	return reading{ours: ours, peer: peer, unit: unit, score: quotients(peer, ours)}
 }
 
 // absolute has no peer.
@@ -82,6 +83,7 @@ type result struct {
 	Goal   string  `json:"goal"`
 	Met    bool    `json:"met"`
 	Why    string  `json:"notMeasured,omitempty"`
+	Remark string  `json:"remark,omitempty"` // what makes it doubtful
 }
 
 // take measures f.
@@ -92,7 +94,7 @@ func (f *figure) take(l *lab) result {
 		r.Why = err.Error()
 		return r
 	}
-	r.Unit = got.unit
+	r.Unit, r.Remark = got.unit, got.remark
 	r.Ours, r.Theirs, r.Score = spreadOf(got.ours), spreadOf(got.peer), spreadOf(got.score)
 	if r.Score == nil {
 		r.Why = "nothing was measured"
@@ -107,7 +109,14 @@ func (r *result) verdict() string {
 	switch {
 	case r.Why != "":
 		return "not measured: " + r.Why
-	case r.Met:
+	case r.Remark != "":
+		return r.word() + ": " + r.Remark
+	}
+	return r.word()
+}
+
+func (r *result) word() string {
+	if r.Met {
 		return "met"
 	}
 	return "not met"

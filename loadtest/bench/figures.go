@@ -6,8 +6,9 @@ import "github.com/admission-dispatcher/dispatcher/loadtest/payload"
 
 // figures are all promises, in the order of the table, and where each comes from:
 //
-//   - proxied, throughput, collapse and latency start the shipped binary, its
-//     peers and webhooks as processes of their own: proxied.go, latency.go;
+//   - proxied, throughput, collapse, latency and scale start the shipped binary,
+//     its peers and webhooks as processes of their own: proxied.go, latency.go,
+//     scale.go;
 //   - benchmark runs Go benchmarks of a package: gobench.go;
 //   - costs, hedging, goodput and so on run a test that prints what it measures:
 //     printouts.go.
@@ -47,9 +48,10 @@ func figures() []figure {
 		{"P12", "slowest answer to what is shed", "", atMost(20, "ms"), shedding()},
 		{"P13", "p50 at half the peak", nginx, atMost(1.1, times), latency{quantile: 0.50}},
 		{"P13", "p99 added at half the peak", "direct call", atMost(2, "ms"), latency{quantile: 0.99, added: true}},
-		{"P14", "memory, 1,000 webhooks, 100 clusters", "", atMost(256, "MiB"), compilation("MiB-held", 0, "MiB")},
-		{"P14", "compile 1,000 webhooks for 100 clusters", "", atMost(2, "s"), compilation("ns/op", 1e9, "s")},
-		{"P14", "p99 of calls during the reload", "before", atMost(2, times), unmeasured{"no benchmark yet"}},
+		{"P14", "memory, 1,000 webhooks, 100 clusters", "", atMost(256, "MiB"), scale{memory}},
+		{"P14", "reload of 1,000 webhooks, 100 clusters", "", atMost(2, "s"), scale{reloadTime}},
+		{"P14", "compilation alone", "", atMost(2, "s"), benchmark{pkg: "registry", run: "^BenchmarkCompile$", ours: "Compile", unit: "ns/op", per: 1e9, show: "s"}},
+		{"P14", "p99 of calls during the reload", "without reload", atMost(2, times), scale{reloadLatency}},
 		{"P15", "decoding in 5 webhooks, ProtobufNative", "JSON", atMost(0.3, times), benchmark{pkg: "codec/native", run: fiveWebhooks, ours: "FiveWebhooks/ProtobufNative", peer: "FiveWebhooks/JSON", unit: "ns/op"}},
 		{"P15", "decoding in 5 webhooks, Protobuf", "JSON", atMost(1, times), benchmark{pkg: "codec/native", run: fiveWebhooks, ours: "FiveWebhooks/Protobuf", peer: "FiveWebhooks/JSON", unit: "ns/op"}},
 	}
@@ -80,8 +82,4 @@ func faster(pkg, name, ours, peer string) benchmark {
 
 func admission(unit string, per float64, show string) benchmark {
 	return benchmark{pkg: "internal/app", run: fiveWebhooks, ours: "FiveWebhooks", unit: unit, per: per, show: show}
-}
-
-func compilation(unit string, per float64, show string) benchmark {
-	return benchmark{pkg: "registry", run: "^BenchmarkCompile$", ours: "Compile", unit: unit, per: per, show: show}
 }

@@ -4,12 +4,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -73,31 +74,54 @@ func (c *call) admit() error {
 		return fmt.Errorf("%s: %w", c.name, err)
 	}
 	if c.response.StatusCode() != fasthttp.StatusOK || !bytes.Contains(c.response.Body(), allowed) {
-		return fmt.Errorf("%s: %d: %.200s", c.name, c.response.StatusCode(), c.response.Body())
+		return fmt.Errorf("%s: HTTP status %d: %.300s", c.name, c.response.StatusCode(), c.response.Body())
 	}
 	return nil
 }
 
-// flood has so many callers ask for one admission after the other, and returns how
-// many there were, and for how long.
-func (w *lane) flood(review *payload.Review, callers int, span time.Duration) (int, time.Duration, error) {
+// tally is what came of a flood.
+type tally struct {
+	allowed int
+	failed  int
+	failure error // one of them
+	took    time.Duration
+}
+
+// flood has so many callers ask for one admission after the other.
+func (w *lane) flood(review *payload.Review, callers int, span time.Duration) tally {
 	began := time.Now()
-	counts, err := together(callers, func(n int) (int, error) {
-		c := w.call(review, n)
-		for done := 0; ; done++ {
-			if time.Since(began) >= span {
-				return done, nil
-			}
+	tallies := together(callers, func(n int) (t tally) {
+		for c := w.call(review, n); time.Since(began) < span; {
 			if err := c.admit(); err != nil {
-				return done, err
+				t.failed++
+				t.failure = err
+				continue
 			}
+			t.allowed++
 		}
+		return t
 	})
-	sum := 0
-	for _, n := range counts {
-		sum += n
+	sum := tally{took: time.Since(began)}
+	for _, t := range tallies {
+		sum.allowed += t.allowed
+		sum.failed += t.failed
+		sum.failure = cmp.Or(sum.failure, t.failure)
 	}
-	return sum, time.Since(began), err
+	return sum
+}
+
+// warmUp floods until nothing fails: connections are opened, and pools filled. A
+// breaker that opened while all shook hands at once has closed again.
+func (w *lane) warmUp(review *payload.Review, callers int, span time.Duration) error {
+	for began := time.Now(); ; {
+		t := w.flood(review, callers, span)
+		if t.failed == 0 {
+			return nil
+		}
+		if time.Since(began) > patience {
+			return fmt.Errorf("%d of %d fail, such as %w", t.failed, t.failed+t.allowed, t.failure)
+		}
+	}
 }
 
 // pacers are the callers of pace: so many that a slow answer holds up few others.
@@ -106,38 +130,44 @@ const pacers = 32
 // pace asks for admissions at random times, rate of them a second on average, and
 // returns how long each took from when it was sent, sorted.
 func (w *lane) pace(review *payload.Review, rate float64, span time.Duration) ([]time.Duration, error) {
-	lists, err := together(pacers, func(n int) ([]time.Duration, error) {
+	var failure atomic.Pointer[error]
+	lists := together(pacers, func(n int) (took []time.Duration) {
 		draw := rand.New(rand.NewPCG(9, uint64(n)))
 		c := w.call(review, n)
-		var took []time.Duration
 		due := time.Now()
 		for end := due.Add(span); ; {
 			due = due.Add(time.Duration(draw.ExpFloat64() * pacers / rate * float64(time.Second)))
 			if due.After(end) {
-				return took, nil
+				return took
 			}
 			time.Sleep(time.Until(due))
 			sent := time.Now()
 			if err := c.admit(); err != nil {
-				return took, err
+				failure.Store(&err)
+				return took
 			}
 			took = append(took, time.Since(sent))
 		}
 	})
-	all := slices.Concat(lists...)
-	slices.Sort(all)
-	return all, err
+	all := slices.Sorted(slices.Values(slices.Concat(lists...)))
+	if err := failure.Load(); err != nil {
+		return nil, *err
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: no admission within %v", w.name, span)
+	}
+	return all, nil
 }
 
 // together runs f for each of n, at once.
-func together[T any](n int, f func(int) (T, error)) ([]T, error) {
-	values, errs := make([]T, n), make([]error, n)
+func together[T any](n int, f func(int) T) []T {
+	values := make([]T, n)
 	var wg sync.WaitGroup
 	for i := range n {
-		wg.Go(func() { values[i], errs[i] = f(i) })
+		wg.Go(func() { values[i] = f(i) })
 	}
 	wg.Wait()
-	return values, errors.Join(errs...)
+	return values
 }
 
 // quantile of what is sorted and not empty.

@@ -52,3 +52,37 @@ const webhookManifest = `- name: policy-%[1]d.example.com
   matchConditions:
   - {name: not-nodes, expression: "!('system:nodes' in request.userInfo.groups)"}
 `
+
+// largeWebhook is one of many.
+const largeWebhook = `- name: w%[1]d.example.com
+  clientConfig: {url: "https://%[2]s/w%[1]d", caBundle: %[3]s}
+  rules: [{operations: [CREATE], apiVersions: ["v1"], %[5]s}]
+  sideEffects: None
+  admissionReviewVersions: ["v1"]
+  matchConditions: [{name: c, expression: "request.name != 'x%[4]d'"}]
+`
+
+// largeCluster is one of many, with a binding of its own for a third of the
+// webhooks.
+const largeCluster = `---
+apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: %[1]q, labels: {case: %[1]q}}
+spec: {authentication: {certificate: {commonNames: [%[1]q]}}}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: WebhookBinding
+metadata: {name: %[1]q}
+spec:
+  webhooks: ["policy/w%[3]d*", "policy/w?%[4]d*", "policy/w??5.*"]
+  clusterSelector: {matchLabels: {case: %[1]q}}
+  mode: %[5]s
+  timeout: %[2]d00ms
+`
+
+// extraCluster is what changes.
+const extraCluster = `apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: extra, labels: {change: "%d"}}
+spec: {authentication: {certificate: {commonNames: [extra]}}}
+`

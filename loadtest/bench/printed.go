@@ -31,6 +31,11 @@ func (p printed) measure(l *lab) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
+	return p.find(text)
+}
+
+// find reads the figure in what the test has printed.
+func (p printed) find(text string) (reading, error) {
 	lines := numbers(text, regexp.MustCompile(p.lines))
 	if len(lines) == 0 {
 		return reading{}, fmt.Errorf("%s does not print it", p.test.name)

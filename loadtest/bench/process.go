@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -18,25 +19,26 @@ import (
 // patience bounds the wait for a process to serve.
 const patience = 30 * time.Second
 
-// process is a program of the stage. Each line that it writes goes to said.
+// process is a program of the stage, and the lines that it has written.
 type process struct {
 	cmd    *exec.Cmd
-	said   chan string
 	exited chan struct{}
+	news   chan struct{} // there are more lines
 
-	mu   sync.Mutex
-	last string
+	mu    sync.Mutex
+	lines []string
+	seen  int // of lines, by await
 }
 
 // start starts a program that may use the given processors only.
-func (l *lab) start(cores cores, program string, args ...string) (*process, error) {
+func (l *lab) start(on cores, program string, args ...string) (*process, error) {
 	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(program, args...), said: make(chan string, 64), exited: make(chan struct{})}
+	p := &process{cmd: exec.Command(program, args...), exited: make(chan struct{}), news: make(chan struct{}, 1)}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = l.dir, in, in
-	err = startOn(p.cmd, cores)
+	err = startOn(p.cmd, on)
 	_ = in.Close()
 	if err != nil {
 		return nil, errors.Join(err, out.Close())
@@ -52,11 +54,11 @@ func (p *process) follow(out io.ReadCloser) {
 	defer out.Close()
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		p.mu.Lock()
-		p.last = lines.Text()
+		p.lines = append(p.lines, lines.Text())
 		p.mu.Unlock()
 		select {
-		case p.said <- lines.Text():
-		default: // nobody listens any more
+		case p.news <- struct{}{}:
+		default:
 		}
 	}
 	_ = p.cmd.Wait()
@@ -67,15 +69,18 @@ func (p *process) kill() {
 	<-p.exited
 }
 
-// await returns the first line that found finds something in.
+// await returns what found finds in the first line in which it finds something,
+// after those that were awaited before.
 func (p *process) await(found func(line string) string) (string, error) {
 	late := time.After(patience)
 	for {
-		select {
-		case line := <-p.said:
+		for line := range p.unseen {
 			if got := found(line); got != "" {
 				return got, nil
 			}
+		}
+		select {
+		case <-p.news:
 		case <-p.exited:
 			return "", fmt.Errorf("%s has ended: %s", filepath.Base(p.cmd.Path), p.lastWords())
 		case <-late:
@@ -84,10 +89,32 @@ func (p *process) await(found func(line string) string) (string, error) {
 	}
 }
 
+// unseen yields the lines that it has not yielded before.
+func (p *process) unseen(yield func(string) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.seen < len(p.lines) {
+		p.seen++
+		if !yield(p.lines[p.seen-1]) {
+			return
+		}
+	}
+}
+
+// forget has await ignore what was said before.
+func (p *process) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seen = len(p.lines)
+}
+
 func (p *process) lastWords() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.last
+	if len(p.lines) == 0 {
+		return "it said nothing"
+	}
+	return p.lines[len(p.lines)-1]
 }
 
 // cpu is what all threads of the process have used, user and system: the first
@@ -110,4 +137,14 @@ func (p *process) cpu() (time.Duration, error) {
 		sum += running
 	}
 	return sum, nil
+}
+
+// resident is the memory of the process, in MiB.
+func (p *process) resident() (float64, error) {
+	_, rest, found := strings.Cut(read(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)), "VmRSS:")
+	var kib float64
+	if _, err := fmt.Sscan(rest, &kib); !found || err != nil {
+		return 0, fmt.Errorf("no VmRSS of %s: %w", p.cmd.Path, err)
+	}
+	return kib / 1024, nil
 }

@@ -15,7 +15,8 @@ const busyCallers = 8
 // round is what one target did in one measurement.
 type round struct {
 	perAdmission float64 // microseconds of CPU
-	rate         float64 // admissions a second
+	rate         float64 // admissions that were allowed, a second
+	tally
 }
 
 // measureRound floods a target.
@@ -24,39 +25,51 @@ func (l *lab) measureRound(w *lane, review *payload.Review, callers int) (round,
 	if err != nil {
 		return round{}, err
 	}
-	n, took, err := w.flood(review, callers, l.span)
+	t := w.flood(review, callers, l.span)
+	after, err := w.cpu()
 	if err != nil {
 		return round{}, err
 	}
-	after, err := w.cpu()
-	if err != nil || n == 0 {
-		return round{}, fmt.Errorf("%s: %d admissions: %w", w.name, n, err)
-	}
 	return round{
-		perAdmission: float64((after - before).Microseconds()) / float64(n),
-		rate:         float64(n) / took.Seconds(),
+		perAdmission: float64((after - before).Microseconds()) / float64(max(t.allowed, 1)),
+		rate:         float64(t.allowed) / t.took.Seconds(),
+		tally:        t,
 	}, nil
 }
 
-// contest floods several targets in turn, and returns each one's rounds. The first
-// ones, in which connections are opened and pools filled, do not count.
+// contest floods several targets in turn, and returns each one's rounds.
 func (l *lab) contest(s *stage, lanes []*lane, review payload.Review, callers int) ([][]round, error) {
 	all := make([][]round, len(lanes))
 	err := l.apart(s, func() error {
-		for n := range l.rounds + 1 {
+		for _, w := range lanes {
+			if err := w.warmUp(&review, callers, l.span); err != nil {
+				return err
+			}
+		}
+		for range l.rounds {
 			for i, w := range lanes {
 				r, err := l.measureRound(w, &review, callers)
 				if err != nil {
 					return err
 				}
-				if n > 0 {
-					all[i] = append(all[i], r)
-				}
+				all[i] = append(all[i], r)
 			}
 		}
 		return nil
 	})
 	return all, err
+}
+
+// failures says what went wrong in the rounds, if anything.
+func failures(rounds [][]round) string {
+	for _, list := range rounds {
+		for _, r := range list {
+			if r.failed > 0 {
+				return fmt.Sprintf("%d of %d failed in a round, such as %v", r.failed, r.failed+r.allowed, r.failure)
+			}
+		}
+	}
+	return ""
 }
 
 // apart runs f while this process leaves the core of the process under test alone.
@@ -105,7 +118,9 @@ func (p proxied) measure(l *lab) (reading, error) {
 			ours[i] = (ours[i] - r.perAdmission) / float64(p.webhooks-1)
 		}
 	}
-	return against(ours, nginx, "us"), nil
+	got := against(ours, nginx, "us")
+	got.remark = failures(rounds)
+	return got, nil
 }
 
 // againstNginx measures nginx, the dispatcher with so many webhooks, and with one.
@@ -147,7 +162,7 @@ func (t throughput) measure(l *lab) (reading, error) {
 		return reading{}, err
 	}
 	ours, plain := values(rounds[0], rate), values(rounds[1], rate)
-	return reading{ours, plain, "/s", quotients(ours, plain)}, nil
+	return reading{ours: ours, peer: plain, unit: "/s", score: quotients(ours, plain), remark: failures(rounds)}, nil
 }
 
 func (l *lab) againstPlain(callers int) ([][]round, error) {

@@ -120,14 +120,20 @@ func (s *stage) register(l *lab) error {
 	return nil
 }
 
-func (s *stage) startDispatcher(l *lab) error {
+func (s *stage) startDispatcher(l *lab) (err error) {
+	s.dispatcher, err = l.startServe(s.one, "dispatcher.yaml")
+	return err
+}
+
+// startServe starts a dispatcher.
+func (l *lab) startServe(on cores, config string) (*target, error) {
 	binary, err := l.build("cmd/dispatcher")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p, err := l.start(s.one, binary, "serve", "--config", "dispatcher.yaml")
+	p, err := l.start(on, binary, "serve", "--config", config)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	address, err := p.await(func(line string) string {
 		var record struct{ Msg, Listen string }
@@ -137,8 +143,7 @@ func (s *stage) startDispatcher(l *lab) error {
 		}
 		return record.Listen
 	})
-	s.dispatcher = &target{"dispatcher", p, address, "/v1/clusters/%s/validate?timeout=10s"}
-	return err
+	return &target{"dispatcher", p, address, "/v1/clusters/%s/validate?timeout=10s"}, err
 }
 
 // startPlain starts the plain dispatcher, with three webhooks.
