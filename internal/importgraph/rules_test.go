@@ -40,6 +40,11 @@ func packages() map[string][]string {
 		"loadtest/script":  {"loadtest/history"},
 		"loadtest/proxy":   {},
 		"loadtest/zone":    {},
+		"loadtest/payload": {},
+		// The naive peer of the benchmarks: nothing of ours is in it.
+		"loadtest/plain": {},
+		// It starts binaries, and sees of them what anybody could.
+		"loadtest/bench": {"loadtest/payload", "internal/pki"},
 	}
 }
 
@@ -48,7 +53,7 @@ func packages() map[string][]string {
 func modules() map[string][]string {
 	return map[string][]string{
 		"github.com/klauspost/compress":                                 {"codec", "webhookserver"},
-		"github.com/valyala/fasthttp":                                   {"webhook", "internal/server", "internal/webhooktest", "internal/demo", "loadtest/load"},
+		"github.com/valyala/fasthttp":                                   {"webhook", "internal/server", "internal/webhooktest", "internal/demo", "loadtest/load", "loadtest/bench"},
 		"github.com/sony/gobreaker/v2":                                  {"breaker"},
 		"github.com/HdrHistogram/hdrhistogram-go":                       {"webhook", "loadtest/load"},
 		"golang.org/x/net":                                              {"loadtest/zone"},
@@ -58,10 +63,11 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/cel":                                      {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/cel":                     {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions": {"internal/celenv"},
-		"k8s.io/api":          {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/demo", "webhookserver"},
-		"k8s.io/apimachinery": {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver"},
+		"k8s.io/api":          {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/demo", "webhookserver", "loadtest/plain"},
+		"k8s.io/apimachinery": {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain"},
 		"k8s.io/client-go":    {"registry/kube"},
-		"k8s.io/klog":         {"registry/kube"}, // to keep client-go silent
+		"k8s.io/klog":         {"registry/kube"},  // to keep client-go silent
+		"golang.org/x/sys":    {"loadtest/bench"}, // to pin processes
 		"sigs.k8s.io/json":    {"registry", "internal/config"},
 		"sigs.k8s.io/yaml":    {"registry", "registration", "internal/config"},
 	}

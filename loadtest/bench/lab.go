@@ -15,10 +15,9 @@ import (
 
 // options are what the command line asks for.
 type options struct {
-	rounds  int
-	span    time.Duration // of one measurement
-	figures map[string]bool
-	note    string
+	rounds int
+	span   time.Duration // of one measurement
+	note   string
 }
 
 // lab is where figures are measured. What several of them need is made or measured

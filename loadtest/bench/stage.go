@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -168,7 +169,7 @@ func (s *stage) startPlain(l *lab) error {
 // startNginx leaves nginx nil where it is not installed.
 func (s *stage) startNginx(l *lab) error {
 	p, address, err := l.startNginx(s.one, s.webhooks)
-	if err == errNoNginx {
+	if errors.Is(err, errNoNginx) {
 		return nil
 	}
 	s.nginx = &target{"nginx", p, address, "/%s?timeout=10s"}
