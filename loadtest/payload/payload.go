@@ -34,6 +34,31 @@ func DeploymentUpdate() Review {
 	})
 }
 
+// ConfigMapCreate is the creation of a ConfigMap of about 1 MB.
+func ConfigMapCreate() Review {
+	return review("configmap-1MB", &request{
+		Kind: kind{"", "v1", "ConfigMap"}, Resource: resource{"", "v1", "configmaps"}, Name: "files", Operation: "CREATE",
+		Object: ConfigMap(1 << 20), Options: options("CreateOptions"),
+	})
+}
+
+// CRDCreate is the creation of a CustomResourceDefinition of about 1 MB.
+func CRDCreate() Review {
+	return review("crd-1MB", &request{
+		Kind:     kind{"apiextensions.k8s.io", "v1", "CustomResourceDefinition"},
+		Resource: resource{"apiextensions.k8s.io", "v1", "customresourcedefinitions"}, Name: "things.example.com", Operation: "CREATE",
+		Object: CustomResourceDefinition(1 << 20), Options: options("CreateOptions"),
+	})
+}
+
+// LargestUpdate is the update of a ConfigMap of about 3 MiB, with the old one.
+func LargestUpdate() Review {
+	return review("update-6MB", &request{
+		Kind: kind{"", "v1", "ConfigMap"}, Resource: resource{"", "v1", "configmaps"}, Name: "files", Operation: "UPDATE",
+		Object: ConfigMap(3 << 20), OldObject: ConfigMap(3 << 20), Options: options("UpdateOptions"),
+	})
+}
+
 // uidDigits is how much of a uid Number writes.
 const uidDigits = 12
 
@@ -60,7 +85,8 @@ const uid = "6d1f0f0c-2a64-4a39-9a53-000000000000"
 
 // review completes a request with what all have in common.
 func review(name string, r *request) Review {
-	r.UID, r.RequestKind, r.RequestResource, r.Namespace = uid, r.Kind, r.Resource, "shop"
+	r.UID, r.RequestKind, r.RequestResource = uid, r.Kind, r.Resource
+	r.Namespace, _ = r.Object["metadata"].(map[string]any)["namespace"].(string) // some have none
 	r.UserInfo = userInfo{
 		Username: "system:serviceaccount:kube-system:replicaset-controller",
 		UID:      "3c1f9a52-7d4e-4b0a-8f6e-2b9d1c7e5a40",
@@ -87,7 +113,7 @@ type request struct {
 	RequestKind     kind           `json:"requestKind"`
 	RequestResource resource       `json:"requestResource"`
 	Name            string         `json:"name"`
-	Namespace       string         `json:"namespace"`
+	Namespace       string         `json:"namespace,omitempty"`
 	Operation       string         `json:"operation"`
 	UserInfo        userInfo       `json:"userInfo"`
 	Object          map[string]any `json:"object"`
