@@ -4,7 +4,6 @@ package codec_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,39 +12,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/loadtest/payload"
 )
 
-type payload struct{ name, body string }
+type reference struct{ name, body string }
 
 // payloads are the reference payloads of the benchmarks, in an order from small
 // to large.
-func payloads() []payload {
-	return append(smallPayloads(), []payload{
-		{"configmap-1MB", asSent(plainReview().with("object", referenceConfigMap(1<<20)))},
-		{"crd-1MB", asSent(plainReview().with("object", referenceCRD(1<<20)))},
-		{"update-6MB", asSent(plainReview().with("object", referenceConfigMap(3<<20), "oldObject", referenceConfigMap(3<<20)))},
-	}...)
+func payloads() []reference {
+	return append(smallPayloads(), references(payload.ConfigMapCreate(), payload.CRDCreate(), payload.LargestUpdate())...)
 }
 
-func smallPayloads() []payload {
-	pod, bigger := referencePod(3), referencePod(5)
-	return []payload{
-		{"pod-6KB", asSent(plainReview().with("object", pod))},
-		{"update-18KB", asSent(plainReview().with("operation", "UPDATE", "object", bigger, "oldObject", bigger))},
-	}
-}
+func smallPayloads() []reference { return references(payload.PodCreate(), payload.DeploymentUpdate()) }
 
-// asSent is v with its fields in the order in which kube-apiserver writes them.
-func asSent(v review) string {
-	var typed admissionv1.AdmissionReview
-	if err := json.Unmarshal([]byte(v.json()), &typed); err != nil {
-		panic(err)
+func references(reviews ...payload.Review) []reference {
+	var list []reference
+	for _, r := range reviews {
+		list = append(list, reference{r.Name, string(r.Body)})
 	}
-	body, err := json.Marshal(&typed)
-	if err != nil {
-		panic(err)
-	}
-	return string(body)
+	return list
 }
 
 // BenchmarkDecode compares with the peers of P5 and P6: what kube-apiserver's
