@@ -25,7 +25,7 @@ type decoder struct {
 }
 
 // presence tells which fields were there, where their value cannot tell.
-type presence struct{ kind, request, requestKind, requestResource bool }
+type presence struct{ kind, request, requestKind, requestResource, dryRun bool }
 
 // decoders are pooled apart from Reviews: they are only needed while scanning,
 // and weigh 16 KiB.

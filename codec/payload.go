@@ -2,72 +2,83 @@
 
 package codec
 
-import (
-	"slices"
-	"sync"
-)
+import "slices"
 
 // Payloads are the encoded forms of one Review, each made once and shared by all
 // webhooks that want it. The zero value is ready for Reset. Payloads belong to
 // one goroutine; the Bodies that it gives out do not.
 type Payloads struct {
-	review *Review
-	forms  []form
+	review     *Review
+	transcoder Transcoder
+	forms      []payload
+	native     nativeObjects
 }
 
-// formKey tells the forms of a Review apart: everything that changes their bytes.
-type formKey struct {
-	version    Version
+// payload is one encoded form.
+type payload struct {
+	form       Form
 	generation int
+	body       *Body
 }
 
-type form struct {
-	key  formKey
-	body *Body
+// NewPayloads returns the Payloads of r, which must outlive them. Without a
+// Transcoder ProtobufNative is Protobuf.
+func NewPayloads(r *Review, t Transcoder) *Payloads {
+	return &Payloads{review: r, transcoder: t}
 }
-
-// NewPayloads returns the Payloads of r, which must outlive them.
-func NewPayloads(r *Review) *Payloads { return &Payloads{review: r} }
 
 // Reset releases what p holds and makes it the Payloads of r.
-func (p *Payloads) Reset(r *Review) {
+func (p *Payloads) Reset(r *Review, t Transcoder) {
 	p.Release()
-	p.review = r
+	p.review, p.transcoder = r, t
 }
 
-// Get returns the Review as version v has it, with object, of the given mutation
+// Get returns the Review in the form f, with object, of the given mutation
 // generation, in place of the received one; nil is the received one. Where that
-// is what was received, it is the received Body itself. p keeps its own reference
+// is what was received, it is the received Body itself; where ProtobufNative
+// would lose something, it is the Body of Protobuf. p keeps its own reference
 // until Release, or until a later generation is asked for: whoever needs the
 // Body longer retains it.
-func (p *Payloads) Get(v Version, generation int, object []byte) *Body {
-	if v == p.review.Version && object == nil {
+func (p *Payloads) Get(f Form, generation int, object []byte) *Body {
+	if f == p.review.form() && object == nil {
 		return p.review.Body
 	}
-	key := formKey{v, generation}
 	for i := range p.forms {
-		if p.forms[i].key == key {
+		if p.forms[i].form == f && p.forms[i].generation == generation {
 			return p.forms[i].body
 		}
 	}
 	p.releaseBefore(generation)
-	body := p.splice(v, object)
-	p.forms = append(p.forms, form{key, body})
+	body := p.encode(f, generation, object)
+	p.forms = append(p.forms, payload{f, generation, body})
 	return body
 }
 
-// splice encodes the Review in pooled memory.
-func (p *Payloads) splice(v Version, object []byte) *Body {
-	size := p.review.Body.Len() + len(object) + len(`v1beta1`)
-	data := slices.Grow(payloadPool.get(), size)
-	return NewBody(p.review.AppendReview(data, v, object), payloadPool.put)
+// encode makes the form f, sharing what is the same in other forms.
+func (p *Payloads) encode(f Form, generation int, object []byte) *Body {
+	if f.Encoding == ProtobufNative && !p.native.make(p, generation, object) {
+		f.Encoding = Protobuf
+		return p.Get(f, generation, object).Retain()
+	}
+	if f.Coding != Identity {
+		plain := p.Get(Form{f.Version, f.Encoding, Identity}, generation, object)
+		return newPayload(AppendCompressed(payloadPool.get(), f.Coding, plain.Bytes()))
+	}
+	switch memory := payloadPool.get(); f.Encoding {
+	case ProtobufNative:
+		return newPayload(p.review.appendProtobuf(memory, f.Version, &p.native.cargo))
+	case Protobuf:
+		return newPayload(p.review.AppendProtobuf(memory, f.Version, object))
+	default:
+		return newPayload(p.review.AppendReview(memory, f.Version, object))
+	}
 }
 
 // releaseBefore drops the forms of earlier generations: an object that was
 // mutated since is not asked for again, and each form is as large as the review.
 func (p *Payloads) releaseBefore(generation int) {
-	p.forms = slices.DeleteFunc(p.forms, func(f form) bool {
-		if f.key.generation >= generation {
+	p.forms = slices.DeleteFunc(p.forms, func(f payload) bool {
+		if f.generation >= generation {
 			return false
 		}
 		f.body.Release()
@@ -81,29 +92,6 @@ func (p *Payloads) Release() {
 		f.body.Release()
 	}
 	clear(p.forms)
-	p.forms, p.review = p.forms[:0], nil
-}
-
-// maxPooledPayload is the size of the largest buffer that is pooled: it holds
-// nearly every review, and a rare huge one is better left to the collector than
-// kept for ever.
-const maxPooledPayload = 256 << 10
-
-// bufferPool is a pool of byte slices up to maxPooledPayload.
-type bufferPool struct{ buffers sync.Pool }
-
-var payloadPool bufferPool
-
-// get returns an empty slice, of any capacity.
-func (p *bufferPool) get() []byte {
-	if b, ok := p.buffers.Get().(*[]byte); ok {
-		return (*b)[:0]
-	}
-	return nil
-}
-
-func (p *bufferPool) put(b []byte) {
-	if cap(b) <= maxPooledPayload {
-		p.buffers.Put(&b)
-	}
+	p.native.release()
+	p.forms, p.review, p.transcoder = p.forms[:0], nil, nil
 }

@@ -91,9 +91,10 @@ func (d *decoder) readOperation() bool {
 
 func (d *decoder) readDryRun() bool {
 	switch d.next() {
-	case 't':
-		d.review.DryRun = true
-	case 'f', 'n':
+	case 't', 'f':
+		d.has.dryRun = true
+		d.review.DryRun = d.data[d.pos] == 't'
+	case 'n':
 	default:
 		return d.reject("must be true or false")
 	}
@@ -118,6 +119,7 @@ func (d *decoder) readOptions() bool {
 // the caller may leave out.
 func (d *decoder) complete() {
 	r := d.review
+	r.has, r.requestSubResource = d.has, r.RequestSubResource
 	r.HasRequestResource = d.has.requestKind && d.has.requestResource
 	if !d.has.requestKind {
 		r.RequestKind = r.Kind

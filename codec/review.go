@@ -38,7 +38,15 @@ func (v Version) String() string {
 }
 
 // APIVersion returns the version as apiVersion spells it.
-func (v Version) APIVersion() string { return "admission.k8s.io/" + v.String() }
+func (v Version) APIVersion() string {
+	switch v {
+	case V1:
+		return "admission.k8s.io/v1"
+	case V1beta1:
+		return "admission.k8s.io/v1beta1"
+	}
+	return "admission.k8s.io/unknown"
+}
 
 // Operation is what the user asked the API server to do. The zero Operation is
 // none of them and is never in a decoded Review.
@@ -125,6 +133,9 @@ type Review struct {
 	Options                    []byte   // raw JSON, nil when null or absent
 	HasRequestResource         bool     // requestKind and requestResource were present
 	apiVersionSpan, objectSpan span     // of the values in Body, for splicing
+	has                        presence // what was there and what was filled in
+	requestSubResource         []byte   // as it came
+	encoding                   Encoding // of Body
 	scratch                    []byte   // unescaped strings
 	values                     [][]byte // of User.Extra
 }
@@ -162,6 +173,9 @@ func emptied[E any](s []E, most int) []E {
 	clear(s)
 	return s[:0]
 }
+
+// form is the form that r was received in.
+func (r *Review) form() Form { return Form{Version: r.Version, Encoding: r.encoding} }
 
 // span is a half-open range of a Body's bytes.
 type span struct{ start, end int }

@@ -2,11 +2,14 @@
 
 package codec
 
+import "slices"
+
 // AppendReview appends r as an AdmissionReview of version v to dst, with object
 // in place of the received one if object is not nil. Everything else is the
 // received bytes: only the two values are spliced. Where r came without an
 // object there is nothing to replace: object must be nil.
 func (r *Review) AppendReview(dst []byte, v Version, object []byte) []byte {
+	dst = slices.Grow(dst, r.Body.Len()+len(object)+len("v1beta1"))
 	splices := [2]splice{{at: r.apiVersionSpan}, {at: r.objectSpan, with: object}}
 	if v != r.Version {
 		splices[0].with = quotedVersion(v)

@@ -41,7 +41,7 @@ func (d *Dispatcher) newAdmission(ctx context.Context, req Request) *admission {
 	a.uid = bytes.Clone(req.Review.UID)
 	a.chain = req.Cluster.Chain(req.Phase)
 	a.subject = newSubject(req)
-	a.payloads.Reset(req.Review)
+	a.payloads.Reset(req.Review, d.transcoder)
 	return a
 }
 

@@ -28,8 +28,10 @@ type Config struct {
 	Caller Caller        // required
 	Grace  time.Duration // how long others may still answer after the first denial; 0: not at all
 	// Impatience bounds a serial call whose failure is ignored, where others follow; 1 s.
-	Impatience  time.Duration
-	Limits      Limits
+	Impatience time.Duration
+	Limits     Limits
+	// Transcoder makes the objects of webhooks that take them as native protobuf; none: nobody gets that.
+	Transcoder  codec.Transcoder
 	ShadowCalls int          // Shadow calls under way at once; above it they are dropped, 256
 	Observers   []Observer   // told of every admission, in this order
 	Logger      *slog.Logger // required
@@ -65,6 +67,7 @@ type Dispatcher struct {
 	impatience time.Duration
 	limiter    *limiter
 	observers  []Observer
+	transcoder codec.Transcoder
 	log        *slog.Logger
 
 	bypasses    bypassLog
@@ -91,6 +94,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		impatience:  cfg.Impatience,
 		limiter:     newLimiter(cfg.Limits),
 		observers:   cfg.Observers,
+		transcoder:  cfg.Transcoder,
 		log:         cfg.Logger,
 		shadowSlots: make(chan struct{}, cfg.ShadowCalls),
 		admissions:  sync.Pool{New: func() any { return new(admission) }},

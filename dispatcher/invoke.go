@@ -47,7 +47,7 @@ func (a *admission) prepare(inv *invocation) error {
 	}
 	inv.call = webhook.Call{
 		Target: w.Target,
-		Body:   a.payloads.Get(w.Version, a.generation, a.object),
+		Body:   a.payloads.Get(codec.Form{Version: w.Version}, a.generation, a.object),
 		Want: codec.Expectation{
 			UID:      a.uid,
 			Version:  w.Version,
