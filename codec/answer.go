@@ -12,15 +12,17 @@ import (
 // own scratch.
 type answer struct {
 	textScanner
-	compat Compatibility
-	defect string // the first one that is not of syntax
+	encoding Encoding
+	compat   Compatibility
+	defect   string // the first one that is not of syntax
 
 	apiVersion, kind  []byte
 	response, allowed spelling
 	absent            bool // the response is null
 	saysFalse         bool // any copy of allowed, in any spelling, is false
 	reply
-	cause cause // the one being read
+	cause      cause // the one being read
+	annotation Label // likewise
 }
 
 // reply is the response.
@@ -60,9 +62,9 @@ const (
 	maxPooledAnswerScratch = 16 << 10
 )
 
-func acquireAnswer(body []byte, compat Compatibility) *answer {
+func acquireAnswer(body []byte, want *Expectation) *answer {
 	a := answers.Get().(*answer)
-	a.data, a.compat, a.lenient = body, compat, compat == APIServer
+	a.data, a.encoding, a.compat, a.lenient = body, want.Encoding, want.Compat, want.Compat == APIServer
 	return a
 }
 
@@ -70,6 +72,7 @@ func (a *answer) release() {
 	a.scanner.release()
 	a.scratch = emptied(a.scratch, maxPooledAnswerScratch)
 	a.defect, a.apiVersion, a.kind, a.cause = "", nil, nil, cause{}
+	a.annotation = Label{}
 	a.response, a.allowed, a.absent, a.saysFalse = spelling{}, spelling{}, false, false
 	a.reset()
 	answers.Put(a)
@@ -84,8 +87,23 @@ func (r *reply) reset() {
 	}
 }
 
-// read reads the whole document. It fails if that is not JSON.
+// read reads the whole answer. It fails if that is not in its encoding.
 func (a *answer) read() bool {
+	if a.encoding == JSON {
+		return a.readJSON()
+	}
+	return a.readProtobuf()
+}
+
+// unreadable says why read failed. It quotes no input.
+func (a *answer) unreadable() string {
+	if a.encoding == JSON {
+		return a.syntaxError()
+	}
+	return "not Kubernetes' protobuf: " + a.fault
+}
+
+func (a *answer) readJSON() bool {
 	if !utf8.Valid(a.data) {
 		if !a.lenient {
 			return a.fail(invalidUTF8(a.data), faultUTF8)

@@ -17,7 +17,7 @@ func (a *answer) readPatch(want *Expectation) (operations []byte, defect string)
 	if !a.verdict && a.compat == Strict {
 		return nil, ""
 	}
-	patch, err := base64.StdEncoding.AppendDecode(nil, a.patch)
+	patch, err := a.decodedPatch()
 	if err != nil {
 		return nil, "response.patch is not base64"
 	}
@@ -36,11 +36,20 @@ func (a *answer) readPatch(want *Expectation) (operations []byte, defect string)
 	return patch, ""
 }
 
+// decodedPatch returns the operations, owned by the caller. In protobuf they are
+// not base64.
+func (a *answer) decodedPatch() ([]byte, error) {
+	if a.encoding != JSON {
+		return append([]byte(nil), a.patch...), nil
+	}
+	return base64.StdEncoding.AppendDecode(nil, a.patch)
+}
+
 // validatingPatchDefect: a validating webhook may not return a patch.
 // kube-apiserver does not mind for v1beta1, as long as it can read it.
 func (a *answer) validatingPatchDefect(want *Expectation) string {
 	if want.Version == V1beta1 && a.compat == APIServer {
-		if _, err := base64.StdEncoding.AppendDecode(nil, a.patch); err != nil {
+		if _, err := a.decodedPatch(); err != nil {
 			return "response.patch is not base64"
 		}
 		return ""

@@ -19,6 +19,7 @@ const (
 type Expectation struct {
 	UID      []byte // borrowed for the duration of the call
 	Version  Version
+	Encoding Encoding // of the answer, as its Content-Type says
 	Mutating bool
 	Compat   Compatibility
 }
@@ -27,10 +28,10 @@ type Expectation struct {
 // (answers.md C1 to C29). The Response is cleaned: codes, texts, warnings and
 // annotations are within the limits of one webhook. It borrows nothing from body.
 func Verify(body []byte, want Expectation) (Response, error) {
-	a := acquireAnswer(body, want.Compat)
+	a := acquireAnswer(body, &want)
 	defer a.release()
 	if !a.read() {
-		return Response{}, &AnswerError{Reason: a.syntaxError()}
+		return Response{}, &AnswerError{Reason: a.unreadable()}
 	}
 	if defect := a.defectOf(&want); defect != "" {
 		return Response{}, a.unusable(defect, a.saysFalse || a.allowed.onlyVariant() || a.response.onlyVariant())

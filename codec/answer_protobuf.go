@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// The messages of an answer (runtime.Unknown around admission.k8s.io's
+// AdmissionReview, metav1.Status in it).
+var (
+	answerEnvelope = message[*answer]{
+		{1, "typeMeta", wireBytes, false, func(a *answer, v wireValue) bool { return readMessage(a, v.bytes, answerType) }},
+		{2, "raw", wireBytes, false, (*answer).takeRaw},
+		{3, "contentEncoding", wireBytes, false, (*answer).takeContent},
+		{4, "contentType", wireBytes, false, (*answer).takeContent},
+	}
+	answerType = message[*answer]{
+		{1, "apiVersion", wireBytes, false, textOf("apiVersion", func(a *answer) *[]byte { return &a.apiVersion })},
+		{2, "kind", wireBytes, false, textOf("kind", func(a *answer) *[]byte { return &a.kind })},
+	}
+	answerReview = message[*answer]{
+		{2, "response", wireBytes, false, func(a *answer, v wireValue) bool { return readMessage(a, v.bytes, answerResponse) }},
+	}
+	answerResponse = message[*answer]{
+		{1, "uid", wireBytes, false, textOf("response.uid", func(a *answer) *[]byte { return &a.uid })},
+		{2, "allowed", wireVarint, false, (*answer).takeAllowed},
+		{3, "status", wireBytes, false, func(a *answer, v wireValue) bool { return readMessage(a, v.bytes, answerStatus) }},
+		{4, "patch", wireBytes, false, (*answer).takePatch},
+		{5, "patchType", wireBytes, false, textOf("response.patchType", func(a *answer) *[]byte { return &a.patchType })},
+		{6, "auditAnnotations", wireBytes, true, (*answer).takeAnnotation},
+		{7, "warnings", wireBytes, true, (*answer).takeWarning},
+	}
+	answerStatus = message[*answer]{
+		{3, "message", wireBytes, false, textOf("status.message", func(a *answer) *[]byte { return &a.status.message })},
+		{4, "reason", wireBytes, false, textOf("status.reason", func(a *answer) *[]byte { return &a.status.reason })},
+		{5, "details", wireBytes, false, func(a *answer, v wireValue) bool { return readMessage(a, v.bytes, answerDetails) }},
+		{6, "code", wireVarint, false, func(a *answer, v wireValue) bool { a.status.code = int32(v.number); return true }},
+	}
+	answerDetails = message[*answer]{
+		{4, "causes", wireBytes, true, (*answer).takeCause},
+		{5, "retryAfterSeconds", wireVarint, false, func(a *answer, v wireValue) bool { a.status.retryAfterSeconds = int32(v.number); return true }},
+	}
+	answerCause = message[*answer]{
+		{1, "reason", wireBytes, false, textOf("a cause's reason", func(a *answer) *[]byte { return &a.cause.reason })},
+		{2, "message", wireBytes, false, textOf("a cause's message", func(a *answer) *[]byte { return &a.cause.message })},
+		{3, "field", wireBytes, false, textOf("a cause's field", func(a *answer) *[]byte { return &a.cause.field })},
+	}
+	answerAnnotation = message[*answer]{
+		{1, "key", wireBytes, false, textOf("the key of an audit annotation", func(a *answer) *[]byte { return &a.annotation.Key })},
+		{2, "value", wireBytes, false, textOf("an audit annotation", func(a *answer) *[]byte { return &a.annotation.Value })},
+	}
+)
+
+// readProtobuf reads the whole answer. It fails if that is not Kubernetes'
+// protobuf. A writer may leave out what is false: no allowed is a denial, and as
+// plain as one that is written.
+func (a *answer) readProtobuf() bool {
+	data, ok := bytes.CutPrefix(a.data, []byte(envelopeMagic))
+	if !ok {
+		return a.malformed(faultMagic)
+	}
+	if !readMessage(a, data, answerEnvelope) {
+		return false
+	}
+	a.saysFalse = a.saysFalse || a.response.exact && !a.allowed.exact
+	return true
+}
+
+func (a *answer) noteField(name string, again bool) bool {
+	a.noteKey(name, false, again)
+	return true
+}
+
+func (a *answer) mistyped(name string) bool {
+	a.found(name + " has the wire type of another field")
+	return true
+}
+
+func (a *answer) malformed(fault string) bool { return a.fail(0, fault) }
+
+// textOf returns what reads the string dst, whose name is for messages.
+func textOf(name string, dst func(*answer) *[]byte) func(*answer, wireValue) bool {
+	return func(a *answer, v wireValue) bool {
+		*dst(a) = a.validText(name, v.bytes)
+		return true
+	}
+}
+
+// validText returns text, which must be UTF-8; generated readers do not look.
+func (a *answer) validText(name string, text []byte) []byte {
+	switch {
+	case utf8.Valid(text):
+		return text
+	case a.compat == Strict:
+		a.found(name + " is not UTF-8")
+	}
+	return bytes.ToValidUTF8(text, []byte("\uFFFD"))
+}
+
+// takeRaw reads the AdmissionReview, in place of an earlier one.
+func (a *answer) takeRaw(v wireValue) bool {
+	a.reset()
+	a.response, a.allowed = spelling{}, spelling{}
+	return readMessage(a, v.bytes, answerReview)
+}
+
+// takeContent: the content of the envelope is protobuf and nothing else.
+func (a *answer) takeContent(v wireValue) bool {
+	if len(v.bytes) > 0 && string(v.bytes) != MediaTypeProtobuf && a.compat == Strict {
+		a.found("the answer's envelope is around something else than protobuf")
+	}
+	return true
+}
+
+func (a *answer) takeAllowed(v wireValue) bool {
+	a.verdict = v.number != 0
+	switch {
+	case v.number == 0:
+		a.saysFalse = true
+	case v.number > 1 && a.compat == Strict:
+		a.found("response.allowed must be true or false")
+	}
+	return true
+}
+
+// takePatch takes the operations, which are not base64 here.
+func (a *answer) takePatch(v wireValue) bool {
+	a.patch = v.bytes
+	return true
+}
+
+func (a *answer) takeCause(v wireValue) bool {
+	a.cause = cause{}
+	ok := readMessage(a, v.bytes, answerCause)
+	if len(a.status.causes) < maxCauses {
+		a.status.causes = append(a.status.causes, a.cause)
+	}
+	return ok
+}
+
+func (a *answer) takeWarning(v wireValue) bool {
+	if warning := a.validText("a warning", v.bytes); len(warning) > 0 && len(a.warnings) < maxWarnings {
+		a.warnings = append(a.warnings, warning)
+	}
+	return true
+}
+
+func (a *answer) takeAnnotation(v wireValue) bool {
+	a.annotation = Label{}
+	ok := readMessage(a, v.bytes, answerAnnotation)
+	a.annotations = append(a.annotations, a.annotation)
+	return ok
+}
