@@ -9,7 +9,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// AppendCompressed appends body in the coding c to dst.
+// AppendCompressed appends body in the coding c to dst, at the levels that
+// docs/decisions/0011-payload-forms.md measures.
 func AppendCompressed(dst []byte, c Coding, body []byte) []byte {
 	switch c {
 	case Gzip:
@@ -21,29 +22,32 @@ func AppendCompressed(dst []byte, c Coding, body []byte) []byte {
 	}
 }
 
+// The levels: the next ones take longer than what they save takes on any line.
+const (
+	gzipLevel = gzip.BestSpeed
+	zstdLevel = zstd.SpeedFastest
+)
+
+// compressWindow is how far back a zstd writer looks, and thereby what a pooled
+// one keeps, in bytes, and what a webhook needs to read it.
+const compressWindow = 1 << 20
+
 var (
 	gzipWriters = sync.Pool{New: func() any { return newGzipWriter() }}
 	zstdWriters = sync.Pool{New: func() any { return newZstdWriter() }}
 )
 
-// appender appends what is written to it to *out.
-type appender struct{ out *[]byte }
-
-func (a appender) Write(p []byte) (int, error) {
-	*a.out = append(*a.out, p...)
-	return len(p), nil
-}
-
 func newGzipWriter() *gzip.Writer {
-	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	w, err := gzip.NewWriterLevel(nil, gzipLevel)
 	if err != nil {
 		panic("codec: gzip level: " + err.Error()) // a constant
 	}
 	return w
 }
 
+// newZstdWriter returns a writer without goroutines.
 func newZstdWriter() *zstd.Encoder {
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstdLevel), zstd.WithWindowSize(compressWindow), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		panic("codec: zstd options: " + err.Error()) // constants
 	}
@@ -53,15 +57,24 @@ func newZstdWriter() *zstd.Encoder {
 func appendGzip(dst, body []byte) []byte {
 	w := gzipWriters.Get().(*gzip.Writer)
 	defer gzipWriters.Put(w)
-	w.Reset(appender{&dst})
-	_, _ = w.Write(body)
+	out := appender{dst}
+	w.Reset(&out)
+	_, _ = w.Write(body) // an appender does not fail
 	_ = w.Close()
-	w.Reset(nil)
-	return dst
+	w.Reset(nil) // not to keep dst alive in the pool
+	return out.data
 }
 
 func appendZstd(dst, body []byte) []byte {
 	w := zstdWriters.Get().(*zstd.Encoder)
 	defer zstdWriters.Put(w)
 	return w.EncodeAll(body, dst)
+}
+
+// appender appends what is written to it.
+type appender struct{ data []byte }
+
+func (a *appender) Write(p []byte) (int, error) {
+	a.data = append(a.data, p...)
+	return len(p), nil
 }
