@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/codec/native"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
@@ -91,6 +92,7 @@ func (a *App) wire() error {
 	var err error
 	a.dispatcher, err = dispatcher.New(dispatcher.Config{
 		Caller:      a.client,
+		Transcoder:  native.New(),
 		Grace:       cfg.Deadline.Grace.Duration,
 		Impatience:  cfg.Deadline.Impatience.Duration,
 		ShadowCalls: cfg.Limits.ShadowCalls,

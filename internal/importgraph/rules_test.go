@@ -14,6 +14,7 @@ func packages() map[string][]string {
 	return map[string][]string{
 		"codec/jsonpatch": {},
 		"codec":           {"codec/jsonpatch"},
+		"codec/native":    {"codec"},
 		"internal/celenv": {"codec"},
 		"match":           {"codec", "internal/celenv"},
 		"breaker":         {},
@@ -63,12 +64,12 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/cel":                                      {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/cel":                     {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions": {"internal/celenv"},
-		"k8s.io/api":          {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/demo", "webhookserver", "loadtest/plain"},
-		"k8s.io/apimachinery": {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain"},
+		"k8s.io/api":          {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native"},
+		"k8s.io/apimachinery": {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native"},
 		"k8s.io/client-go":    {"registry/kube"},
 		"k8s.io/klog":         {"registry/kube"},  // to keep client-go silent
 		"golang.org/x/sys":    {"loadtest/bench"}, // to pin processes
-		"sigs.k8s.io/json":    {"registry", "internal/config"},
+		"sigs.k8s.io/json":    {"registry", "internal/config", "codec/native"},
 		"sigs.k8s.io/yaml":    {"registry", "registration", "internal/config"},
 	}
 }
