@@ -24,11 +24,21 @@ func ReleaseReview(r *Review) {
 // at least the version and the uid are set (requests.md B1 to B25). A Review is
 // decoded once.
 func (r *Review) Decode(body *Body) error {
-	r.Body = body.Retain()
+	return r.decode(body, JSON, (*decoder).readReview)
+}
+
+// DecodeProtobuf is Decode for a body in Kubernetes' protobuf. The objects in it
+// must be JSON: the webhooks that take JSON get those bytes.
+func (r *Review) DecodeProtobuf(body *Body) error {
+	return r.decode(body, Protobuf, (*decoder).readProtobuf)
+}
+
+func (r *Review) decode(body *Body, e Encoding, read func(*decoder) bool) error {
+	r.Body, r.Encoding = body.Retain(), e
 	d := acquireDecoder(body.Bytes())
 	defer d.release()
 	d.review, d.scratch = r, r.scratch
-	if d.readReview() {
+	if read(d) {
 		d.complete()
 	}
 	r.scratch = d.scratch

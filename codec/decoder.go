@@ -17,6 +17,10 @@ type decoder struct {
 	names          // of the kind or resource being read
 	has    presence
 
+	// Of the protobuf message being read: the content of a runtime.RawExtension,
+	// and the key of an entry of userInfo.extra.
+	raw, extraKey []byte
+
 	at   pointer
 	keys [][]byte // of the open objects whose keys must be unique
 
@@ -45,6 +49,7 @@ func acquireDecoder(data []byte) *decoder {
 func (d *decoder) release() {
 	d.scanner.release()
 	d.review, d.object, d.names, d.has = nil, nil, names{}, presence{}
+	d.raw, d.extraKey = nil, nil
 	d.at.n, d.scratch, d.envelope, d.request = 0, nil, nil, nil
 	d.keys = emptied(d.keys, maxPooledKeys)
 	decoders.Put(d)

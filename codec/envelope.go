@@ -54,11 +54,16 @@ func (d *decoder) refuseValue(reason string) bool {
 
 func (d *decoder) readReviewKind() bool {
 	kind, ok := d.required()
-	if ok && string(kind) != "AdmissionReview" {
+	return ok && d.takeReviewKind(kind)
+}
+
+// takeReviewKind takes the kind of the document.
+func (d *decoder) takeReviewKind(kind []byte) bool {
+	if string(kind) != reviewKind {
 		return d.refuse(d.at.String(), "must be AdmissionReview")
 	}
 	d.has.kind = true
-	return ok
+	return true
 }
 
 func (d *decoder) readReviewVersion() bool {
@@ -69,6 +74,11 @@ func (d *decoder) readReviewVersion() bool {
 		return false
 	}
 	d.review.apiVersionSpan = span{start, d.pos}
+	return d.takeVersion(version)
+}
+
+// takeVersion takes the apiVersion.
+func (d *decoder) takeVersion(version []byte) bool {
 	switch string(version) {
 	case "admission.k8s.io/v1":
 		d.review.Version = V1
@@ -90,9 +100,10 @@ func (d *decoder) required() (text []byte, ok bool) {
 
 func (d *decoder) readUID() bool {
 	uid, ok := d.required()
-	if !ok {
-		return false
-	}
+	return ok && d.takeUID(uid)
+}
+
+func (d *decoder) takeUID(uid []byte) bool {
 	if reason := invalidUID(uid); reason != "" {
 		return d.refuse(d.at.String(), reason)
 	}

@@ -81,12 +81,18 @@ func (d *decoder) readOperation() bool {
 	if !d.readString(&name) {
 		return false
 	}
+	d.review.Operation = parseOperation(name)
+	return true
+}
+
+// parseOperation returns the operation of that name, or 0.
+func parseOperation(name []byte) Operation {
 	for o := Create; o <= Connect; o++ {
 		if string(name) == o.String() {
-			d.review.Operation = o
+			return o
 		}
 	}
-	return true
+	return 0
 }
 
 func (d *decoder) readDryRun() bool {

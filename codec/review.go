@@ -117,8 +117,9 @@ func (o *Object) IsNull() bool { return o.Raw == nil }
 // into the Body or into scratch memory of the Review and are valid until
 // ReleaseReview. Whoever keeps any of it longer copies.
 type Review struct {
-	Body    *Body
-	Version Version
+	Body     *Body
+	Encoding Encoding // of Body
+	Version  Version
 
 	UID                        []byte
 	Kind, RequestKind          GroupVersionKind
@@ -135,9 +136,9 @@ type Review struct {
 	apiVersionSpan, objectSpan span     // of the values in Body, for splicing
 	has                        presence // what was there and what was filled in
 	requestSubResource         []byte   // as it came
-	encoding                   Encoding // of Body
-	scratch                    []byte   // unescaped strings
-	values                     [][]byte // of User.Extra
+
+	scratch []byte   // unescaped strings
+	values  [][]byte // of User.Extra
 }
 
 // What a pooled Review keeps of its slices: room for every ordinary review (a
@@ -175,7 +176,7 @@ func emptied[E any](s []E, most int) []E {
 }
 
 // form is the form that r was received in.
-func (r *Review) form() Form { return Form{Version: r.Version, Encoding: r.encoding} }
+func (r *Review) form() Form { return Form{Version: r.Version, Encoding: r.Encoding} }
 
 // span is a half-open range of a Body's bytes.
 type span struct{ start, end int }

@@ -7,8 +7,13 @@ import "slices"
 // AppendReview appends r as an AdmissionReview of version v to dst, with object
 // in place of the received one if object is not nil. Everything else is the
 // received bytes: only the two values are spliced. Where r came without an
-// object there is nothing to replace: object must be nil.
+// object there is nothing to replace: object must be nil. A review that came in
+// protobuf is written anew around its objects.
 func (r *Review) AppendReview(dst []byte, v Version, object []byte) []byte {
+	if r.Encoding != JSON {
+		c := r.cargo(object)
+		return r.appendJSON(dst, v, &c)
+	}
 	dst = slices.Grow(dst, r.Body.Len()+len(object)+len("v1beta1"))
 	splices := [2]splice{{at: r.apiVersionSpan}, {at: r.objectSpan, with: object}}
 	if v != r.Version {

@@ -44,12 +44,20 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 func (s *Server) judge(ctx *fasthttp.RequestCtx, req dispatcher.Request, body *codec.Body) {
 	req.Review = codec.AcquireReview()
 	defer codec.ReleaseReview(req.Review)
-	if err := req.Review.Decode(body); err != nil {
+	if err := decode(req.Review, ctx.Request.Header.ContentType(), body); err != nil {
 		s.undecodable(ctx, req.Review, err)
 		return
 	}
 	response := s.decide(req)
 	s.reply(ctx, req.Review, &response)
+}
+
+// decode reads the review in the encoding that its Content-Type says.
+func decode(review *codec.Review, contentType []byte, body *codec.Body) error {
+	if e, _ := mediaEncoding(contentType); e == codec.Protobuf { // screen has seen that it is one
+		return review.DecodeProtobuf(body)
+	}
+	return review.Decode(body)
 }
 
 // request says who asks for what, and until when.

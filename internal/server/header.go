@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
 // headerReceived is fasthttp's hook between the headers and the body. The hook
@@ -86,7 +88,7 @@ func (s *Server) screen(h *fasthttp.RequestHeader) (time.Duration, refusal) {
 		return 0, badTimeout
 	case !isExpected(h):
 		return 0, unknownExpect
-	case !isJSON(h.ContentType()):
+	case !isMediaType(h.ContentType()):
 		return 0, wrongType
 	case !isEncoding(h):
 		return 0, wrongEncoding
@@ -119,17 +121,28 @@ func isExpected(h *fasthttp.RequestHeader) bool {
 	return true
 }
 
-// isJSON accepts application/json, in UTF-8 if a charset is given (A8).
-func isJSON(contentType []byte) bool {
-	if string(contentType) == "application/json" {
-		return true
+func isMediaType(contentType []byte) bool {
+	_, ok := mediaEncoding(contentType)
+	return ok
+}
+
+// mediaEncoding accepts application/json, in UTF-8 if a charset is given (A8),
+// and Kubernetes' protobuf (A9).
+func mediaEncoding(contentType []byte) (e codec.Encoding, ok bool) {
+	if string(contentType) == codec.MediaTypeJSON {
+		return codec.JSON, true
 	}
 	mediaType, params, err := mime.ParseMediaType(string(contentType))
-	if err != nil || mediaType != "application/json" {
-		return false
+	switch {
+	case err != nil:
+		return 0, false
+	case mediaType == codec.MediaTypeProtobuf:
+		return codec.Protobuf, true
+	case mediaType != codec.MediaTypeJSON:
+		return 0, false
 	}
 	charset, ok := params["charset"]
-	return !ok || strings.EqualFold(charset, "utf-8")
+	return codec.JSON, !ok || strings.EqualFold(charset, "utf-8")
 }
 
 func isEncoding(h *fasthttp.RequestHeader) bool {

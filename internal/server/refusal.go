@@ -62,7 +62,7 @@ func (r refusal) describe() (status int, text string) {
 	case longURI:
 		return http.StatusRequestURITooLong, "the URI is too long"
 	case wrongType:
-		return http.StatusUnsupportedMediaType, "the Content-Type must be application/json in UTF-8"
+		return http.StatusUnsupportedMediaType, "the Content-Type must be application/json in UTF-8, or application/vnd.kubernetes.protobuf"
 	case wrongEncoding:
 		return http.StatusUnsupportedMediaType, "the Content-Encoding must be gzip, zstd or none"
 	case unknownExpect:

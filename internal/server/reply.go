@@ -8,13 +8,13 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
-// reply answers an admission: always 200, whatever the verdict, because any
+// reply answers an admission in the encoding that it came in: always 200, whatever the verdict, because any
 // other status is a failed call to kube-apiserver. It never sends Retry-After:
 // kube-apiserver would hold the user's request and call again.
 func (s *Server) reply(ctx *fasthttp.RequestCtx, review *codec.Review, response *codec.Response) {
-	ctx.SetContentType("application/json")
+	ctx.SetContentType(review.Encoding.ContentType())
 	body := ctx.Response.SwapBody(nil)
-	ctx.Response.SwapBody(codec.AppendAnswer(body[:0], review.Version, review.UID, response))
+	ctx.Response.SwapBody(review.AppendAnswer(body[:0], response))
 	if s.lame.Load() {
 		ctx.SetConnectionClose()
 	}
