@@ -13,10 +13,11 @@ import (
 
 // Causes that rows share.
 var (
-	unreachable = []history.Cause{history.Unreachable, history.BreakerOpen}
+	// One that is cut in its handshake has failed in TLS.
+	unreachable = []history.Cause{history.Unreachable, history.TLS, history.BreakerOpen}
 	timedOut    = []history.Cause{history.Timeout, history.BreakerOpen}
 	// Connections that are there when the fault is set are reset.
-	timedOutOrCut = []history.Cause{history.Timeout, history.Unreachable, history.BreakerOpen}
+	timedOutOrCut = []history.Cause{history.Timeout, history.Unreachable, history.TLS, history.BreakerOpen}
 )
 
 // quickBreaker tries again soon, so that a row need not last a minute.
