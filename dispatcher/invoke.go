@@ -45,9 +45,12 @@ func (a *admission) prepare(inv *invocation) error {
 	if time.Until(a.Deadline) < leastTime {
 		return &webhook.CallError{Cause: webhook.NoTimeLeft, Err: errors.New("no time left for the call before the caller's deadline")}
 	}
+	form := w.Target.Form(w.Version, w.Wire, a.Review.Body.Len(), time.Now())
 	inv.call = webhook.Call{
 		Target: w.Target,
-		Body:   a.payloads.Get(codec.Form{Version: w.Version}, a.generation, a.object),
+		Body:   a.payloads.Get(form, a.generation, a.object),
+		Form:   form,
+		Plain:  a.plain(w, form),
 		Want: codec.Expectation{
 			UID:      a.uid,
 			Version:  w.Version,
@@ -62,11 +65,21 @@ func (a *admission) prepare(inv *invocation) error {
 	return nil
 }
 
+// plain returns the review as plain JSON, for a webhook that is sent form because
+// it has said that it reads it; nil where there is nothing to fall back from.
+func (a *admission) plain(w *registry.Webhook, form codec.Form) *codec.Body {
+	plain := codec.Form{Version: form.Version}
+	if form == plain || !w.Wire.Learned(form) {
+		return nil
+	}
+	return a.payloads.Get(plain, a.generation, a.object)
+}
+
 // start makes the call of inv, which may outlive the admission; the answer arrives
 // in its batch. A panic is that webhook's CallError; the process lives.
 func (d *Dispatcher) start(ctx context.Context, inv *invocation) {
 	inv.begin = time.Now()
-	inv.call.Body.Retain()
+	inv.call.Retain()
 	inv.batch.users.Add(1)
 	d.calls.Add(1)
 	defer func() {
@@ -82,7 +95,7 @@ func (d *Dispatcher) start(ctx context.Context, inv *invocation) {
 // Receive implements webhook.Receiver.
 func (inv *invocation) Receive(resp codec.Response, err error) {
 	inv.resp, inv.err, inv.elapsed = resp, err, time.Since(inv.begin)
-	inv.call.Body.Release()
+	inv.call.Release()
 	b := inv.batch
 	defer b.calls.Done()
 	b.answers <- inv

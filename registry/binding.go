@@ -37,6 +37,7 @@ type dispatch struct {
 	denyWins  bool
 	breaker   webhook.BreakerSpec
 	probe     Probe
+	wire      webhook.Wire
 }
 
 // keyPair is a client certificate and its key in PEM; zero is none.
@@ -57,6 +58,9 @@ type partialDispatch struct {
 	denyWins  *bool
 	breaker   *webhook.BreakerSpec
 	probe     *Probe
+
+	encoding    *webhook.Encoding
+	compression *webhook.Compression
 }
 
 // binds reports whether one of the binding's globs selects the webhook.
@@ -95,10 +99,11 @@ type merge struct {
 	setBy     map[string]*binding
 }
 
-// mergeBindings puts together what the bindings say. Their order decides only
-// which of two that disagree is named first.
-func mergeBindings(bindings []*binding) merge {
+// mergeBindings puts together what the bindings say, where encoding is what holds
+// if none does. Their order decides only which of two that disagree is named first.
+func mergeBindings(bindings []*binding, encoding webhook.Encoding) merge {
 	m := merge{setBy: map[string]*binding{}}
+	m.dispatch.wire.Encoding = encoding
 	for _, b := range bindings {
 		setOnce(&m, b, "mode", &m.dispatch.mode, b.says.mode)
 		setOnce(&m, b, "timeout", &m.dispatch.timeout, b.says.timeout)
@@ -113,6 +118,8 @@ func mergeBindings(bindings []*binding) merge {
 		setOnce(&m, b, "denyWins", &m.dispatch.denyWins, b.says.denyWins)
 		setOnce(&m, b, "breaker", &m.dispatch.breaker, b.says.breaker)
 		setOnce(&m, b, "probe", &m.dispatch.probe, b.says.probe)
+		setOnce(&m, b, "encoding", &m.dispatch.wire.Encoding, b.says.encoding)
+		setOnce(&m, b, "compression", &m.dispatch.wire.Compression, b.says.compression)
 	}
 	return m
 }

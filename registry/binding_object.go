@@ -74,6 +74,16 @@ type WebhookBindingSpec struct {
 	// its endpoints accepts a TLS connection. Default: Connect. Danger: with Skip
 	// the failure policy speaks until it does.
 	Probe string `json:"probe,omitempty"`
+	// Encoding is Auto, JSON, Protobuf or ProtobufNative: how reviews are written
+	// for the webhook. Default: that of the process. Auto is JSON until the
+	// webhook says in an answer that it reads protobuf. Danger: a webhook that is
+	// sent what it does not read fails, or denies, each request.
+	Encoding string `json:"encoding,omitempty"`
+	// Compression is Off, Auto, Gzip or Zstd: whether reviews of 16 KiB and more
+	// are compressed. Default: Off. Auto does what the webhook says in an answer
+	// that it reads. Danger: within one data centre it costs more time than it
+	// saves.
+	Compression string `json:"compression,omitempty"`
 	// Compatibility is Strict or APIServer. Default: Strict. Danger: APIServer
 	// reads ambiguous answers as kube-apiserver does, so a denial can get lost.
 	Compatibility string `json:"compatibility,omitempty"`

@@ -50,6 +50,9 @@ func (c *compiler) compileDispatch(m *bindingManifest) partialDispatch {
 		denyWins:  spec.DenyWins,
 		breaker:   breakerOf(spec.Breaker),
 		probe:     probeOf(spec.Probe),
+
+		encoding:    encodingOf(spec.Encoding),
+		compression: compressionOf(spec.Compression),
 	}
 	if spec.Timeout != nil {
 		says.timeout = &spec.Timeout.Duration
@@ -106,6 +109,27 @@ func hedgeOf(s string) *Hedge {
 		return new(HedgeOff)
 	}
 	return new(HedgeAuto)
+}
+
+func encodingOf(s string) *webhook.Encoding {
+	if s == "" {
+		return nil
+	}
+	return new(webhook.ParseEncoding(s))
+}
+
+func compressionOf(s string) *webhook.Compression {
+	switch s {
+	case "":
+		return nil
+	case "Auto":
+		return new(webhook.CompressAuto)
+	case "Gzip":
+		return new(webhook.CompressGzip)
+	case "Zstd":
+		return new(webhook.CompressZstd)
+	}
+	return new(webhook.Uncompressed)
 }
 
 func probeOf(s string) *Probe {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // entry is one webhook of a configuration, compiled as far as all clusters
@@ -26,6 +27,7 @@ type entry struct {
 	bindings      []*binding // that bind it, by name
 	restricted    bool       // serves only clusters that one of them selects
 
+	encoding webhook.Encoding      // where no binding says
 	merges   map[string]merge      // by the selected ones of bindings
 	webhooks map[dispatch]*variant // compiled
 	served   []served
@@ -80,6 +82,7 @@ func (c *compiler) compileEntry(configuration *configuration, i int) {
 		spec:          &configuration.webhooks[i],
 		path:          field.NewPath("webhooks").Index(i),
 		number:        uint32(len(c.entries[Validating]) + len(c.entries[Mutating])),
+		encoding:      c.settings.Encoding,
 		merges:        map[string]merge{},
 		webhooks:      map[dispatch]*variant{},
 	}
@@ -171,7 +174,7 @@ func (e *entry) merge(selected selection) merge {
 	}
 	m, ok := e.merges[string(key)]
 	if !ok {
-		m = mergeBindings(chosen)
+		m = mergeBindings(chosen, e.encoding)
 		e.merges[string(key)] = m
 	}
 	return m

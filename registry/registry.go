@@ -24,8 +24,9 @@ type Settings struct {
 	Addresses   webhook.AddressPolicy
 	Bypass      []match.RequestRule // for every cluster, before the cluster's own
 	FailOpen    []match.RequestRule
-	MaxTimeout  time.Duration // longest time an admission may take; 30 s
-	Logger      *slog.Logger  // default: none
+	MaxTimeout  time.Duration    // longest time an admission may take; 30 s
+	Encoding    webhook.Encoding // for webhooks whose bindings say nothing
+	Logger      *slog.Logger     // default: none
 	// Prepare, if not nil, is called before a new Snapshot is swapped in, while
 	// Registry.Targets and Registry.Namespaces return what it has: whoever looks up
 	// addresses or fills caches does it now, so that a changed webhook or cluster is

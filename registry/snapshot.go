@@ -93,6 +93,7 @@ type Webhook struct {
 	Stage         Stage
 	Compat        codec.Compatibility
 	Repeat        webhook.Repeat // Safe as far as the class of side effects says
+	Wire          webhook.Wire   // how reviews are written for it
 	Probe         Probe
 	// Version is the first of admissionReviewVersions that we speak; zero if none.
 	Version codec.Version

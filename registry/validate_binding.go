@@ -26,6 +26,8 @@ func validateBinding(b *WebhookBindingObject, policy webhook.AddressPolicy) fiel
 	errs = append(errs, optional(spec.Child("failurePolicy"), b.Spec.FailurePolicy, "Retry")...)
 	errs = append(errs, optional(spec.Child("hedge"), b.Spec.Hedge, "Auto", "On", "Off")...)
 	errs = append(errs, optional(spec.Child("probe"), b.Spec.Probe, "Connect", "Skip")...)
+	errs = append(errs, optional(spec.Child("encoding"), b.Spec.Encoding, "Auto", "JSON", "Protobuf", "ProtobufNative")...)
+	errs = append(errs, optional(spec.Child("compression"), b.Spec.Compression, "Off", "Auto", "Gzip", "Zstd")...)
 	errs = append(errs, validateBreaker(b.Spec.Breaker, spec.Child("breaker"))...)
 	if t := b.Spec.Timeout; t != nil && t.Duration < time.Millisecond {
 		errs = append(errs, field.Invalid(spec.Child("timeout"), t.Duration, "must be at least 1ms"))

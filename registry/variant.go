@@ -36,6 +36,7 @@ func (e *entry) compile(d dispatch, endpoints []webhook.EndpointSpec, targets *t
 		Version:       firstVersion(e.spec.AdmissionReviewVersions),
 		Repeat:        webhook.Repeat{NoHedge: d.hedge == HedgeOff, Failures: d.retry, DenyWins: d.denyWins},
 		Probe:         d.probe,
+		Wire:          d.wire,
 	}
 	if d.retry {
 		w.FailurePolicy = Fail // what is left when repeating has not helped

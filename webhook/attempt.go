@@ -17,26 +17,45 @@ import (
 // attempt is one HTTP try, which ends by the call's deadline. Whoever makes it
 // holds the call's Body. With fresh it goes over a connection that is new; idle
 // ones, which the webhook may have closed as well, are given up.
-func (c *Client) attempt(call *Call, e *Endpoint, fresh bool) ending {
-	left := time.Until(call.Deadline)
+func (c *Client) attempt(call *Call, chosen choice, fresh bool) ending {
+	e, left := chosen.endpoint, time.Until(call.Deadline)
 	if left <= 0 {
 		return ending{endpoint: e, kind: breaker.NotSent, unsent: true, err: noTimeLeft()}
 	}
 	c.adopt(e)
 	answer := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(answer)
-	req := request{head: &call.Target.head, timeout: left, cluster: call.Cluster, body: call.Body.Bytes()}
+	body, form := call.sent(chosen.plain)
+	req := request{head: &call.Target.head, form: form, timeout: left, cluster: call.Cluster, body: body.Bytes()}
 	if err := e.exchange(&req, answer, call.Deadline, fresh); err != nil {
 		return e.failed(err, call.Target.host, left)
 	}
-	if err := checkHTTP(answer, call.Target.host); err != nil {
-		return ending{endpoint: e, err: err, kind: kindOfStatus(answer.StatusCode()), pause: pauseOf(answer)}
+	call.Target.language.learn(answer, form)
+	if err := checkHTTP(answer, call.Target.host, form); err != nil {
+		status := answer.StatusCode()
+		return ending{endpoint: e, err: err, kind: kindOfStatus(status), pause: pauseOf(answer), misread: isMisreading(status)}
 	}
-	resp, err := codec.Verify(answer.Body(), call.Want)
+	want := call.Want
+	want.Encoding = codec.AnswerEncoding(answer.Header.ContentType(), answer.Body(), form.Encoding)
+	resp, err := codec.Verify(answer.Body(), want)
 	if err != nil {
-		err = unusable(err)
+		return ending{endpoint: e, err: unusable(err), kind: breaker.BadAnswer, misread: true}
 	}
-	return ending{endpoint: e, resp: resp, err: err, kind: kindOf(resp, err)}
+	return ending{endpoint: e, resp: resp, kind: kindOf(resp, nil)}
+}
+
+// sent returns what an attempt sends.
+func (c *Call) sent(plain bool) (*codec.Body, codec.Form) {
+	if plain {
+		return c.Plain, codec.Form{Version: c.Form.Version}
+	}
+	return c.Body, c.Form
+}
+
+// isMisreading reports whether a status says, or may say, that the webhook does
+// not read what it was sent.
+func isMisreading(status int) bool {
+	return status == fasthttp.StatusUnsupportedMediaType || status == fasthttp.StatusBadRequest
 }
 
 // unusable makes a CallError of an answer that does not fit, unless it denies.

@@ -15,6 +15,12 @@ type Call struct {
 	// Body is the AdmissionReview to send. The caller keeps its own reference until
 	// it has the answer; attempts that outlive the call keep theirs.
 	Body *codec.Body
+	// Form is the form of Body.
+	Form codec.Form
+	// Plain, if not nil, is the same review as plain JSON: what is sent in place of
+	// Body, in the same call where that is possible, to a webhook that turns out not
+	// to read Form. The caller keeps it as long as Body.
+	Plain *codec.Body
 	// Want is what the answer must fit. Its UID must not change before the
 	// deadline: an attempt that lost its race still verifies what it gets.
 	Want codec.Expectation
@@ -27,6 +33,22 @@ type Call struct {
 	// the time left for the admission, whichever is first.
 	Deadline time.Time
 	Repeat   Repeat
+}
+
+// Retain adds a reference to the Bodies of the Call.
+func (c *Call) Retain() {
+	c.Body.Retain()
+	if c.Plain != nil {
+		c.Plain.Retain()
+	}
+}
+
+// Release takes back Retain.
+func (c *Call) Release() {
+	c.Body.Release()
+	if c.Plain != nil {
+		c.Plain.Release()
+	}
 }
 
 // Receiver is told what a call came to.

@@ -13,6 +13,7 @@ import (
 type choice struct {
 	endpoint *Endpoint
 	ticket   breaker.Ticket // the zero one where no breaker was asked
+	plain    bool           // it is sent Call.Plain
 }
 
 // choose returns an Endpoint for one attempt about a resource: of two random ones
@@ -30,12 +31,12 @@ func (t *Target) choose(resource string, avoid []*Endpoint) (choice, bool) {
 	}
 	for _, e := range order {
 		if ticket, ok := e.breaker.Allow(resource); ok {
-			return choice{e, ticket}, true
+			return choice{endpoint: e, ticket: ticket}, true
 		}
 	}
 	for _, e := range order {
 		if ticket, ok := e.breaker.AllowForced(resource); ok {
-			return choice{e, ticket}, true
+			return choice{endpoint: e, ticket: ticket}, true
 		}
 	}
 	return choice{}, false

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
 // exchange sends one request and reads its answer, by the deadline. With fresh it
@@ -97,6 +99,7 @@ func talk(pool *fasthttp.HostClient, c net.Conn, req *request, resp *fasthttp.Re
 // request is a review on its way to a webhook. It borrows all that it points to.
 type request struct {
 	head    *head
+	form    codec.Form
 	timeout time.Duration // rounded up to seconds for ?timeout=
 	cluster string
 	body    []byte
@@ -111,7 +114,7 @@ type head struct {
 // newHead returns the head of requests to a host and path; authorize is the value
 // of the Authorization header, or empty. None of them has control characters.
 func newHead(host, path, authorize string) head {
-	fields := "s HTTP/1.1\r\nHost: " + host + "\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\n"
+	fields := "s HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: " + userAgent + "\r\n"
 	if authorize != "" {
 		fields += "Authorization: " + authorize + "\r\n"
 	}
@@ -125,11 +128,37 @@ func (q *request) write(w *bufio.Writer) error {
 	_, _ = w.WriteString(q.head.line)
 	_, _ = w.Write(strconv.AppendInt(w.AvailableBuffer(), int64(seconds), 10))
 	_, _ = w.WriteString(q.head.fields)
-	_, _ = w.WriteString("User-Agent: " + userAgent + "\r\nAdmission-Cluster: ")
+	_, _ = w.WriteString(formFields(q.form))
+	_, _ = w.WriteString("Admission-Cluster: ")
 	_, _ = w.WriteString(q.cluster)
 	_, _ = w.WriteString("\r\nContent-Length: ")
 	_, _ = w.Write(strconv.AppendInt(w.AvailableBuffer(), int64(len(q.body)), 10))
 	_, _ = w.WriteString("\r\n\r\n")
 	_, _ = w.Write(q.body)
 	return w.Flush()
+}
+
+// formFields are the header fields of a form. A webhook that is sent protobuf may
+// answer in it.
+func formFields(f codec.Form) string {
+	const (
+		json     = "Content-Type: application/json\r\nAccept: application/json, */*\r\n"
+		protobuf = "Content-Type: application/vnd.kubernetes.protobuf\r\nAccept: application/vnd.kubernetes.protobuf, application/json, */*\r\n"
+		gzip     = "Content-Encoding: gzip\r\n"
+		zstd     = "Content-Encoding: zstd\r\n"
+	)
+	isJSON := f.Encoding == codec.JSON
+	switch {
+	case isJSON && f.Coding == codec.Gzip:
+		return json + gzip
+	case isJSON && f.Coding == codec.Zstd:
+		return json + zstd
+	case isJSON:
+		return json
+	case f.Coding == codec.Gzip:
+		return protobuf + gzip
+	case f.Coding == codec.Zstd:
+		return protobuf + zstd
+	}
+	return protobuf
 }

@@ -53,6 +53,7 @@ type race struct {
 	running  int
 	wait     time.Duration // before the next repeat
 	redialed bool
+	plain    bool // what is asked from now on is sent Call.Plain
 	armed    bool
 	over     bool
 	held     ending // an allow that waits for its twin, if holding
@@ -63,9 +64,9 @@ type race struct {
 
 // rules are what is the same for all races of a Client.
 type rules struct {
-	attempt func(*Call, *Endpoint, bool) ending // makes one HTTP try
-	start   func(*race, choice)                 // an attempt on a goroutine of its own
-	free    func(*race)                         // when nothing of the race runs any more
+	attempt func(*Call, choice, bool) ending // makes one HTTP try
+	start   func(*race, choice)              // an attempt on a goroutine of its own
+	free    func(*race)                      // when nothing of the race runs any more
 }
 
 // run begins the race. Its receiver is told by the deadline, perhaps before run
@@ -85,16 +86,18 @@ func (r *race) run(now time.Time) {
 		r.arm(delay)
 	}
 	r.parts.Add(1)
-	r.enter()
+	r.enter(&first)
 	r.mu.Unlock()
 	r.rules.start(r, first)
 }
 
 // enter counts an attempt that is about to run. Until the receiver is told the
-// Body is its caller's, so that it can be retained.
-func (r *race) enter() {
+// Bodies are its caller's, so that they can be retained.
+func (r *race) enter(c *choice) {
 	r.running++
-	r.Body.Retain()
+	c.plain = r.plain
+	body, _ := r.sent(c.plain)
+	body.Retain()
 }
 
 // leave ends one part of the race. With the last one the race is free.
@@ -140,7 +143,7 @@ func (r *race) alarm() {
 	}
 	second, ok := r.hedge()
 	if ok {
-		r.enter()
+		r.enter(&second)
 	}
 	r.mu.Unlock()
 	if ok {
@@ -176,7 +179,7 @@ func (r *race) follow(c choice) {
 	fresh := false
 	for {
 		end := r.guarded(c, fresh)
-		next, again := r.ended(end)
+		next, again := r.ended(c, end)
 		if !again {
 			return
 		}
@@ -186,14 +189,19 @@ func (r *race) follow(c choice) {
 
 // ended notes how an attempt ended, and returns what to ask next in its place, if
 // anything.
-func (r *race) ended(end ending) (next choice, again bool) {
-	r.Body.Release()
+func (r *race) ended(c choice, end ending) (next choice, again bool) {
+	body, _ := r.sent(c.plain)
+	body.Release()
 	r.mu.Lock()
 	r.running--
 	switch {
 	case r.over: // it has lost
 		r.mu.Unlock()
 		return choice{}, false
+	case r.isMisread(c, &end) && r.toPlain(&next):
+		r.enter(&next)
+		r.mu.Unlock()
+		return next, true
 	case r.holding:
 		r.finish(r.settle(end))
 		return choice{}, false
@@ -215,9 +223,31 @@ func (r *race) ended(end ending) (next choice, again bool) {
 		r.finish(end)
 		return choice{}, false
 	}
-	r.enter()
+	r.enter(&next)
 	r.mu.Unlock()
 	return next, true
+}
+
+// isMisread reports whether the webhook perhaps did not read the form that it was
+// sent, because it had said that it does.
+func (r *race) isMisread(c choice, end *ending) bool {
+	return end.misread && r.Plain != nil && !c.plain
+}
+
+// toPlain has plain JSON sent from now on, and chooses whom to send it to at once,
+// if the attempt may be repeated. That takes nothing from the budget: it is the
+// Target's first review in this form, and its last for a while in the other.
+func (r *race) toPlain(next *choice) bool {
+	now := time.Now()
+	r.Target.language.refuse(now)
+	r.Target.stats.misread.Add(1)
+	r.plain = true
+	if !r.Repeat.Safe || r.attempts >= maxAttempts || !now.Before(r.Deadline) {
+		return false
+	}
+	c, ok := r.choose()
+	*next = c
+	return ok
 }
 
 // settle decides between the allow that waits and its twin.
@@ -335,7 +365,7 @@ func (r *race) try(c choice, fresh bool) ending {
 	c.endpoint.outstanding.Add(1)
 	defer c.endpoint.outstanding.Add(-1)
 	t.stats.attempts.Add(1)
-	end := r.rules.attempt(&r.Call, c.endpoint, fresh)
+	end := r.rules.attempt(&r.Call, c, fresh)
 	now := time.Now()
 	if end.pause > 0 {
 		t.pause(now.Add(end.pause))
@@ -344,7 +374,9 @@ func (r *race) try(c choice, fresh bool) ending {
 	if end.kind == breaker.TimedOut {
 		median, _, _ = t.latency.quantiles(now)
 	}
-	result = end.judge(allowed, now.Sub(r.Deadline), median, r.lost(&end))
+	if result = end.judge(allowed, now.Sub(r.Deadline), median, r.lost(&end)); r.isMisread(c, &end) {
+		result = breaker.Excluded // the same review in another form may be answered
+	}
 	if end.answered() {
 		t.latency.record(now, now.Sub(begin))
 	}

@@ -66,7 +66,8 @@ func newTable(t *testing.T, endpoints int) *table {
 	return &table{t: t, target: target}
 }
 
-func (x *table) attempt(call *Call, e *Endpoint, _ bool) ending {
+func (x *table) attempt(call *Call, c choice, _ bool) ending {
+	e := c.endpoint
 	x.mu.Lock()
 	r := x.replies[0]
 	if len(x.replies) > 1 {

@@ -9,7 +9,7 @@ import (
 
 // stats count what a Target's calls did.
 type stats struct {
-	attempts, retries, hedges, refused, disagreements atomic.Int64
+	attempts, retries, hedges, refused, disagreements, misread atomic.Int64
 }
 
 // Stats are counts since the Target was made.
@@ -19,6 +19,7 @@ type Stats struct {
 	Hedges        int64
 	BudgetRefused int64 // extra attempts that were not made for want of budget
 	Disagreements int64 // twins of one call whose verdicts differ
+	Misread       int64 // attempts after which plain JSON was sent for a while
 }
 
 // Stats returns the counts as of now.
@@ -29,6 +30,7 @@ func (t *Target) Stats() Stats {
 		Hedges:        t.stats.hedges.Load(),
 		BudgetRefused: t.stats.refused.Load(),
 		Disagreements: t.stats.disagreements.Load(),
+		Misread:       t.stats.misread.Load(),
 	}
 }
 

@@ -94,6 +94,7 @@ type Target struct {
 	breaking breaker.Settings
 	unspared bool // no breaker is asked
 	latency  latency
+	language language
 	budget   budget
 	spared   atomic.Int64 // until when there are no extra attempts, in Unix nanoseconds
 	stats    stats

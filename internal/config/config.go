@@ -57,6 +57,11 @@ type Config struct {
 	Deadline Deadline `json:"deadline,omitzero"`
 	// Timeouts bound the steps of a connection.
 	Timeouts Timeouts `json:"timeouts,omitzero"`
+	// Encoding is Auto, JSON, Protobuf or ProtobufNative: how reviews are written
+	// for webhooks whose WebhookBinding does not say. Default: Auto, which is JSON
+	// until a webhook says in an answer that it reads protobuf. Danger: most
+	// webhooks read nothing but JSON.
+	Encoding string `json:"encoding,omitempty"`
 	// LameDuck is how long the process goes on serving, closing each connection
 	// after its answer, when it has been told to stop. Default: 10s. Danger: a
 	// caller keeps idle connections for 90s and loses a call on one that is closed
@@ -104,6 +109,7 @@ func defaults() *Config {
 			Idle:    span(2 * time.Minute),
 			Connect: span(time.Second),
 		},
+		Encoding: "Auto",
 		LameDuck: span(10 * time.Second),
 		DNS: DNS{
 			Interval: span(10 * time.Second),

@@ -23,6 +23,7 @@ func (c *Config) Registry(own []netip.AddrPort, log *slog.Logger) registry.Setti
 		Bypass:     c.bypass(),
 		FailOpen:   c.FailOpen,
 		MaxTimeout: c.Deadline.Max.Duration,
+		Encoding:   webhook.ParseEncoding(c.Encoding),
 		Logger:     log,
 	}
 	for _, source := range c.Sources {

@@ -37,6 +37,7 @@ func (c *Config) validate() field.ErrorList {
 		c.Timeouts.validate(field.NewPath("timeouts")),
 		atLeast(field.NewPath("lameDuck"), c.LameDuck, 0),
 		c.DNS.validate(field.NewPath("dns")),
+		oneOf(field.NewPath("encoding"), c.Encoding, "Auto", "JSON", "Protobuf", "ProtobufNative"),
 		oneOf(field.NewPath("log", "level"), c.Log.Level, "debug", "info", "warn", "error"),
 		c.Registration.validate(field.NewPath("registration")),
 	)
