@@ -87,9 +87,10 @@ func BenchmarkAppendNative(b *testing.B) {
 	transcoder, w, review := native.New(), newWebhook(b), referenceReview(b)
 	b.Run("transcode", func(b *testing.B) {
 		var memory []byte
+		var ok bool
+		o := &review.Object
 		b.ReportAllocs()
 		for b.Loop() {
-			o, ok := &review.Object, false
 			if memory, ok = transcoder.AppendNative(memory[:0], o.APIVersion, o.Kind, o.Raw); !ok {
 				b.Fatal("given up")
 			}

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/admission-dispatcher/dispatcher/codec/native"
-	"github.com/google/go-cmp/cmp"
 )
 
 func transcode(t testing.TB, object string) ([]byte, bool) {
