@@ -111,7 +111,7 @@ func (l *lab) benchmarks(pkg, run string) ([]metrics, error) {
 		}
 		var rounds []metrics
 		for range l.rounds {
-			cmd := exec.CommandContext(l.ctx, binary, "-test.run=^$", "-test.bench="+run, "-test.benchmem", "-test.benchtime="+l.span.String())
+			cmd := exec.CommandContext(l.ctx, binary, "-test.run=^$", "-test.bench="+run, "-test.benchmem", "-test.benchtime="+(l.span/3).String())
 			cmd.Dir = filepath.Join(l.root, pkg)
 			out, err := cmd.CombinedOutput()
 			if err != nil {

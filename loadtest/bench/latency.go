@@ -60,10 +60,11 @@ func (l *lab) latencies(s *stage) ([][][]time.Duration, error) {
 			lanes = append(lanes, w)
 		}
 		var rounds [][][]time.Duration
-		return rounds, l.apart(s, func() (err error) {
+		err := l.apart(s, func() (err error) {
 			rounds, err = l.paceAll(lanes)
 			return err
 		})
+		return rounds, err
 	})
 }
 
