@@ -5,6 +5,7 @@ package webhook
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -53,6 +54,7 @@ type table struct {
 	mu      sync.Mutex
 	replies []reply     // of the attempts to come; the last is repeated
 	asked   []*Endpoint // by the attempts of the last call
+	plain   []bool      // whether they were sent plain JSON
 }
 
 func newTable(t *testing.T, endpoints int) *table {
@@ -73,7 +75,7 @@ func (x *table) attempt(call *Call, c choice, _ bool) ending {
 	if len(x.replies) > 1 {
 		x.replies = x.replies[1:]
 	}
-	x.asked = append(x.asked, e)
+	x.asked, x.plain = append(x.asked, e), append(x.plain, c.plain)
 	x.mu.Unlock()
 	left := time.Until(call.Deadline)
 	if r.after >= left {
@@ -89,13 +91,14 @@ func (x *table) attempt(call *Call, c choice, _ bool) ending {
 // call makes one call of a second and returns what it came to, after how long.
 func (x *table) call(repeat Repeat, replies ...reply) (codec.Response, time.Duration, error) {
 	x.mu.Lock()
-	x.replies, x.asked = replies, nil
+	x.replies, x.asked, x.plain = replies, nil, nil
 	x.mu.Unlock()
 	now := time.Now()
-	body := codec.NewBody(nil, nil)
+	body, plain := codec.NewBody(nil, nil), codec.NewBody(nil, nil)
 	defer body.Release()
+	defer plain.Release()
 	r := &race{
-		Call: Call{Target: x.target, Body: body, Repeat: repeat, Deadline: now.Add(time.Second), Resource: "pods"},
+		Call: Call{Target: x.target, Body: body, Plain: plain, Repeat: repeat, Deadline: now.Add(time.Second), Resource: "pods"},
 		to:   &wait{told: make(chan struct{}, 1)},
 		rules: rules{
 			attempt: x.attempt,
@@ -344,4 +347,52 @@ func TestDisagreement(t *testing.T) {
 			t.Errorf("%d disagreements", n)
 		}
 	})
+}
+
+// A webhook that does not read what it was sent is sent plain JSON, in the same call
+// if there are no side effects. That opens no breaker and takes no budget.
+func TestMisread(t *testing.T) {
+	misread := func(r reply) reply {
+		r.misread = true
+		return r
+	}
+	unsupported := misread(fails(time.Millisecond, HTTPStatus, breaker.ClientError))
+	denies := misread(reply{time.Millisecond, ending{err: &codec.AnswerError{Denies: true}, kind: breaker.BadAnswer}})
+	for _, row := range []struct {
+		name    string
+		repeat  Repeat
+		replies []reply
+		plain   []bool
+		cause   Cause
+		denied  bool
+	}{
+		{name: "415", repeat: Repeat{Safe: true}, replies: []reply{unsupported, says(0, true)}, plain: []bool{false, true}},
+		{name: "a denial without uid is no verdict in this form", repeat: Repeat{Safe: true}, replies: []reply{denies, says(0, true)}, plain: []bool{false, true}},
+		{name: "nor in plain JSON, where it stands", repeat: Repeat{Safe: true}, replies: []reply{denies}, plain: []bool{false, true}, denied: true},
+		{name: "only once", repeat: Repeat{Safe: true}, replies: []reply{unsupported}, plain: []bool{false, true}, cause: HTTPStatus},
+		{name: "not with side effects", replies: []reply{unsupported, says(0, true)}, plain: []bool{false}, cause: HTTPStatus},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := newTable(t, 1)
+				_, _, err := x.call(row.repeat, row.replies...)
+				if x.attempts(); !slices.Equal(x.plain, row.plain) {
+					t.Errorf("sent plain: %v, want %v", x.plain, row.plain)
+				}
+				var denial *codec.AnswerError
+				switch {
+				case row.cause != "":
+					wantCause(t, err, row.cause)
+				case errors.As(err, &denial) != row.denied:
+					t.Errorf("the error is %v", err)
+				}
+				if s := x.target.Stats(); s.Misread != 1 || s.BudgetRefused != 0 {
+					t.Errorf("%+v", s)
+				}
+				if now := time.Now(); now.UnixNano() >= x.target.language.plainUntil.Load() {
+					t.Error("the next call is not plain")
+				}
+			})
+		})
+	}
 }
