@@ -52,6 +52,7 @@ type limiter struct {
 	active  int
 	bytes   int64
 	tenants map[string]*tenant // with a place or a waiter
+	spare   *tenant            // that was forgotten last
 }
 
 // tenant is one cluster.
@@ -95,8 +96,7 @@ func (l *limiter) enter(cluster string, size int64) (w *waiter, ok bool) {
 	defer l.mu.Unlock()
 	t := l.tenants[cluster]
 	if t == nil {
-		t = &tenant{name: cluster}
-		l.tenants[cluster] = t
+		t = l.newTenant(cluster)
 	}
 	defer l.forget(t)
 	switch {
@@ -111,6 +111,17 @@ func (l *limiter) enter(cluster string, size int64) (w *waiter, ok bool) {
 	w = &waiter{size: size, granted: make(chan struct{})}
 	t.waiting = append(t.waiting, w)
 	return w, false
+}
+
+func (l *limiter) newTenant(cluster string) *tenant {
+	t := l.spare
+	if t == nil {
+		t = new(tenant)
+	}
+	l.spare = nil
+	t.name = cluster
+	l.tenants[cluster] = t
+	return t
 }
 
 // tooLarge is the ceiling in two steps: above half of it reviews that are large
@@ -183,5 +194,6 @@ func (l *limiter) next() *tenant {
 func (l *limiter) forget(t *tenant) {
 	if t.active == 0 && len(t.waiting) == 0 {
 		delete(l.tenants, t.name)
+		l.spare = t
 	}
 }
