@@ -26,6 +26,7 @@ func packages() map[string][]string {
 		"internal/server":     {"dispatcher", "registry", "codec"},
 		"internal/admin":      {"dispatcher", "registry"},
 		"internal/config":     {"registry", "match", "webhook"}, // types of its fields
+		"internal/telemetry":  {"dispatcher", "registry", "webhook", "breaker", "codec"},
 		"internal/app":        {anything},
 		"internal/pki":        {},
 		"internal/demo":       {"internal/app", "internal/config", "internal/pki", "registry", "codec", "examples/quickstart", "webhookserver"},

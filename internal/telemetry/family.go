@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package telemetry makes the process observable: metrics, traces, logs and the
+// decision log. It is the only importer of the OpenTelemetry SDK.
+package telemetry
+
+import "strings"
+
+// Kind is the kind of instrument behind a Family.
+type Kind string
+
+// The kinds. Observed ones are read when somebody scrapes, the others are
+// recorded as things happen.
+const (
+	Counter         Kind = "counter"
+	Histogram       Kind = "histogram"
+	ObservedCounter Kind = "observed counter"
+	ObservedGauge   Kind = "observed gauge"
+)
+
+// Type returns the type of the family's series in Prometheus.
+func (k Kind) Type() string {
+	switch k {
+	case Counter, ObservedCounter:
+		return "counter"
+	case Histogram:
+		return "histogram"
+	}
+	return "gauge"
+}
+
+// Family is a metric with all its series.
+type Family struct {
+	Name   string // as OpenTelemetry names it
+	Kind   Kind
+	Unit   string // UCUM
+	Labels []Label
+	Help   string
+}
+
+// Prometheus returns the family's name on the metrics endpoint.
+func (f Family) Prometheus() string {
+	name := strings.ReplaceAll(f.Name, ".", "_")
+	if f.Unit == "s" {
+		name += "_seconds"
+	}
+	if f.Kind.Type() == "counter" {
+		name += "_total"
+	}
+	return name
+}
+
+// buckets are the bounds of every histogram of durations, in seconds: from a
+// millisecond to the longest that kube-apiserver waits.
+func buckets() []float64 {
+	return []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
+}
+
+// overflowLabel marks the series that takes what is beyond a family's limit.
+const overflowLabel = "otel_metric_overflow"
+
+// maxSeries bounds the attribute sets of one family. What is beyond goes to one
+// series with overflowLabel, so that sums stay right.
+const maxSeries = 10_000
