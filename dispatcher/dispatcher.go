@@ -116,6 +116,9 @@ type Verdict struct {
 	Response codec.Response
 	// Bypass is the name of the rule that let the review pass unasked.
 	Bypass string
+	// Shed reports that there was no place for the calls: Outcomes say what each
+	// webhook's failure policy made of it.
+	Shed bool
 	// Outcomes are in the order in which the webhooks take part.
 	Outcomes []Outcome
 }
@@ -156,6 +159,10 @@ func (d *Dispatcher) dispatch(ctx context.Context, req Request) Verdict {
 	}
 	return merge(a)
 }
+
+// InFlight returns the number of admissions for which webhooks are being called,
+// by cluster; clusters without any are left out.
+func (d *Dispatcher) InFlight() map[string]int { return d.limiter.inFlight() }
 
 // Wait returns when no call runs any more: after Dispatch has returned, calls
 // whose answer nobody needs (late ones, Shadow) run to their deadline. Wait must

@@ -60,6 +60,7 @@ func (a *admission) prepare(inv *invocation) error {
 		Cluster:  a.Cluster.Name,
 		Resource: a.resource(),
 		Repeat:   w.Repeat,
+		Owner:    w,
 	}
 	inv.call.Repeat.Safe = w.SideEffects.Repeatable(a.Review.DryRun)
 	return nil

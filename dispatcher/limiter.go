@@ -191,6 +191,17 @@ func (l *limiter) next() *tenant {
 	return next
 }
 
+// inFlight returns the places taken, by cluster.
+func (l *limiter) inFlight() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	taken := make(map[string]int, len(l.tenants))
+	for name, t := range l.tenants {
+		taken[name] = t.active
+	}
+	return taken
+}
+
 func (l *limiter) forget(t *tenant) {
 	if t.active == 0 && len(t.waiting) == 0 {
 		delete(l.tenants, t.name)

@@ -49,6 +49,7 @@ func (r *Registry) try(in input) []Problem {
 	r.prepare(next)
 	// Nothing below this line can fail.
 	r.rotate(next)
+	r.loads.succeed()
 	r.problems.Store(nil)
 	r.populated = r.source.populated()
 	r.logLoaded(r.Snapshot())
@@ -120,6 +121,7 @@ func byIdentity(targets []*webhook.Target) map[webhook.Identity]*webhook.Target 
 // refuse keeps the Snapshot and remembers and logs why.
 func (r *Registry) refuse(problems []Problem) []Problem {
 	r.problems.Store(&problems)
+	r.loads.fail()
 	for _, p := range problems {
 		r.settings.Logger.Error("configuration refused", p.attributes()...)
 	}

@@ -68,6 +68,7 @@ type Registry struct {
 	snapshot atomic.Pointer[Snapshot]
 	next     atomic.Pointer[Snapshot] // while it is being prepared
 	problems atomic.Pointer[[]Problem]
+	loads    loads
 	leaving  atomic.Pointer[[]*webhook.Target] // that no Snapshot has any more; replaced, never changed
 
 	mu        sync.Mutex // one load at a time; guards what follows

@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -17,7 +18,7 @@ import (
 // attempt is one HTTP try, which ends by the call's deadline. Whoever makes it
 // holds the call's Body. With fresh it goes over a connection that is new; idle
 // ones, which the webhook may have closed as well, are given up.
-func (c *Client) attempt(call *Call, chosen choice, fresh bool) ending {
+func (c *Client) attempt(ctx context.Context, call *Call, chosen choice, fresh bool) ending {
 	e, left := chosen.endpoint, time.Until(call.Deadline)
 	if left <= 0 {
 		return ending{endpoint: e, kind: breaker.NotSent, unsent: true, err: noTimeLeft()}
@@ -27,21 +28,22 @@ func (c *Client) attempt(call *Call, chosen choice, fresh bool) ending {
 	defer fasthttp.ReleaseResponse(answer)
 	body, form := call.sent(chosen.plain)
 	req := request{head: &call.Target.head, form: form, timeout: left, cluster: call.Cluster, body: body.Bytes()}
+	inject(ctx, &req.trace)
 	if err := e.exchange(&req, answer, call.Deadline, fresh); err != nil {
 		return e.failed(err, call.Target.host, left)
 	}
 	call.Target.language.learn(answer, form)
+	status := answer.StatusCode()
 	if err := checkHTTP(answer, call.Target.host, form); err != nil {
-		status := answer.StatusCode()
-		return ending{endpoint: e, err: err, kind: kindOfStatus(status), pause: pauseOf(answer), misread: isMisreading(status)}
+		return ending{endpoint: e, err: err, status: status, kind: kindOfStatus(status), pause: pauseOf(answer), misread: isMisreading(status)}
 	}
 	want := call.Want
 	want.Encoding = codec.AnswerEncoding(answer.Header.ContentType(), answer.Body(), form.Encoding)
 	resp, err := codec.Verify(answer.Body(), want)
 	if err != nil {
-		return ending{endpoint: e, err: unusable(err), kind: breaker.BadAnswer, misread: true}
+		return ending{endpoint: e, err: unusable(err), status: status, kind: breaker.BadAnswer, misread: true}
 	}
-	return ending{endpoint: e, resp: resp, kind: kindOf(resp, nil)}
+	return ending{endpoint: e, resp: resp, status: status, kind: kindOf(resp, nil)}
 }
 
 // sent returns what an attempt sends.

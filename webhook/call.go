@@ -33,6 +33,8 @@ type Call struct {
 	// the time left for the admission, whichever is first.
 	Deadline time.Time
 	Repeat   Repeat
+	// Owner is whose call it is, for the Observer; nothing else looks at it.
+	Owner any
 }
 
 // Retain adds a reference to the Bodies of the Call.
@@ -62,14 +64,14 @@ type Receiver interface {
 // a *CallError, or a *codec.AnswerError whose Denies is set. ctx carries shutdown
 // and trace; the deadline is the Call's. The Call is copied, but not what it
 // points to. A hedge that lost may run on, to the deadline.
-func (c *Client) Start(_ context.Context, call *Call, to Receiver) {
+func (c *Client) Start(ctx context.Context, call *Call, to Receiver) {
 	now := time.Now()
 	if !now.Before(call.Deadline) {
 		to.Receive(codec.Response{}, noTimeLeft())
 		return
 	}
 	r := c.races.Get().(*race)
-	r.Call, r.to = *call, to
+	r.ctx, r.Call, r.to = ctx, *call, to
 	c.running.Add(1)
 	r.run(now)
 }

@@ -14,6 +14,7 @@ type choice struct {
 	endpoint *Endpoint
 	ticket   breaker.Ticket // the zero one where no breaker was asked
 	plain    bool           // it is sent Call.Plain
+	kind     Kind           // why it is asked
 }
 
 // choose returns an Endpoint for one attempt about a resource: of two random ones

@@ -13,6 +13,7 @@ type ClientConfig struct {
 	ConnectTimeout time.Duration // TCP and TLS together; 1 s
 	ResponseLimit  int           // bytes of an answer's body; 4 MiB
 	Concurrency    int           // calls under way to one Endpoint; 256
+	Observer       Observer      // told what calls do; default: nobody is
 }
 
 const (
@@ -40,7 +41,10 @@ func NewClient(cfg ClientConfig) *Client {
 		responseLimit: cfg.ResponseLimit,
 		concurrency:   cfg.Concurrency,
 	}
-	rules := rules{attempt: c.attempt, start: c.launch, free: c.forget}
+	rules := rules{attempt: c.attempt, start: c.launch, free: c.forget, observer: cfg.Observer}
+	if rules.observer == nil {
+		rules.observer = silent{}
+	}
 	c.races.New = func() any { return &race{rules: rules} }
 	c.waits.New = func() any { return &wait{told: make(chan struct{}, 1)} }
 	if c.dialer.timeout == 0 {

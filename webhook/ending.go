@@ -16,6 +16,7 @@ type ending struct {
 	resp     codec.Response
 	err      error // as Call returns it
 	endpoint *Endpoint
+	status   int          // of the HTTP answer; 0: there was none
 	kind     breaker.Kind // of the attempt by itself
 	// unsent: not a byte of the review has left, so that even a webhook with side
 	// effects may be asked again.

@@ -74,6 +74,15 @@ func (t *Target) Outstanding() int {
 	return n
 }
 
+// Connections returns the number of open connections to all Endpoints.
+func (t *Target) Connections() int {
+	n := 0
+	for _, e := range t.Endpoints() {
+		n += e.pool.ConnsCount()
+	}
+	return n
+}
+
 // close closes the idle connections, and has those in use closed after their call.
 func (e *Endpoint) close() {
 	e.retired.Store(true)

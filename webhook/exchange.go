@@ -102,6 +102,7 @@ type request struct {
 	form    codec.Form
 	timeout time.Duration // rounded up to seconds for ?timeout=
 	cluster string
+	trace   traceFields
 	body    []byte
 }
 
@@ -131,6 +132,14 @@ func (q *request) write(w *bufio.Writer) error {
 	_, _ = w.WriteString(formFields(q.form))
 	_, _ = w.WriteString("Admission-Cluster: ")
 	_, _ = w.WriteString(q.cluster)
+	if q.trace.parent != "" {
+		_, _ = w.WriteString("\r\ntraceparent: ")
+		_, _ = w.WriteString(q.trace.parent)
+	}
+	if q.trace.state != "" {
+		_, _ = w.WriteString("\r\ntracestate: ")
+		_, _ = w.WriteString(q.trace.state)
+	}
 	_, _ = w.WriteString("\r\nContent-Length: ")
 	_, _ = w.Write(strconv.AppendInt(w.AvailableBuffer(), int64(len(q.body)), 10))
 	_, _ = w.WriteString("\r\n\r\n")

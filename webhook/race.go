@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -40,7 +41,8 @@ const (
 // runs on a goroutine of its own to its own end, which is by the deadline; the one
 // that decides tells the receiver. Those that lose run on.
 type race struct {
-	Call  // a copy: the caller's may be gone while a loser runs
+	Call                  // a copy: the caller's may be gone while a loser runs
+	ctx   context.Context // of the trace
 	rules rules
 	to    Receiver
 	begin time.Time
@@ -64,9 +66,10 @@ type race struct {
 
 // rules are what is the same for all races of a Client.
 type rules struct {
-	attempt func(*Call, choice, bool) ending // makes one HTTP try
-	start   func(*race, choice)              // an attempt on a goroutine of its own
-	free    func(*race)                      // when nothing of the race runs any more
+	attempt  func(context.Context, *Call, choice, bool) ending // makes one HTTP try
+	start    func(*race, choice)                               // an attempt on a goroutine of its own
+	free     func(*race)                                       // when nothing of the race runs any more
+	observer Observer
 }
 
 // run begins the race. Its receiver is told by the deadline, perhaps before run
@@ -154,11 +157,12 @@ func (r *race) alarm() {
 // hedge chooses whom to ask a second time, if the budget allows it. One that is
 // denied never fails the call.
 func (r *race) hedge() (choice, bool) {
-	if r.over || r.running != 1 || !r.Target.spend((*budget).hedge) {
+	if r.over || r.running != 1 || !r.spend((*budget).hedge) {
 		return choice{}, false
 	}
 	second, ok := r.choose()
 	if ok {
+		second.kind = Hedge
 		r.Target.stats.hedges.Add(1)
 	}
 	return second, ok
@@ -246,6 +250,7 @@ func (r *race) toPlain(next *choice) bool {
 		return false
 	}
 	c, ok := r.choose()
+	c.kind = Retry
 	*next = c
 	return ok
 }
@@ -253,7 +258,7 @@ func (r *race) toPlain(next *choice) bool {
 // settle decides between the allow that waits and its twin.
 func (r *race) settle(twin ending) ending {
 	if twin.verdict() && !twin.allows() {
-		r.Target.stats.disagreements.Add(1)
+		r.disagree()
 		return twin
 	}
 	return r.held
@@ -291,6 +296,7 @@ func (r *race) repeat(end *ending) (choice, bool) {
 	}
 	next, ok := r.choose()
 	if ok {
+		next.kind = Retry
 		r.Target.stats.retries.Add(1)
 	}
 	return next, ok
@@ -312,7 +318,22 @@ func (r *race) mayRepeat(end *ending) bool {
 	case !r.Repeat.Failures && !(end.broken() && (end.kind == breaker.Reset || r.others())):
 		return false
 	}
-	return r.Target.spend((*budget).take)
+	return r.spend((*budget).take)
+}
+
+// spend takes an extra attempt from the budget by take, one of its methods.
+func (r *race) spend(take func(*budget, time.Time) bool) bool {
+	ok, spent := r.Target.spend(take)
+	if spent {
+		r.rules.observer.Refused(r.ctx, r.Owner)
+	}
+	return ok
+}
+
+// disagree counts two verdicts of this call that differ.
+func (r *race) disagree() {
+	r.Target.stats.disagreements.Add(1)
+	r.rules.observer.Disagreed(r.ctx, r.Owner)
 }
 
 // others reports whether there is an Endpoint that this call has not asked.
@@ -365,7 +386,8 @@ func (r *race) try(c choice, fresh bool) ending {
 	c.endpoint.outstanding.Add(1)
 	defer c.endpoint.outstanding.Add(-1)
 	t.stats.attempts.Add(1)
-	end := r.rules.attempt(&r.Call, c, fresh)
+	ctx, span := startSpan(r.ctx, t, c.endpoint, c.kind)
+	end := r.rules.attempt(ctx, &r.Call, c, fresh)
 	now := time.Now()
 	if end.pause > 0 {
 		t.pause(now.Add(end.pause))
@@ -374,9 +396,12 @@ func (r *race) try(c choice, fresh bool) ending {
 	if end.kind == breaker.TimedOut {
 		median, _, _ = t.latency.quantiles(now)
 	}
-	if result = end.judge(allowed, now.Sub(r.Deadline), median, r.lost(&end)); r.isMisread(c, &end) {
+	lost := r.lost(&end)
+	if result = end.judge(allowed, now.Sub(r.Deadline), median, lost); r.isMisread(c, &end) {
 		result = breaker.Excluded // the same review in another form may be answered
 	}
+	span.end(&end, lost)
+	r.rules.observer.Attempted(ctx, Attempt{Owner: r.Owner, Endpoint: c.endpoint, Kind: c.kind, Start: begin, Elapsed: now.Sub(begin), Err: end.err, Lost: lost})
 	if end.answered() {
 		t.latency.record(now, now.Sub(begin))
 	}
@@ -389,7 +414,7 @@ func (r *race) lost(end *ending) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.decided && end.err == nil && end.resp.Allowed != r.allowed {
-		r.Target.stats.disagreements.Add(1)
+		r.disagree()
 	}
 	return r.over
 }

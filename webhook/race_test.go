@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"slices"
@@ -68,7 +69,7 @@ func newTable(t *testing.T, endpoints int) *table {
 	return &table{t: t, target: target}
 }
 
-func (x *table) attempt(call *Call, c choice, _ bool) ending {
+func (x *table) attempt(_ context.Context, call *Call, c choice, _ bool) ending {
 	e := c.endpoint
 	x.mu.Lock()
 	r := x.replies[0]
@@ -99,11 +100,13 @@ func (x *table) call(repeat Repeat, replies ...reply) (codec.Response, time.Dura
 	defer plain.Release()
 	r := &race{
 		Call: Call{Target: x.target, Body: body, Plain: plain, Repeat: repeat, Deadline: now.Add(time.Second), Resource: "pods"},
+		ctx:  context.Background(),
 		to:   &wait{told: make(chan struct{}, 1)},
 		rules: rules{
-			attempt: x.attempt,
-			start:   func(r *race, c choice) { go func() { defer r.leave(); r.follow(c) }() },
-			free:    func(*race) { x.losers.Done() },
+			attempt:  x.attempt,
+			observer: silent{},
+			start:    func(r *race, c choice) { go func() { defer r.leave(); r.follow(c) }() },
+			free:     func(*race) { x.losers.Done() },
 		},
 	}
 	x.losers.Add(1)
@@ -244,7 +247,7 @@ func TestRedialIsFree(t *testing.T) {
 		for range 2 * budgetBurst {
 			x.call(Repeat{Safe: true}, says(0, true))
 		}
-		if !x.target.spend((*budget).take) {
+		if ok, _ := x.target.spend((*budget).take); !ok {
 			t.Error("the budget is used up")
 		}
 	})

@@ -35,17 +35,17 @@ func (t *Target) Stats() Stats {
 }
 
 // spend takes an extra attempt from the budget by take, one of its methods. There
-// is none while the webhook asks to be spared.
-func (t *Target) spend(take func(*budget, time.Time) bool) bool {
+// is none while the webhook asks to be spared. spent reports that the budget was.
+func (t *Target) spend(take func(*budget, time.Time) bool) (ok, spent bool) {
 	now := time.Now()
 	if now.UnixNano() < t.spared.Load() {
-		return false
+		return false, false
 	}
 	if !take(&t.budget, now) {
 		t.stats.refused.Add(1)
-		return false
+		return false, true
 	}
-	return true
+	return true, false
 }
 
 // pause keeps extra attempts away until then.

@@ -160,6 +160,15 @@ func (t *Target) Endpoints() []*Endpoint {
 	return nil
 }
 
+// CertificateExpiry returns when the client certificate expires; zero: there is
+// none.
+func (t *Target) CertificateExpiry() time.Time {
+	if certificates := t.origins[0].tls.Certificates; len(certificates) > 0 && certificates[0].Leaf != nil {
+		return certificates[0].Leaf.NotAfter
+	}
+	return time.Time{}
+}
+
 // Close closes the idle connections of all Endpoints. Calls under way finish;
 // their connections are closed when they turn idle.
 func (t *Target) Close() {

@@ -18,11 +18,14 @@ type Config struct {
 	Unready func() []string
 	// Notes returns what is worth knowing of a process that is ready. It is called
 	// by several goroutines. Default: nothing is.
-	Notes  func() []string
+	Notes func() []string
+	// Metrics serves /metrics. Default: nothing does.
+	Metrics http.Handler
 	Logger *slog.Logger // required
 }
 
-// New returns the admin server: GET /livez and /readyz, in plain text. Whoever
+// New returns the admin server: GET /livez and /readyz, in plain text,
+// and /metrics. Whoever
 // serves it closes it.
 func New(cfg Config) *http.Server {
 	if cfg.Notes == nil {
@@ -37,6 +40,9 @@ func New(cfg Config) *http.Server {
 		}
 		say(w, http.StatusOK, append([]string{"ok"}, cfg.Notes()...)...)
 	})
+	if cfg.Metrics != nil {
+		mux.Handle("GET /metrics", cfg.Metrics)
+	}
 	return &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,

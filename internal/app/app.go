@@ -15,6 +15,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
+	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
@@ -34,6 +35,7 @@ type App struct {
 	stopLoops context.CancelFunc
 
 	certificates *certificates
+	metrics      *telemetry.Metrics
 	registry     *registry.Registry
 	namespaces   *kube.Sources
 	resolver     *webhook.Resolver
@@ -67,6 +69,10 @@ func New(cfg *config.Config, log *slog.Logger) (*App, error) {
 // decision, inbound.
 func (a *App) wire() error {
 	cfg := a.cfg
+	var err error
+	if a.metrics, err = telemetry.NewMetrics(); err != nil {
+		return err
+	}
 	settings := cfg.Registry(ownAddresses(cfg.Listen, a.admin.Addr().String()), a.log)
 	a.namespaces = kube.New(kube.Config{
 		Wanted: func() []match.Namespaces { return a.registry.Namespaces() },
@@ -88,8 +94,8 @@ func (a *App) wire() error {
 		ConnectTimeout: cfg.Timeouts.Connect.Duration,
 		ResponseLimit:  cfg.Limits.ResponseBytes,
 		Concurrency:    cfg.Limits.CallsPerEndpoint,
+		Observer:       a.metrics,
 	})
-	var err error
 	a.dispatcher, err = dispatcher.New(dispatcher.Config{
 		Caller:      a.client,
 		Transcoder:  native.New(),
@@ -101,7 +107,8 @@ func (a *App) wire() error {
 			PerCluster: cfg.Limits.AdmissionsPerCluster,
 			Bytes:      int64(cfg.Limits.ReviewBytes),
 		},
-		Logger: a.log,
+		Observers: []dispatcher.Observer{a.metrics},
+		Logger:    a.log,
 	})
 	if err != nil {
 		return err
@@ -119,7 +126,7 @@ func (a *App) wire() error {
 		DefaultTimeout: cfg.Deadline.Default.Duration,
 		MaxTimeout:     cfg.Deadline.Max.Duration,
 	})
-	return nil
+	return a.metrics.Watch(a.source())
 }
 
 // prepareTimeout bounds how long a new configuration waits for the addresses of

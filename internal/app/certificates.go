@@ -20,7 +20,8 @@ type certificates struct {
 	log   *slog.Logger
 	kick  chan struct{}
 
-	current atomic.Pointer[tls.Config]
+	current  atomic.Pointer[tls.Config]
+	expiries atomic.Pointer[map[string]time.Time] // by role
 
 	// Of the goroutine of run alone:
 	seen    [sha256.Size]byte // sum of the last good input
@@ -39,7 +40,7 @@ func newCertificates(files config.TLS, log *slog.Logger) (*certificates, error) 
 		return nil, err
 	}
 	c.seen = in.sum()
-	c.current.Store(cfg)
+	c.use(cfg, in)
 	return c, nil
 }
 
@@ -92,8 +93,21 @@ func (c *certificates) refresh() {
 		return
 	}
 	c.seen, c.refused = sum, ""
-	c.current.Store(cfg)
+	c.use(cfg, in)
 	c.log.Info("certificates loaded", "certFile", c.files.CertFile, "notAfter", cfg.Certificates[0].Leaf.NotAfter)
+}
+
+// use makes cfg, which was compiled from in, current.
+func (c *certificates) use(cfg *tls.Config, in credentials) {
+	expiries := map[string]time.Time{"serving": cfg.Certificates[0].Leaf.NotAfter}
+	authorities, _ := parseCertificates(in.clientCAs) // compile has seen that it is good
+	for _, ca := range authorities {
+		if first, ok := expiries["client_ca"]; !ok || ca.NotAfter.Before(first) {
+			expiries["client_ca"] = ca.NotAfter
+		}
+	}
+	c.expiries.Store(&expiries)
+	c.current.Store(cfg)
 }
 
 // refuse keeps the last good certificates and says why, once.

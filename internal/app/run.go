@@ -22,7 +22,7 @@ func (a *App) Run(ctx context.Context) error {
 	defer running.Wait()
 	defer a.stopLoops()
 
-	probes := admin.New(admin.Config{Unready: a.unready, Notes: a.notes, Logger: a.log})
+	probes := admin.New(admin.Config{Unready: a.unready, Notes: a.notes, Metrics: a.metrics.Handler(), Logger: a.log})
 	running.Go(func() { _ = probes.Serve(a.admin) })
 	defer func() { _ = probes.Close() }()
 

@@ -81,6 +81,13 @@ func (l *listener) forget(c *conn) {
 	delete(l.open, c)
 }
 
+// count returns the number of open connections.
+func (l *listener) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.open)
+}
+
 // Close stops accepting. Open connections stay open.
 func (l *listener) Close() error { return l.close() }
 

@@ -103,6 +103,17 @@ func (s *Server) stop() *listener {
 	return s.listener
 }
 
+// Connections returns the number of open connections.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	l := s.listener
+	s.mu.Unlock()
+	if l == nil {
+		return 0
+	}
+	return l.count()
+}
+
 // LameDuck makes every further answer carry "Connection: close".
 func (s *Server) LameDuck() { s.lame.Store(true) }
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"maps"
+	"runtime/debug"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+)
+
+// source is what metrics are read from when somebody scrapes.
+func (a *App) source() telemetry.Source {
+	return telemetry.Source{
+		Registry:     a.registry,
+		InFlight:     a.dispatcher.InFlight,
+		Connections:  a.server.Connections,
+		Certificates: a.expiries,
+		Namespaces:   a.staleNamespaces,
+		Dropped:      func() map[string]int64 { return nil },
+		Build:        build(),
+	}
+}
+
+// expiries returns when the first certificate of each role expires.
+func (a *App) expiries() map[string]time.Time {
+	first := maps.Clone(*a.certificates.expiries.Load())
+	for _, t := range a.registry.Targets() {
+		at := t.CertificateExpiry()
+		if known, ok := first["webhook_client"]; !at.IsZero() && (!ok || at.Before(known)) {
+			first["webhook_client"] = at
+		}
+	}
+	return first
+}
+
+func (a *App) staleNamespaces() map[string]bool {
+	stale := map[string]bool{}
+	for _, s := range a.namespaces.Status() {
+		stale[s.Cluster] = s.Stale
+	}
+	return stale
+}
+
+// build says what was built, as far as the binary knows.
+func build() telemetry.Build {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return telemetry.Build{}
+	}
+	b := telemetry.Build{Version: info.Main.Version, Go: info.GoVersion}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			b.Revision = s.Value
+		}
+	}
+	return b
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"time"
+)
+
+// Kind says why an attempt is made. The set is closed.
+type Kind uint8
+
+// The kinds.
+const (
+	First Kind = iota
+	Retry
+	Hedge
+)
+
+// String returns the kind in the spelling of metrics and spans.
+func (k Kind) String() string {
+	switch k {
+	case Retry:
+		return "retry"
+	case Hedge:
+		return "hedge"
+	}
+	return "first"
+}
+
+// Attempt is one HTTP try that has ended.
+type Attempt struct {
+	Owner    any // of the Call
+	Endpoint *Endpoint
+	Kind     Kind
+	Start    time.Time
+	Elapsed  time.Duration
+	Err      error // as Call would return it
+	Lost     bool  // the call was decided without it
+}
+
+// Observer is told what calls do, on the goroutines that do it: it must be
+// quick, and must not block.
+type Observer interface {
+	// Attempted is told of every attempt. ctx carries the attempt's span.
+	Attempted(ctx context.Context, a Attempt)
+	// Refused is told of an extra attempt that was not made for want of budget.
+	Refused(ctx context.Context, owner any)
+	// Disagreed is told of a call of which two attempts gave different verdicts.
+	Disagreed(ctx context.Context, owner any)
+}
+
+// silent is told when nobody observes.
+type silent struct{}
+
+func (silent) Attempted(context.Context, Attempt) {}
+func (silent) Refused(context.Context, any)       {}
+func (silent) Disagreed(context.Context, any)     {}
