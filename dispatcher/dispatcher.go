@@ -32,9 +32,12 @@ type Config struct {
 	Limits     Limits
 	// Transcoder makes the objects of webhooks that take them as native protobuf; none: nobody gets that.
 	Transcoder  codec.Transcoder
-	ShadowCalls int          // Shadow calls under way at once; above it they are dropped, 256
-	Observers   []Observer   // told of every admission, in this order
-	Logger      *slog.Logger // required
+	ShadowCalls int // Shadow calls under way at once; above it they are dropped, 256
+	// AllowsPerSecond is how many allowed admissions get a line at level info in
+	// each second; at level debug all get one. 0: none.
+	AllowsPerSecond int
+	Observers       []Observer   // told of every admission, in this order
+	Logger          *slog.Logger // required
 }
 
 const (
@@ -71,6 +74,7 @@ type Dispatcher struct {
 	log        *slog.Logger
 
 	bypasses    bypassLog
+	allows      sampler
 	shadowSlots chan struct{}
 	calls       sync.WaitGroup // those that may outlive their Dispatch
 	batches     sync.Pool      // of *batch
@@ -96,6 +100,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		observers:   cfg.Observers,
 		transcoder:  cfg.Transcoder,
 		log:         cfg.Logger,
+		allows:      sampler{perSecond: cfg.AllowsPerSecond},
 		shadowSlots: make(chan struct{}, cfg.ShadowCalls),
 		admissions:  sync.Pool{New: func() any { return new(admission) }},
 	}, nil

@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
@@ -23,8 +25,9 @@ type invocation struct {
 	call     webhook.Call
 
 	batch   *batch
-	begin   time.Time // of the call
-	waiting bool      // started, and without an Outcome
+	begin   time.Time  // of the call
+	waiting bool       // started, and without an Outcome
+	span    trace.Span // nil where the admission is not sampled
 
 	// The answer, once it has arrived.
 	resp    codec.Response
@@ -90,7 +93,7 @@ func (d *Dispatcher) start(ctx context.Context, inv *invocation) {
 			})
 		}
 	}()
-	d.caller.Start(ctx, &inv.call, inv)
+	d.caller.Start(inv.startSpan(ctx), &inv.call, inv)
 }
 
 // Receive implements webhook.Receiver.

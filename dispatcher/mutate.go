@@ -85,6 +85,7 @@ func (d *Dispatcher) turn(a *admission, inv *invocation) Outcome {
 	}
 	o := a.judge(inv, resp, err, elapsed)
 	o.Operations = operations
+	inv.endSpan(&o)
 	return o
 }
 

@@ -35,18 +35,37 @@ func (d *Dispatcher) record(ctx context.Context, req Request, v *Verdict, elapse
 		d.recordBypass(ctx, req, v.Bypass)
 		return
 	}
-	level, message := slog.LevelDebug, "admission allowed"
-	if !v.Response.Allowed {
-		level, message = slog.LevelInfo, "admission denied"
+	if v.Response.Allowed {
+		d.recordAllow(ctx, req, v, elapsed)
+		return
+	}
+	if !d.log.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	attrs := append(decidedAttrs(req, v, elapsed),
+		slog.Int("code", int(v.Response.Code)), slog.String("message", cutBytes(v.Response.Message, maxLogged)))
+	d.log.LogAttrs(ctx, slog.LevelInfo, "admission denied", attrs...)
+}
+
+// recordAllow logs an allow if it is one of the sample, or when debugging.
+func (d *Dispatcher) recordAllow(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
+	level := slog.LevelInfo
+	leftOut, ok := d.allows.pass(time.Now())
+	if !ok {
+		level = slog.LevelDebug
 	}
 	if !d.log.Enabled(ctx, level) {
 		return
 	}
-	attrs := append(admissionAttrs(req), slog.Float64("elapsed_seconds", elapsed.Seconds()), slog.Int("outcomes", len(v.Outcomes)))
-	if !v.Response.Allowed {
-		attrs = append(attrs, slog.Int("code", int(v.Response.Code)), slog.String("message", cutBytes(v.Response.Message, maxLogged)))
+	attrs := decidedAttrs(req, v, elapsed)
+	if leftOut > 0 {
+		attrs = append(attrs, slog.Int("left_out", leftOut))
 	}
-	d.log.LogAttrs(ctx, level, message, attrs...)
+	d.log.LogAttrs(ctx, level, "admission allowed", attrs...)
+}
+
+func decidedAttrs(req Request, v *Verdict, elapsed time.Duration) []slog.Attr {
+	return append(admissionAttrs(req), slog.Float64("elapsed_seconds", elapsed.Seconds()), slog.Int("outcomes", len(v.Outcomes)))
 }
 
 // recordUnheard logs that a webhook did not have its say and that this did not

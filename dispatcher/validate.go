@@ -130,6 +130,7 @@ func (d *Dispatcher) join(a *admission, waiting int) {
 		case inv := <-a.batch.answers:
 			inv.waiting = false
 			o := a.settle(a.judge(inv, inv.resp, inv.err, inv.elapsed))
+			inv.endSpan(o)
 			if o.Denies() && !denied {
 				denied = true
 				timer.Reset(min(d.grace, time.Until(a.Deadline)))
@@ -149,10 +150,10 @@ func (a *admission) settleUnheard(denied bool, elapsed time.Duration) {
 		switch {
 		case !inv.waiting:
 		case denied:
-			a.settle(Outcome{Webhook: inv.webhook, Position: inv.position, Result: Abandoned, Elapsed: elapsed})
+			inv.endSpan(a.settle(Outcome{Webhook: inv.webhook, Position: inv.position, Result: Abandoned, Elapsed: elapsed}))
 		default:
 			err := &webhook.CallError{Cause: webhook.Timeout, Elapsed: elapsed, Err: errors.New("no answer before the caller's deadline")}
-			a.settle(a.judge(inv, codec.Response{}, err, elapsed))
+			inv.endSpan(a.settle(a.judge(inv, codec.Response{}, err, elapsed)))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/admission-dispatcher/dispatcher/internal/app"
+	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
 )
 
 func newServe() *cobra.Command {
@@ -27,10 +28,13 @@ serves on as a lame duck, drains and exits 0; a second one exits at once.`,
 		if err != nil {
 			return err
 		}
-		a, err := app.New(cfg, newLogger(cmd.ErrOrStderr(), cfg.Log.Level))
+		log := newLog(cmd.ErrOrStderr(), cfg.Log.Level)
+		defer log.Close()
+		a, err := app.New(cfg, log.Logger)
 		if err != nil {
 			return err
 		}
+		a.LogDropped = log.Dropped
 		ctx, stop := untilSignal(cmd.Context())
 		defer stop()
 		defer onHangup(a.Reload)()
@@ -39,10 +43,10 @@ serves on as a lame duck, drains and exits 0; a second one exits at once.`,
 	return cmd
 }
 
-// newLogger writes one JSON object per line. The configuration has been
-// validated, so the level is one of slog's.
-func newLogger(w io.Writer, level string) *slog.Logger {
+// newLog writes one JSON object per line. The configuration has been validated,
+// so the level is one of slog's.
+func newLog(w io.Writer, level string) *telemetry.Log {
 	var l slog.Level
 	_ = l.UnmarshalText([]byte(level))
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l}))
+	return telemetry.NewLog(w, l)
 }

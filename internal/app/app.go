@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -36,18 +37,23 @@ type App struct {
 
 	certificates *certificates
 	metrics      *telemetry.Metrics
-	registry     *registry.Registry
-	namespaces   *kube.Sources
-	resolver     *webhook.Resolver
-	client       *webhook.Client
-	dispatcher   *dispatcher.Dispatcher
-	server       *server.Server
+	tracing      *telemetry.Tracing // nil: nothing is traced
+	// LogDropped, if not nil, returns how many lines the sink of the log has not
+	// taken. It is set before Run.
+	LogDropped func() int64
+	registry   *registry.Registry
+	namespaces *kube.Sources
+	resolver   *webhook.Resolver
+	client     *webhook.Client
+	dispatcher *dispatcher.Dispatcher
+	server     *server.Server
 }
 
 // New reads the certificates, binds the admin listener and wires everything. It
 // starts nothing, but what it returns must be run. An error names the field of
 // the configuration that is at fault.
 func New(cfg *config.Config, log *slog.Logger) (*App, error) {
+	log = telemetry.WithTrace(log)
 	certificates, err := newCertificates(cfg.TLS, log)
 	if err != nil {
 		return nil, err
@@ -71,6 +77,15 @@ func (a *App) wire() error {
 	cfg := a.cfg
 	var err error
 	if a.metrics, err = telemetry.NewMetrics(); err != nil {
+		return err
+	}
+	a.tracing, err = telemetry.NewTracing(telemetry.TracingConfig{
+		Environment: os.Getenv,
+		UserNames:   cfg.Telemetry.UserNames,
+		Version:     build().Version,
+		Logger:      a.log,
+	})
+	if err != nil {
 		return err
 	}
 	settings := cfg.Registry(ownAddresses(cfg.Listen, a.admin.Addr().String()), a.log)
@@ -97,11 +112,12 @@ func (a *App) wire() error {
 		Observer:       a.metrics,
 	})
 	a.dispatcher, err = dispatcher.New(dispatcher.Config{
-		Caller:      a.client,
-		Transcoder:  native.New(),
-		Grace:       cfg.Deadline.Grace.Duration,
-		Impatience:  cfg.Deadline.Impatience.Duration,
-		ShadowCalls: cfg.Limits.ShadowCalls,
+		Caller:          a.client,
+		Transcoder:      native.New(),
+		Grace:           cfg.Deadline.Grace.Duration,
+		Impatience:      cfg.Deadline.Impatience.Duration,
+		ShadowCalls:     cfg.Limits.ShadowCalls,
+		AllowsPerSecond: cfg.Log.AllowsPerSecond,
 		Limits: dispatcher.Limits{
 			Admissions: cfg.Limits.Admissions,
 			PerCluster: cfg.Limits.AdmissionsPerCluster,
@@ -116,7 +132,7 @@ func (a *App) wire() error {
 	a.server = server.New(server.Config{
 		TLS:            a.certificates.config(),
 		Snapshot:       a.registry.Acquire,
-		Decider:        a.dispatcher,
+		Decider:        a.tracing.Wrap(a.dispatcher),
 		Logger:         a.log,
 		BodyLimit:      cfg.Limits.RequestBytes,
 		Connections:    a.connections(),

@@ -18,7 +18,7 @@ func (a *App) source() telemetry.Source {
 		Connections:  a.server.Connections,
 		Certificates: a.expiries,
 		Namespaces:   a.staleNamespaces,
-		Dropped:      func() map[string]int64 { return nil },
+		Dropped:      a.dropped,
 		Build:        build(),
 	}
 }
@@ -41,6 +41,15 @@ func (a *App) staleNamespaces() map[string]bool {
 		stale[s.Cluster] = s.Stale
 	}
 	return stale
+}
+
+// dropped returns what telemetry has given up, by signal.
+func (a *App) dropped() map[string]int64 {
+	dropped := map[string]int64{"spans": a.tracing.Dropped()}
+	if a.LogDropped != nil {
+		dropped["logs"] = a.LogDropped()
+	}
+	return dropped
 }
 
 // build says what was built, as far as the binary knows.

@@ -297,7 +297,17 @@ const podReview = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview",
 
 // ask sends one review. The body is read, so that the connection can be kept.
 func ask(c *http.Client) (verdict, error) {
-	resp, err := c.Post("https://127.0.0.1/v1/clusters/east/validate?timeout=10s", "application/json", strings.NewReader(podReview)) //nolint:noctx // bounded by the test
+	req, err := http.NewRequest(http.MethodPost, "https://127.0.0.1/v1/clusters/east/validate?timeout=10s", strings.NewReader(podReview)) //nolint:noctx // bounded by the test
+	if err != nil {
+		return verdict{}, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return exchangeReview(c, req)
+}
+
+// exchangeReview sends a request with a review whose uid is u-1.
+func exchangeReview(c *http.Client, req *http.Request) (verdict, error) {
+	resp, err := c.Do(req)
 	if err != nil {
 		return verdict{}, err
 	}

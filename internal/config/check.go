@@ -53,6 +53,13 @@ func positive(at *field.Path, n int) field.ErrorList {
 	return field.ErrorList{field.Invalid(at, n, "must be above zero")}
 }
 
+func notNegative(at *field.Path, n int) field.ErrorList {
+	if n >= 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, n, "must not be negative")}
+}
+
 // above checks a duration that must not be zero.
 func above(at *field.Path, d Duration) field.ErrorList {
 	if errs := atLeast(at, d, 0); errs != nil || d.Duration > 0 {

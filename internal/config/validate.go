@@ -39,8 +39,23 @@ func (c *Config) validate() field.ErrorList {
 		c.DNS.validate(field.NewPath("dns")),
 		oneOf(field.NewPath("encoding"), c.Encoding, "Auto", "JSON", "Protobuf", "ProtobufNative"),
 		oneOf(field.NewPath("log", "level"), c.Log.Level, "debug", "info", "warn", "error"),
+		notNegative(field.NewPath("log", "allowsPerSecond"), c.Log.AllowsPerSecond),
+		c.Telemetry.DecisionLog.validate(field.NewPath("telemetry", "decisionLog")),
 		c.Registration.validate(field.NewPath("registration")),
 	)
+}
+
+func (d *DecisionLog) validate(at *field.Path) field.ErrorList {
+	errs := append(positive(at.Child("maxBytes"), d.MaxBytes), notNegative(at.Child("maxFiles"), d.MaxFiles)...)
+	if d.File != "" {
+		errs = append(errs, file(at.Child("file"), d.File, "")...)
+	}
+	for i, path := range d.Mask {
+		if path == "" || strings.Contains("."+path+".", "..") {
+			errs = append(errs, field.Invalid(at.Child("mask").Index(i), path, "must be names with dots between them"))
+		}
+	}
+	return errs
 }
 
 func (r *Registration) validate(at *field.Path) field.ErrorList {

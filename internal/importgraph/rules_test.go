@@ -33,7 +33,7 @@ func packages() map[string][]string {
 		"examples/quickstart": {},
 		"registration":        {"registry", "match"},
 		// codec and dispatcher for explain, which reads a Review.
-		"cmd/dispatcher": {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history"},
+		"cmd/dispatcher": {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/telemetry"},
 		"webhookserver":  {}, // for webhook authors: it brings nothing of ours into their binaries
 		"internal/tally": {},
 		// It judges the dispatcher, so it shares nothing with it.

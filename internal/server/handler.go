@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"runtime/debug"
@@ -48,7 +49,7 @@ func (s *Server) judge(ctx *fasthttp.RequestCtx, req dispatcher.Request, body *c
 		s.undecodable(ctx, req.Review, err)
 		return
 	}
-	response := s.decide(req)
+	response := s.decide(traced(s.decisions, &ctx.Request.Header), req)
 	s.reply(ctx, req.Review, &response)
 }
 
@@ -97,7 +98,7 @@ func (s *Server) undecodable(ctx *fasthttp.RequestCtx, review *codec.Review, err
 }
 
 // decide dispatches req. A panic there is a denial, not the end of the process.
-func (s *Server) decide(req dispatcher.Request) (response codec.Response) {
+func (s *Server) decide(ctx context.Context, req dispatcher.Request) (response codec.Response) {
 	defer func() {
 		if value := recover(); value != nil {
 			s.records.panicked(value, debug.Stack())
@@ -108,7 +109,7 @@ func (s *Server) decide(req dispatcher.Request) (response codec.Response) {
 			}
 		}
 	}()
-	return s.cfg.Decider.Dispatch(s.decisions, req).Response
+	return s.cfg.Decider.Dispatch(ctx, req).Response
 }
 
 // contain ends a panic anywhere else in handle.

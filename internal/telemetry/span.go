@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"context"
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
+)
+
+// Decider decides admissions; *dispatcher.Dispatcher does.
+type Decider interface {
+	Dispatch(ctx context.Context, req dispatcher.Request) dispatcher.Verdict
+}
+
+// Wrap returns next with a server span around each decision; next itself where
+// nothing is traced.
+func (t *Tracing) Wrap(next Decider) Decider {
+	if t == nil {
+		return next
+	}
+	return tracedDecider{t, next}
+}
+
+type tracedDecider struct {
+	tracing *Tracing
+	next    Decider
+}
+
+// Dispatch implements Decider. Where the caller has decided against sampling, no
+// span is started, and the caller's context goes on to the webhooks.
+func (d tracedDecider) Dispatch(ctx context.Context, req dispatcher.Request) dispatcher.Verdict {
+	if parent := trace.SpanContextFromContext(ctx); d.tracing.obedient && parent.IsValid() && !parent.IsSampled() {
+		return d.next.Dispatch(ctx, req)
+	}
+	ctx, span := d.tracing.tracer.Start(ctx, route(req).name, trace.WithSpanKind(trace.SpanKindServer))
+	if !span.IsRecording() {
+		return d.next.Dispatch(ctx, req)
+	}
+	defer span.End()
+	span.SetAttributes(d.tracing.requestAttributes(req)...)
+	v := d.next.Dispatch(ctx, req)
+	conclude(span, &v)
+	return v
+}
+
+// routeNames are the words of semantic conventions for a phase's URL.
+type routeNames struct{ name, route string }
+
+func route(req dispatcher.Request) routeNames {
+	path := "/v1/clusters/{cluster}/" + req.Phase.String()
+	return routeNames{http.MethodPost + " " + path, path}
+}
+
+// requestAttributes say what is to be decided: nothing from inside an object, and
+// who asks only if that is switched on.
+func (t *Tracing) requestAttributes(req dispatcher.Request) []attribute.KeyValue {
+	r := req.Review
+	attrs := []attribute.KeyValue{
+		attribute.String("http.request.method", http.MethodPost),
+		attribute.String("http.route", route(req).route),
+		attribute.String("url.scheme", "https"),
+		attribute.String("k8s.cluster.name", req.Cluster.Name),
+		attribute.String("admission.uid", short(r.UID)),
+		attribute.String("admission.phase", req.Phase.String()),
+		attribute.String("admission.operation", r.Operation.String()),
+		attribute.String("admission.resource.group", short(r.Resource.Group)),
+		attribute.String("admission.resource.version", short(r.Resource.Version)),
+		attribute.String("admission.resource.name", short(r.Resource.Resource)),
+		attribute.Bool("admission.dry_run", r.DryRun),
+		attribute.String("admission.snapshot", req.Snapshot),
+	}
+	if len(r.Namespace) > 0 {
+		attrs = append(attrs, attribute.String("k8s.namespace.name", short(r.Namespace)))
+	}
+	if len(r.SubResource) > 0 {
+		attrs = append(attrs, attribute.String("admission.subresource", short(r.SubResource)))
+	}
+	if t.userNames {
+		attrs = append(attrs, attribute.String("user.name", short(r.User.Username)))
+	}
+	return attrs
+}
+
+// maxAttribute bounds what a request can put into one attribute, in bytes.
+const maxAttribute = 256
+
+// short copies the beginning of borrowed bytes.
+func short(b []byte) string { return string(b[:min(len(b), maxAttribute)]) }
+
+// conclude says what was decided. A denial is no error; that a webhook was not
+// heard, and that this decided, is one.
+func conclude(span trace.Span, v *dispatcher.Verdict) {
+	word := verdictOf(v)
+	span.SetAttributes(
+		attribute.Int("http.response.status_code", http.StatusOK),
+		attribute.String("admission.decision", word.String()),
+		attribute.Bool("admission.fail_open", word == failedOpen),
+		attribute.Bool("admission.shed", v.Shed),
+	)
+	if !v.Response.Allowed {
+		span.SetAttributes(attribute.Int("admission.code", int(v.Response.Code)))
+	}
+	if v.Bypass != "" {
+		span.SetAttributes(attribute.String("admission.bypass", v.Bypass))
+	}
+	if word == failed {
+		span.SetStatus(codes.Error, "a webhook was not heard")
+	}
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"context"
+	"sync/atomic"
+
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// spanQueue is the SDK's batch processor, with a count of what is given up: the
+// SDK tells nobody what its full queue drops. At most size spans wait for the
+// exporter; whatever the collector does, nobody else waits.
+type spanQueue struct {
+	sdk.SpanProcessor // the batch processor
+	size              int64
+	waiting           atomic.Int64
+	dropped           atomic.Int64
+}
+
+func newSpanQueue(exporter sdk.SpanExporter, size int) *spanQueue {
+	q := &spanQueue{size: int64(size)}
+	q.SpanProcessor = sdk.NewBatchSpanProcessor(countedExporter{exporter, q}, sdk.WithMaxQueueSize(size))
+	return q
+}
+
+// OnEnd implements sdk.SpanProcessor.
+func (q *spanQueue) OnEnd(s sdk.ReadOnlySpan) {
+	if !s.SpanContext().IsSampled() {
+		return
+	}
+	if q.waiting.Add(1) > q.size {
+		q.waiting.Add(-1)
+		q.dropped.Add(1)
+		return
+	}
+	q.SpanProcessor.OnEnd(s)
+}
+
+// countedExporter counts what leaves a spanQueue.
+type countedExporter struct {
+	sdk.SpanExporter
+	queue *spanQueue
+}
+
+// ExportSpans implements sdk.SpanExporter.
+func (e countedExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	e.queue.waiting.Add(-int64(len(spans)))
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	if err != nil {
+		e.queue.dropped.Add(int64(len(spans)))
+	}
+	return err
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Tracing sends spans to a collector. It is safe for concurrent use.
+type Tracing struct {
+	provider *sdk.TracerProvider
+	tracer   trace.Tracer
+	spans    *spanQueue
+	// obedient: the sampler does as a parent does that has decided.
+	obedient  bool
+	userNames bool
+}
+
+// TracingConfig is the configuration of Tracing.
+type TracingConfig struct {
+	Environment Environment      // the OTEL_* variables
+	UserNames   bool             // spans carry the requesting user's name
+	Exporter    sdk.SpanExporter // default: OTLP, as the Environment says
+	Version     string           // of the service
+	Logger      *slog.Logger     // required
+}
+
+// NewTracing returns nil where the Environment names no exporter: nothing is
+// traced then, and callers' traces pass through. It dials nothing yet.
+func NewTracing(cfg TracingConfig) (*Tracing, error) {
+	if cfg.Exporter == nil {
+		exporter, err := cfg.Environment.exporter()
+		if exporter == nil || err != nil {
+			return nil, err
+		}
+		cfg.Exporter = exporter
+	}
+	described, err := describe(cfg.Version)
+	if err != nil {
+		return nil, err
+	}
+	// The SDK's own way to say that a collector cannot be reached is a global one.
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		cfg.Logger.Warn("telemetry failed", "error", err.Error())
+	}))
+	t := &Tracing{
+		spans:     newSpanQueue(cfg.Exporter, cfg.Environment.queueSize()),
+		obedient:  cfg.Environment.parentDecides(),
+		userNames: cfg.UserNames,
+	}
+	t.provider = sdk.NewTracerProvider(sdk.WithSpanProcessor(t.spans), sdk.WithResource(described))
+	t.tracer = t.provider.Tracer(scope)
+	return t, nil
+}
+
+// describe is the resource that spans belong to; OTEL_SERVICE_NAME and
+// OTEL_RESOURCE_ATTRIBUTES go on top.
+func describe(version string) (*resource.Resource, error) {
+	r, err := resource.New(context.Background(),
+		resource.WithTelemetrySDK(),
+		resource.WithHost(),
+		resource.WithAttributes(
+			attribute.String("service.name", "admission-dispatcher"),
+			attribute.String("service.version", version)),
+		resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	return r, nil
+}
+
+// Dropped returns how many spans were given up.
+func (t *Tracing) Dropped() int64 {
+	if t == nil {
+		return 0
+	}
+	return t.spans.dropped.Load()
+}
+
+// flushTimeout bounds how long a process that ends waits for its collector.
+const flushTimeout = 3 * time.Second
+
+// Close sends what is waiting, as far as the collector takes it at once.
+func (t *Tracing) Close() {
+	if t == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	_ = t.provider.Shutdown(ctx) // what it could not send it has said
+}
