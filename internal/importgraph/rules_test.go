@@ -65,16 +65,22 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/cel":                                      {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/cel":                     {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions": {"internal/celenv"},
-		"k8s.io/api":                          {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native"},
-		"k8s.io/apimachinery":                 {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native"},
-		"k8s.io/client-go":                    {"registry/kube"},
-		"k8s.io/klog":                         {"registry/kube"},  // to keep client-go silent
-		"golang.org/x/sys":                    {"loadtest/bench"}, // to pin processes
-		"sigs.k8s.io/json":                    {"registry", "internal/config", "codec/native"},
-		"sigs.k8s.io/yaml":                    {"registry", "registration", "internal/config"},
-		"go.opentelemetry.io/otel/sdk":        {"internal/telemetry"}, // the API may be used anywhere
-		"go.opentelemetry.io/otel/exporters":  {"internal/telemetry"},
-		"github.com/prometheus/client_golang": {"internal/telemetry"},
+		"k8s.io/api":                           {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native"},
+		"k8s.io/apimachinery":                  {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native"},
+		"k8s.io/client-go":                     {"registry/kube"},
+		"k8s.io/klog":                          {"registry/kube"},  // to keep client-go silent
+		"golang.org/x/sys":                     {"loadtest/bench"}, // to pin processes
+		"sigs.k8s.io/json":                     {"registry", "internal/config", "codec/native"},
+		"sigs.k8s.io/yaml":                     {"registry", "registration", "internal/config"},
+		"go.opentelemetry.io/otel":             {"internal/telemetry"},
+		"go.opentelemetry.io/otel/attribute":   {anything}, // the API
+		"go.opentelemetry.io/otel/codes":       {anything},
+		"go.opentelemetry.io/otel/metric":      {anything},
+		"go.opentelemetry.io/otel/propagation": {anything},
+		"go.opentelemetry.io/otel/trace":       {anything},
+		"go.opentelemetry.io/otel/sdk":         {"internal/telemetry"},
+		"go.opentelemetry.io/otel/exporters":   {"internal/telemetry"},
+		"github.com/prometheus/client_golang":  {"internal/telemetry"},
 	}
 }
 
