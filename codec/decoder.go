@@ -20,6 +20,7 @@ type decoder struct {
 	// Of the protobuf message being read: the content of a runtime.RawExtension,
 	// and the key of an entry of userInfo.extra.
 	raw, extraKey []byte
+	kindSpan, resourceSpan span // of the request's kind and resource in data
 
 	at   pointer
 	keys [][]byte // of the open objects whose keys must be unique
@@ -50,6 +51,7 @@ func (d *decoder) release() {
 	d.scanner.release()
 	d.review, d.object, d.names, d.has = nil, nil, names{}, presence{}
 	d.raw, d.extraKey = nil, nil
+	d.kindSpan, d.resourceSpan = span{}, span{}
 	d.at.n, d.scratch, d.envelope, d.request = 0, nil, nil, nil
 	d.keys = emptied(d.keys, maxPooledKeys)
 	decoders.Put(d)
@@ -113,19 +115,21 @@ func (d *decoder) members(t *table[*decoder]) bool {
 	expected, base := 0, len(d.keys)
 	first := true
 	for ; d.more(first, '}'); first = false {
-		key, ok := d.key()
-		if !ok {
-			return false
-		}
-		i := t.find(key, expected)
-		if i < 0 {
-			if !d.unknown(t, key) {
+		i := expected
+		if i >= len(t.fields) || !d.expects(t.fields[i].name) {
+			key, ok := d.key()
+			if !ok {
 				return false
 			}
-			continue
+			if i = t.find(key, expected); i < 0 {
+				if !d.unknown(t, key) {
+					return false
+				}
+				continue
+			}
 		}
 		if seen&(1<<i) != 0 {
-			return d.duplicate(key)
+			return d.duplicate([]byte(t.fields[i].name))
 		}
 		seen |= 1 << i
 		expected = i + 1

@@ -2,12 +2,14 @@
 
 package codec
 
+import "bytes"
+
 var requestFields = table[*decoder]{
 	unique: true,
 	fields: []field[*decoder]{
 		{"uid", (*decoder).readUID},
-		{"kind", func(d *decoder) bool { return d.readKind(&d.review.Kind) }},
-		{"resource", func(d *decoder) bool { return d.readResource(&d.review.Resource) }},
+		{"kind", (*decoder).readOwnKind},
+		{"resource", (*decoder).readOwnResource},
 		{"subResource", func(d *decoder) bool { return d.readString(&d.review.SubResource) }},
 		{"requestKind", (*decoder).readRequestKind},
 		{"requestResource", (*decoder).readRequestResource},
@@ -66,14 +68,49 @@ func (d *decoder) readResource(dst *GroupVersionResource) bool {
 	return ok
 }
 
+func (d *decoder) readOwnKind() bool {
+	d.next()
+	start := d.pos
+	ok := d.readKind(&d.review.Kind)
+	d.kindSpan = span{start, d.pos}
+	return ok
+}
+
+func (d *decoder) readOwnResource() bool {
+	d.next()
+	start := d.pos
+	ok := d.readResource(&d.review.Resource)
+	d.resourceSpan = span{start, d.pos}
+	return ok
+}
+
 func (d *decoder) readRequestKind() bool {
 	d.has.requestKind = d.next() == '{'
+	if d.repeats(d.kindSpan) {
+		d.review.RequestKind = d.review.Kind
+		return true
+	}
 	return d.readKind(&d.review.RequestKind)
 }
 
 func (d *decoder) readRequestResource() bool {
 	d.has.requestResource = d.next() == '{'
+	if d.repeats(d.resourceSpan) {
+		d.review.RequestResource = d.review.Resource
+		return true
+	}
 	return d.readResource(&d.review.RequestResource)
+}
+
+// repeats consumes the value at pos if it is written as the object at s: the
+// requested kind and resource nearly always are the kind and the resource.
+func (d *decoder) repeats(s span) bool {
+	n := s.end - s.start
+	if n == 0 || d.data[s.start] != '{' || !bytes.HasPrefix(d.data[d.pos:], d.data[s.start:s.end]) {
+		return false
+	}
+	d.pos += n
+	return true
 }
 
 func (d *decoder) readOperation() bool {

@@ -115,6 +115,18 @@ func (s *scanner) more(first bool, closer byte) bool {
 	return s.unexpected(faultSeparator)
 }
 
+// expects consumes a member's key and colon if the key is name and they are as
+// compact JSON has them. name needs no escapes.
+func (s *scanner) expects(name string) bool {
+	rest := s.data[s.pos:]
+	n := len(name)
+	if len(rest) < n+3 || rest[0] != '"' || rest[n+1] != '"' || rest[n+2] != ':' || string(rest[1:n+1]) != name {
+		return false
+	}
+	s.pos += n + 3
+	return true
+}
+
 // quotedKey consumes a member's key and colon and returns the key's text between
 // the quotes, and whether that has escapes.
 func (s *scanner) quotedKey() (raw []byte, escaped, ok bool) {
