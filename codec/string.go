@@ -48,18 +48,19 @@ func plainEnd(b []byte, i int) int {
 func (s *scanner) escapedEnd(i int) int {
 	b := s.data
 	for i+blockSize < len(b) {
+		block := (*[blockSize + 1]byte)(b[i:])
 		next := i + blockSize
-		for mask := specials((*[blockSize]byte)(b[i:])); mask != 0; {
-			n := bits.TrailingZeros64(mask)
-			at := i + n
-			if b[at] != '\\' || !isSimpleEscape[b[at+1]] {
+		for mask := specials((*[blockSize]byte)(block[:])); mask != 0; {
+			n := bits.TrailingZeros64(mask) % blockSize
+			if block[n] != '\\' || !isSimpleEscape[block[n+1]] {
+				at := i + n
 				if next = s.afterSpecial(at); next <= at {
 					return next
 				}
 				break
 			}
 			mask &^= 3 << n
-			next = max(next, at+2)
+			next = i + max(blockSize, n+2)
 		}
 		i = next
 	}
