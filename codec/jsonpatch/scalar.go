@@ -8,25 +8,17 @@ func (s *scanner) string() bool {
 	if !s.skip('"') {
 		return false
 	}
-	rest := s.text[s.pos:]
-	for i := 0; i < len(rest); i++ {
-		c := rest[i]
-		if c != '"' && c != '\\' && c >= ' ' {
-			continue
-		}
-		if c == '"' {
-			s.pos += i + 1
+	for {
+		s.pos += plainLen(s.text[s.pos:])
+		if s.skip('"') {
 			return true
 		}
-		n := escapeLength(rest[i:])
+		n := escapeLength(s.text[s.pos:])
 		if n == 0 {
-			s.pos += i
 			return false
 		}
-		i += n - 1
+		s.pos += n
 	}
-	s.pos = len(s.text)
-	return false
 }
 
 // escapeLength returns the length of the escape sequence that s starts with,
