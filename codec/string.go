@@ -5,6 +5,7 @@ package codec
 import (
 	"encoding/binary"
 	"math/bits"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -47,20 +48,24 @@ func plainEnd(b []byte, i int) int {
 // with one escape mostly have many: it looks for them block by block.
 func (s *scanner) escapedEnd(i int) int {
 	b := s.data
-	for i+blockSize < len(b) {
-		block := (*[blockSize + 1]byte)(b[i:])
+	for i+blockSize+unicodeLen <= len(b) {
+		block := (*[blockSize + unicodeLen]byte)(b[i:])
 		next := i + blockSize
 		for mask := specials((*[blockSize]byte)(block[:])); mask != 0; {
 			n := bits.TrailingZeros64(mask) % blockSize
+			length := simpleLen
 			if block[n] != '\\' || !isSimpleEscape[block[n+1]] {
-				at := i + n
-				if next = s.afterSpecial(at); next <= at {
-					return next
+				if r := hex4(block[n : n+unicodeLen]); r < 0 || utf16.IsSurrogate(r) {
+					at := i + n
+					if next = s.afterSpecial(at); next <= at {
+						return next
+					}
+					break
 				}
-				break
+				length = unicodeLen
 			}
 			mask &^= 3 << n
-			next = i + max(blockSize, n+2)
+			next = i + max(blockSize, n+length)
 		}
 		i = next
 	}
@@ -102,6 +107,12 @@ func (s *scanner) afterSpecial(i int) int {
 	return i + n
 }
 
+// The lengths of escapes: \n, and \uXXXX.
+const (
+	simpleLen  = 2
+	unicodeLen = 6
+)
+
 // isSimpleEscape tells which bytes may follow a backslash without more.
 var isSimpleEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
@@ -127,19 +138,22 @@ func hex4(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return -1
 	}
-	var r rune
-	for _, c := range b[2:6] {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return -1
-		}
-		r = r<<4 | rune(c)
+	digit := func(i int) rune { return rune(hexValue[b[i]]) }
+	return digit(2)<<12 | digit(3)<<8 | digit(4)<<4 | digit(5)
+}
+
+// hexValue has the value of each hexadecimal digit, and -1, which makes negative
+// whatever it is part of, for other bytes.
+var hexValue = newHexValue()
+
+func newHexValue() (values [256]int8) {
+	for i := range values {
+		values[i] = -1
 	}
-	return r
+	for v, c := range hexDigits {
+		values[c], values[unicode.ToUpper(c)] = int8(v), int8(v)
+	}
+	return values
 }
 
 // appendUnescaped appends the text of raw, which is what the scanner accepted
