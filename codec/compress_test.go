@@ -15,7 +15,7 @@ import (
 )
 
 func TestAppendCompressed(t *testing.T) {
-	for _, body := range []string{"", "x", smallPayloads()[0].body, strings.Repeat("abc", 1<<20)} {
+	for _, body := range []string{"", "x", smallPayloads()[0].text(), strings.Repeat("abc", 1<<20)} {
 		for c := codec.Identity; c <= codec.Zstd; c++ {
 			got := codec.AppendCompressed([]byte("head"), c, []byte(body))
 			if !strings.HasPrefix(string(got), "head") {
@@ -39,7 +39,7 @@ func TestAppendCompressed(t *testing.T) {
 func TestAppendCompressedForgets(t *testing.T) {
 	for _, c := range []codec.Coding{codec.Gzip, codec.Zstd} {
 		first := string(codec.AppendCompressed(nil, c, []byte("secret secret secret")))
-		codec.AppendCompressed(nil, c, []byte(smallPayloads()[0].body))
+		codec.AppendCompressed(nil, c, []byte(smallPayloads()[0].text()))
 		if again := string(codec.AppendCompressed(nil, c, []byte("secret secret secret"))); again != first {
 			t.Errorf("%v: got other bytes the second time", c)
 		}
@@ -55,7 +55,7 @@ func BenchmarkCompression(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				measure(b, p.body, func(body []byte) int {
+				measure(b, p.text(), func(body []byte) int {
 					var n counter
 					w.Reset(&n)
 					_, _ = w.Write(body)
@@ -71,7 +71,7 @@ func BenchmarkCompression(b *testing.B) {
 					b.Fatal(err)
 				}
 				var out []byte
-				measure(b, p.body, func(body []byte) int {
+				measure(b, p.text(), func(body []byte) int {
 					out = w.EncodeAll(body, out[:0])
 					return len(out)
 				})
@@ -80,7 +80,7 @@ func BenchmarkCompression(b *testing.B) {
 		for _, c := range []codec.Coding{codec.Gzip, codec.Zstd} {
 			b.Run(fmt.Sprintf("%s/ours-%v", p.name, c), func(b *testing.B) {
 				var out []byte
-				measure(b, p.body, func(body []byte) int {
+				measure(b, p.text(), func(body []byte) int {
 					out = codec.AppendCompressed(out[:0], c, body)
 					return len(out)
 				})

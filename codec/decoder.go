@@ -19,7 +19,7 @@ type decoder struct {
 
 	// Of the protobuf message being read: the content of a runtime.RawExtension,
 	// and the key of an entry of userInfo.extra.
-	raw, extraKey []byte
+	raw, extraKey          []byte
 	kindSpan, resourceSpan span // of the request's kind and resource in data
 
 	at   pointer

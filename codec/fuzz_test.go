@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
@@ -58,23 +60,35 @@ func checkSyntax(t *testing.T, data []byte, err error) {
 func FuzzDecode(f *testing.F) {
 	addReviews(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := decode(t, string(data))
-		checkSyntax(t, data, err)
-		if request := (*codec.RequestError)(nil); errors.As(err, &request) && !isStrictJSON(data) {
-			t.Fatalf("a defect of syntax is hidden by %v", err)
-		}
-		if err != nil {
-			return
-		}
-		var typed admissionv1.AdmissionReview
-		if err := json.Unmarshal(data, &typed); err != nil {
-			t.Fatalf("encoding/json refuses what we accept: %v", err)
-		}
-		if diff := cmp.Diff(typedFields(&typed), ownFields(r)); diff != "" {
-			t.Fatalf("(-encoding/json +ours)\n%s", diff)
-		}
+		checkDecode(t, data)
 	})
 }
+
+// checkDecode holds Decode against jsontext, which says what is JSON, and against
+// encoding/json and apimachinery, which say what it means without and with regard
+// to the case of keys.
+func checkDecode(t *testing.T, data []byte) {
+	t.Helper()
+	r, err := decode(t, string(data))
+	checkSyntax(t, data, err)
+	if request := (*codec.RequestError)(nil); errors.As(err, &request) && !isStrictJSON(data) {
+		t.Fatalf("a defect of syntax is hidden by %v", err)
+	}
+	if err != nil {
+		return
+	}
+	for name, unmarshal := range map[string]unmarshaler{"encoding/json": json.Unmarshal, "apimachinery": utiljson.Unmarshal} {
+		var typed admissionv1.AdmissionReview
+		if err := unmarshal(data, &typed); err != nil {
+			t.Fatalf("%s refuses what we accept: %v", name, err)
+		}
+		if want, got := typedFields(&typed, unmarshal), ownFields(r); !reflect.DeepEqual(want, got) {
+			t.Fatalf("(-%s +ours)\n%s", name, cmp.Diff(want, got))
+		}
+	}
+}
+
+type unmarshaler func(data []byte, v any) error
 
 // fields are what both decoders can say about a review, comparable.
 type fields struct {
@@ -84,7 +98,7 @@ type fields struct {
 	DryRun, HasRequestResource                                                                     bool
 }
 
-func typedFields(v *admissionv1.AdmissionReview) fields {
+func typedFields(v *admissionv1.AdmissionReview, unmarshal unmarshaler) fields {
 	r := v.Request
 	got := fields{
 		APIVersion: v.APIVersion, UID: string(r.UID), SubResource: r.SubResource, RequestSubResource: r.RequestSubResource,
@@ -92,7 +106,7 @@ func typedFields(v *admissionv1.AdmissionReview) fields {
 		Resource: fmt.Sprintf("%q", []string{r.Resource.Group, r.Resource.Version, r.Resource.Resource}),
 		Name:     r.Name, Namespace: r.Namespace, Operation: string(r.Operation),
 		Username: r.UserInfo.Username, UserUID: r.UserInfo.UID, Groups: fmt.Sprintf("%q", r.UserInfo.Groups), Extra: map[string]string{},
-		Object: typedObject(r.Object.Raw), OldObject: typedObject(r.OldObject.Raw), Options: nullAsEmpty(r.Options.Raw),
+		Object: typedObject(r.Object.Raw, unmarshal), OldObject: typedObject(r.OldObject.Raw, unmarshal), Options: nullAsEmpty(r.Options.Raw),
 		DryRun: r.DryRun != nil && *r.DryRun, HasRequestResource: r.RequestKind != nil && r.RequestResource != nil,
 	}
 	got.RequestKind, got.RequestResource = got.Kind, got.Resource
@@ -136,19 +150,22 @@ func nullAsEmpty(raw []byte) string {
 	return string(raw)
 }
 
-// typedObject is what encoding/json reads of an object, as text.
-func typedObject(raw []byte) string {
+// typedObject is what unmarshal reads of an object, as text.
+func typedObject(raw []byte, unmarshal unmarshaler) string {
 	var o struct {
-		APIVersion, Kind string
-		Metadata         *struct {
-			Name, Namespace, UID string
-			Labels               map[string]string
-		}
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   *struct {
+			Name      string            `json:"name"`
+			Namespace string            `json:"namespace"`
+			UID       string            `json:"uid"`
+			Labels    map[string]string `json:"labels"`
+		} `json:"metadata"`
 	}
 	if nullAsEmpty(raw) == "" {
 		return ""
 	}
-	if err := json.Unmarshal(raw, &o); err != nil {
+	if err := unmarshal(raw, &o); err != nil {
 		return err.Error()
 	}
 	text := fmt.Sprintf("%s %q %q", raw, o.APIVersion, o.Kind)
@@ -184,7 +201,7 @@ func FuzzScanObject(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if diff := cmp.Diff(typedObject(bytes.TrimSpace(data)), ownObject(&o)); diff != "" {
+		if diff := cmp.Diff(typedObject(bytes.TrimSpace(data), json.Unmarshal), ownObject(&o)); diff != "" {
 			t.Fatalf("(-encoding/json +ours)\n%s", diff)
 		}
 	})

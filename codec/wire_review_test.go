@@ -112,14 +112,14 @@ func TestAppendProtobuf(t *testing.T) {
 func TestAppendProtobufIsWhatKubernetesWrites(t *testing.T) {
 	for _, p := range smallPayloads() {
 		var typed admissionv1.AdmissionReview
-		if err := json.Unmarshal([]byte(p.body), &typed); err != nil {
+		if err := json.Unmarshal([]byte(p.text()), &typed); err != nil {
 			t.Fatal(err)
 		}
 		var want bytes.Buffer
 		if err := kubernetesProtobuf(t).Encode(&typed, &want); err != nil {
 			t.Fatal(err)
 		}
-		if got := mustDecode(t, p.body).AppendProtobuf(nil, codec.V1, nil); !bytes.Equal(got, want.Bytes()) {
+		if got := mustDecode(t, p.text()).AppendProtobuf(nil, codec.V1, nil); !bytes.Equal(got, want.Bytes()) {
 			t.Errorf("%s: %d bytes that differ from the %d of Kubernetes", p.name, len(got), want.Len())
 		}
 	}
@@ -199,7 +199,7 @@ func FuzzAppendProtobuf(f *testing.F) {
 }
 
 func TestAppendProtobufAllocations(t *testing.T) {
-	r := mustDecode(t, smallPayloads()[0].body)
+	r := mustDecode(t, smallPayloads()[0].text())
 	memory := make([]byte, 0, 16<<10)
 	if n := testing.AllocsPerRun(100, func() { r.AppendProtobuf(memory, codec.V1, nil) }); n > 0 {
 		t.Errorf("it takes %v allocations", n)
@@ -208,7 +208,7 @@ func TestAppendProtobufAllocations(t *testing.T) {
 
 // BenchmarkProtobufEnvelope compares with Kubernetes' own types, already decoded.
 func BenchmarkProtobufEnvelope(b *testing.B) {
-	body := smallPayloads()[0].body
+	body := smallPayloads()[0].text()
 	b.Run("ours", func(b *testing.B) {
 		r := mustDecode(b, body)
 		var memory []byte

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// Pod returns a Pod of about 1.8 KB for each container.
-func Pod(containers int) map[string]any {
-	draw := rand.New(rand.NewPCG(1, 2))
+// Pod returns a Pod of about 1.8 KB for each container. Variants differ in their
+// words.
+func Pod(containers int, variant uint64) map[string]any {
+	draw := rand.New(rand.NewPCG(1, 2+variant))
 	return map[string]any{
 		"kind": "Pod", "apiVersion": "v1",
 		"metadata": map[string]any{
@@ -25,9 +26,10 @@ func Pod(containers int) map[string]any {
 	}
 }
 
-// Deployment returns a Deployment whose Pods have so many containers.
-func Deployment(containers, generation int) map[string]any {
-	draw := rand.New(rand.NewPCG(7, 8))
+// Deployment returns a Deployment whose Pods have so many containers. Variants
+// differ in their words.
+func Deployment(containers, generation int, variant uint64) map[string]any {
+	draw := rand.New(rand.NewPCG(7, 8+variant))
 	labels := map[string]any{"app": "web", "app.kubernetes.io/part-of": "shop"}
 	return map[string]any{
 		"kind": "Deployment", "apiVersion": "apps/v1",

@@ -19,19 +19,34 @@ type Review struct {
 }
 
 // PodCreate is the creation of a Pod, of about 6 KB.
-func PodCreate() Review {
-	return review("pod-6KB", &request{
-		Kind: kind{"", "v1", "Pod"}, Resource: resource{"", "v1", "pods"}, Name: "web-7d4b9c-x2x4z", Operation: "CREATE",
-		Object: Pod(3), Options: options("CreateOptions"),
-	})
+func PodCreate() Review { return PodCreates(1)[0] }
+
+// PodCreates are the creations of n Pods with other words in them: a processor
+// learns the branches of a small document by heart if it sees no other.
+func PodCreates(n uint64) []Review {
+	var list []Review
+	for variant := range n {
+		list = append(list, review("pod-6KB", &request{
+			Kind: kind{"", "v1", "Pod"}, Resource: resource{"", "v1", "pods"}, Name: "web-7d4b9c-x2x4z", Operation: "CREATE",
+			Object: Pod(3, variant), Options: options("CreateOptions"),
+		}))
+	}
+	return list
 }
 
 // DeploymentUpdate is the update of a Deployment, of about 18 KB with the old one.
-func DeploymentUpdate() Review {
-	return review("update-18KB", &request{
-		Kind: kind{"apps", "v1", "Deployment"}, Resource: resource{"apps", "v1", "deployments"}, Name: "web", Operation: "UPDATE",
-		Object: Deployment(5, 4), OldObject: Deployment(5, 3), Options: options("UpdateOptions"),
-	})
+func DeploymentUpdate() Review { return DeploymentUpdates(1)[0] }
+
+// DeploymentUpdates are the updates of n Deployments with other words in them.
+func DeploymentUpdates(n uint64) []Review {
+	var list []Review
+	for variant := range n {
+		list = append(list, review("update-18KB", &request{
+			Kind: kind{"apps", "v1", "Deployment"}, Resource: resource{"apps", "v1", "deployments"}, Name: "web", Operation: "UPDATE",
+			Object: Deployment(5, 4, variant), OldObject: Deployment(5, 3, variant), Options: options("UpdateOptions"),
+		}))
+	}
+	return list
 }
 
 // ConfigMapCreate is the creation of a ConfigMap of about 1 MB.
