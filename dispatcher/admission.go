@@ -32,6 +32,9 @@ type admission struct {
 	patch    []byte // concatenated operations of all applied patches
 	patches  int    // how many patches that are
 	outcomes []Outcome
+
+	keepSkips bool
+	skips     []Skip
 }
 
 func (d *Dispatcher) newAdmission(ctx context.Context, req Request) *admission {

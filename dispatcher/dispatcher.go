@@ -36,6 +36,7 @@ type Config struct {
 	// AllowsPerSecond is how many allowed admissions get a line at level info in
 	// each second; at level debug all get one. 0: none.
 	AllowsPerSecond int
+	KeepSkips       bool         // observers want to know who was not asked, and why
 	Observers       []Observer   // told of every admission, in this order
 	Logger          *slog.Logger // required
 }
@@ -71,6 +72,7 @@ type Dispatcher struct {
 	limiter    *limiter
 	observers  []Observer
 	transcoder codec.Transcoder
+	keepSkips  bool
 	log        *slog.Logger
 
 	bypasses    bypassLog
@@ -99,6 +101,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		limiter:     newLimiter(cfg.Limits),
 		observers:   cfg.Observers,
 		transcoder:  cfg.Transcoder,
+		keepSkips:   cfg.KeepSkips,
 		log:         cfg.Logger,
 		allows:      sampler{perSecond: cfg.AllowsPerSecond},
 		shadowSlots: make(chan struct{}, cfg.ShadowCalls),
@@ -126,6 +129,8 @@ type Verdict struct {
 	Shed bool
 	// Outcomes are in the order in which the webhooks take part.
 	Outcomes []Outcome
+	// Skips are there only if Config.KeepSkips asks for them.
+	Skips []Skip
 }
 
 // Dispatch decides one admission, logs the decision and tells the observers of
@@ -155,6 +160,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, req Request) Verdict {
 		return bypassed(rule, req.Snapshot)
 	}
 	a := d.newAdmission(ctx, req)
+	a.keepSkips = d.keepSkips
 	defer d.release(a)
 	defer d.dismiss(a)
 	if req.Phase == registry.Mutating {

@@ -66,6 +66,7 @@ func (a *admission) consider(position, round int) *invocation {
 		return nil
 	default:
 		a.batch.drop()
+		a.skip(w, round, m)
 		return nil
 	}
 	if err != nil {

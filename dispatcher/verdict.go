@@ -18,7 +18,7 @@ func merge(a *admission) Verdict {
 	slices.SortStableFunc(a.outcomes, func(x, y Outcome) int {
 		return cmp.Or(cmp.Compare(x.Round, y.Round), cmp.Compare(x.Position, y.Position))
 	})
-	v := Verdict{Shed: a.shed, Outcomes: a.outcomes}
+	v := Verdict{Shed: a.shed, Outcomes: a.outcomes, Skips: a.skips}
 	if denials := denialsOf(a.outcomes); len(denials) > 0 {
 		v.Response = denial(denials)
 	} else {

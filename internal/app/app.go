@@ -37,7 +37,8 @@ type App struct {
 
 	certificates *certificates
 	metrics      *telemetry.Metrics
-	tracing      *telemetry.Tracing // nil: nothing is traced
+	tracing      *telemetry.Tracing     // nil: nothing is traced
+	decisions    *telemetry.DecisionLog // nil: there is none
 	// LogDropped, if not nil, returns how many lines the sink of the log has not
 	// taken. It is set before Run.
 	LogDropped func() int64
@@ -66,6 +67,7 @@ func New(cfg *config.Config, log *slog.Logger) (*App, error) {
 	a.loops, a.stopLoops = context.WithCancel(context.Background())
 	if err := a.wire(); err != nil {
 		_ = admin.Close()
+		a.decisions.Close()
 		return nil, err
 	}
 	return a, nil
@@ -86,6 +88,9 @@ func (a *App) wire() error {
 		Logger:      a.log,
 	})
 	if err != nil {
+		return err
+	}
+	if err := a.openDecisionLog(); err != nil {
 		return err
 	}
 	settings := cfg.Registry(ownAddresses(cfg.Listen, a.admin.Addr().String()), a.log)
@@ -123,7 +128,8 @@ func (a *App) wire() error {
 			PerCluster: cfg.Limits.AdmissionsPerCluster,
 			Bytes:      int64(cfg.Limits.ReviewBytes),
 		},
-		Observers: []dispatcher.Observer{a.metrics},
+		Observers: a.observers(),
+		KeepSkips: a.decisions != nil,
 		Logger:    a.log,
 	})
 	if err != nil {

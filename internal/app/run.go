@@ -114,6 +114,7 @@ func (a *App) drain() error {
 func (a *App) release() {
 	a.dispatcher.Wait()
 	a.client.Close()
+	a.decisions.Close()
 	a.tracing.Close()
 	for _, t := range append(a.registry.Targets(), a.registry.Draining()...) {
 		t.Close()

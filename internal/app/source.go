@@ -45,7 +45,7 @@ func (a *App) staleNamespaces() map[string]bool {
 
 // dropped returns what telemetry has given up, by signal.
 func (a *App) dropped() map[string]int64 {
-	dropped := map[string]int64{"spans": a.tracing.Dropped()}
+	dropped := map[string]int64{"spans": a.tracing.Dropped(), "decisions": a.decisions.Dropped()}
 	if a.LogDropped != nil {
 		dropped["logs"] = a.LogDropped()
 	}

@@ -4,6 +4,7 @@ package telemetry
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -19,9 +20,9 @@ type spanQueue struct {
 	dropped           atomic.Int64
 }
 
-func newSpanQueue(exporter sdk.SpanExporter, size int) *spanQueue {
+func newSpanQueue(exporter sdk.SpanExporter, size int, log *slog.Logger) *spanQueue {
 	q := &spanQueue{size: int64(size)}
-	q.SpanProcessor = sdk.NewBatchSpanProcessor(countedExporter{exporter, q}, sdk.WithMaxQueueSize(size))
+	q.SpanProcessor = sdk.NewBatchSpanProcessor(countedExporter{exporter, q, log}, sdk.WithMaxQueueSize(size))
 	return q
 }
 
@@ -42,14 +43,17 @@ func (q *spanQueue) OnEnd(s sdk.ReadOnlySpan) {
 type countedExporter struct {
 	sdk.SpanExporter
 	queue *spanQueue
+	log   *slog.Logger
 }
 
-// ExportSpans implements sdk.SpanExporter.
+// ExportSpans implements sdk.SpanExporter. It keeps its error: the SDK's way to
+// tell it is a global one.
 func (e countedExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	e.queue.waiting.Add(-int64(len(spans)))
 	err := e.SpanExporter.ExportSpans(ctx, spans)
 	if err != nil {
 		e.queue.dropped.Add(int64(len(spans)))
+		e.log.Warn("spans dropped: the collector does not take them", "spans", len(spans), "error", err.Error())
 	}
-	return err
+	return nil
 }

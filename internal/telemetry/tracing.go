@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -48,12 +47,8 @@ func NewTracing(cfg TracingConfig) (*Tracing, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The SDK's own way to say that a collector cannot be reached is a global one.
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		cfg.Logger.Warn("telemetry failed", "error", err.Error())
-	}))
 	t := &Tracing{
-		spans:     newSpanQueue(cfg.Exporter, cfg.Environment.queueSize()),
+		spans:     newSpanQueue(cfg.Exporter, cfg.Environment.queueSize(), cfg.Logger),
 		obedient:  cfg.Environment.parentDecides(),
 		userNames: cfg.UserNames,
 	}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+)
+
+// observers are told of every admission.
+func (a *App) observers() []dispatcher.Observer {
+	list := []dispatcher.Observer{a.metrics}
+	if a.decisions != nil {
+		list = append(list, a.decisions)
+	}
+	return list
+}
+
+// openDecisionLog opens the decision log if there is to be one.
+func (a *App) openDecisionLog() error {
+	cfg := a.cfg.Telemetry.DecisionLog
+	if cfg.File == "" {
+		return nil
+	}
+	file, err := telemetry.OpenFile(cfg.File, int64(cfg.MaxBytes), cfg.MaxFiles)
+	if err != nil {
+		return err
+	}
+	a.decisions = telemetry.NewDecisionLog(telemetry.DecisionLogConfig{
+		Out:     file,
+		Allows:  cfg.Allows,
+		Objects: cfg.Objects,
+		Mask:    cfg.Mask,
+	})
+	return nil
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
+)
+
+// Decision is one line of the decision log.
+type Decision struct {
+	Time     time.Time `json:"time"`
+	Cluster  string    `json:"cluster"`
+	Phase    string    `json:"phase"`
+	Snapshot string    `json:"snapshot"`
+	TraceID  string    `json:"traceID,omitempty"`
+	SpanID   string    `json:"spanID,omitempty"`
+
+	Decision       string  `json:"decision"`
+	Allowed        bool    `json:"allowed"`
+	Code           int32   `json:"code,omitempty"`
+	Message        string  `json:"message,omitempty"`
+	Bypass         string  `json:"bypass,omitempty"`
+	Shed           bool    `json:"shed,omitempty"`
+	ElapsedSeconds float64 `json:"elapsedSeconds"`
+	LeftSeconds    float64 `json:"leftSeconds"` // of the deadline
+	PatchSHA256    string  `json:"patchSHA256,omitempty"`
+
+	Webhooks []DecisionWebhook `json:"webhooks,omitempty"`
+	Skipped  []DecisionSkip    `json:"skipped,omitempty"` // their rules select the resource
+
+	// Request is in the form of an AdmissionReview's request, so that explain can
+	// read it.
+	Request DecisionRequest `json:"request"`
+}
+
+// DecisionWebhook is what one invocation came to.
+type DecisionWebhook struct {
+	Configuration  string  `json:"configuration"`
+	Webhook        string  `json:"webhook"`
+	Round          int     `json:"round,omitempty"`
+	Outcome        string  `json:"outcome"`
+	Softened       bool    `json:"softened,omitempty"`
+	Cause          string  `json:"cause,omitempty"`
+	Code           int32   `json:"code,omitempty"`
+	Message        string  `json:"message,omitempty"`
+	FailOpenRule   string  `json:"failOpenRule,omitempty"`
+	Operations     int     `json:"operations,omitempty"`
+	PatchSHA256    string  `json:"patchSHA256,omitempty"`
+	ElapsedSeconds float64 `json:"elapsedSeconds"`
+}
+
+// DecisionSkip is a webhook that was not asked.
+type DecisionSkip struct {
+	Configuration string `json:"configuration"`
+	Webhook       string `json:"webhook"`
+	Round         int    `json:"round,omitempty"`
+	Reason        string `json:"reason"`
+	Condition     string `json:"condition,omitempty"`
+}
+
+// DecisionRequest is the review's request.
+type DecisionRequest struct {
+	UID         string          `json:"uid"`
+	Kind        gvk             `json:"kind"`
+	Resource    gvr             `json:"resource"`
+	SubResource string          `json:"subResource,omitempty"`
+	Name        string          `json:"name,omitempty"`
+	Namespace   string          `json:"namespace,omitempty"`
+	Operation   string          `json:"operation"`
+	UserInfo    decisionUser    `json:"userInfo"`
+	DryRun      bool            `json:"dryRun,omitempty"`
+	Object      json.RawMessage `json:"object,omitempty"`
+	OldObject   json.RawMessage `json:"oldObject,omitempty"`
+}
+
+type gvk struct {
+	Group   string `json:"group"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+}
+
+type gvr struct {
+	Group    string `json:"group"`
+	Version  string `json:"version"`
+	Resource string `json:"resource"`
+}
+
+// decisionUser leaves out what authenticators put into extra.
+type decisionUser struct {
+	Username string   `json:"username,omitempty"`
+	UID      string   `json:"uid,omitempty"`
+	Groups   []string `json:"groups,omitempty"`
+}
+
+// maxMessage bounds what a webhook can put into a line, in bytes.
+const maxMessage = 1024
+
+// newDecision copies what a line says, except for objects.
+func newDecision(ctx context.Context, r *dispatcher.Record) *Decision {
+	v := r.Verdict
+	d := &Decision{
+		Time: r.Start, Cluster: r.Cluster.Name, Phase: r.Phase.String(), Snapshot: r.Snapshot,
+		Decision: verdictOf(v).String(), Allowed: v.Response.Allowed, Code: v.Response.Code,
+		Message: cutTo(v.Response.Message, maxMessage), Bypass: v.Bypass, Shed: v.Shed,
+		ElapsedSeconds: r.Elapsed.Seconds(),
+		LeftSeconds:    r.Deadline.Sub(r.Start.Add(r.Elapsed)).Seconds(),
+		PatchSHA256:    hashed(v.Response.Patch),
+		Request:        newDecisionRequest(r.Review),
+	}
+	if s := trace.SpanContextFromContext(ctx); s.IsValid() {
+		d.TraceID, d.SpanID = s.TraceID().String(), s.SpanID().String()
+	}
+	for i := range v.Outcomes {
+		d.Webhooks = append(d.Webhooks, newDecisionWebhook(&v.Outcomes[i]))
+	}
+	for _, s := range v.Skips {
+		d.Skipped = append(d.Skipped, DecisionSkip{s.Webhook.Configuration, s.Webhook.Name, s.Round, s.Reason.String(), s.Condition})
+	}
+	return d
+}
+
+func newDecisionWebhook(o *dispatcher.Outcome) DecisionWebhook {
+	return DecisionWebhook{
+		Configuration: o.Webhook.Configuration, Webhook: o.Webhook.Name, Round: o.Round,
+		Outcome: o.Result.String(), Softened: o.Softened, Cause: string(o.Cause), Code: o.Code,
+		Message: cutTo(o.Response.Message, maxMessage), FailOpenRule: o.FailOpenRule,
+		Operations: o.Operations, PatchSHA256: hashed(o.Response.Patch), ElapsedSeconds: o.Elapsed.Seconds(),
+	}
+}
+
+func newDecisionRequest(r *codec.Review) DecisionRequest {
+	return DecisionRequest{
+		UID:         short(r.UID),
+		Kind:        gvk{short(r.Kind.Group), short(r.Kind.Version), short(r.Kind.Kind)},
+		Resource:    gvr{short(r.Resource.Group), short(r.Resource.Version), short(r.Resource.Resource)},
+		SubResource: short(r.SubResource), Name: short(r.Name), Namespace: short(r.Namespace),
+		Operation: r.Operation.String(), DryRun: r.DryRun,
+		UserInfo: decisionUser{short(r.User.Username), short(r.User.UID), shortAll(r.User.Groups)},
+	}
+}
+
+// maxGroups bounds the groups in a line.
+const maxGroups = 64
+
+func shortAll(list [][]byte) []string {
+	list = list[:min(len(list), maxGroups)]
+	all := make([]string, len(list))
+	for i, b := range list {
+		all[i] = short(b)
+	}
+	return all
+}
+
+// hashed is the hex SHA-256 of a patch, empty where there is none.
+func hashed(patch []byte) string {
+	if len(patch) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(patch)
+	return hex.EncodeToString(sum[:])
+}
+
+func cutTo(s string, n int) string { return s[:min(len(s), n)] }

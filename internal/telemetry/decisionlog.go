@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
+)
+
+// DecisionLogConfig is the configuration of a DecisionLog.
+type DecisionLogConfig struct {
+	Out     io.WriteCloser // takes whole lines; closed with the log
+	Allows  bool           // plain allows are written, too
+	Objects bool           // objects are written, masked
+	Mask    []string       // paths in objects, as the configuration says
+}
+
+const (
+	decisionLines = 4096     // that may wait
+	decisionBytes = 64 << 20 // of objects, in those
+)
+
+// DecisionLog writes a line for each decision. It is a dispatcher.Observer that
+// never waits: what the sink does not take in time is given up and counted.
+type DecisionLog struct {
+	cfg     DecisionLogConfig
+	mask    mask
+	entries chan entry
+	bytes   atomic.Int64 // of objects in entries
+	dropped atomic.Int64
+	done    chan struct{}
+
+	mu     sync.RWMutex // held for writing by Close alone
+	closed bool
+}
+
+// entry is a Decision with its objects as they were sent.
+type entry struct {
+	decision    *Decision
+	object, old []byte // copies
+	secret      bool   // they are Secrets
+}
+
+// NewDecisionLog returns a DecisionLog and starts to write. Who makes it closes it.
+func NewDecisionLog(cfg DecisionLogConfig) *DecisionLog {
+	l := &DecisionLog{cfg: cfg, mask: newMask(cfg.Mask), entries: make(chan entry, decisionLines), done: make(chan struct{})}
+	go l.run()
+	return l
+}
+
+// Observe implements dispatcher.Observer.
+func (l *DecisionLog) Observe(ctx context.Context, r *dispatcher.Record) {
+	if !l.cfg.Allows && verdictOf(r.Verdict) == allowed {
+		return
+	}
+	e := entry{decision: newDecision(ctx, r)}
+	if l.cfg.Objects {
+		size := int64(len(r.Review.Object.Raw) + len(r.Review.OldObject.Raw))
+		if l.bytes.Add(size) > decisionBytes {
+			l.bytes.Add(-size)
+			l.dropped.Add(1)
+			return
+		}
+		e.secret = string(r.Review.Resource.Resource) == "secrets"
+		e.object, e.old = bytes.Clone(r.Review.Object.Raw), bytes.Clone(r.Review.OldObject.Raw)
+	}
+	if !l.offer(e) {
+		l.bytes.Add(-e.size())
+		l.dropped.Add(1)
+	}
+}
+
+func (e *entry) size() int64 { return int64(len(e.object) + len(e.old)) }
+
+// offer reports whether there was room.
+func (l *DecisionLog) offer(e entry) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.closed {
+		return false
+	}
+	select {
+	case l.entries <- e:
+		return true
+	default:
+		return false
+	}
+}
+
+// run writes until Close.
+func (l *DecisionLog) run() {
+	defer close(l.done)
+	for e := range l.entries {
+		l.bytes.Add(-e.size())
+		line, err := l.line(e)
+		if err == nil {
+			_, err = l.cfg.Out.Write(line)
+		}
+		if err != nil {
+			l.dropped.Add(1)
+		}
+	}
+	_ = l.cfg.Out.Close()
+}
+
+func (l *DecisionLog) line(e entry) ([]byte, error) {
+	e.decision.Request.Object = l.mask.apply(e.object, e.secret)
+	e.decision.Request.OldObject = l.mask.apply(e.old, e.secret)
+	line, err := json.Marshal(e.decision)
+	return append(line, '\n'), err
+}
+
+// Dropped returns how many lines were given up.
+func (l *DecisionLog) Dropped() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.dropped.Load()
+}
+
+// Close takes no more and waits until what is there is written, but not for a
+// sink that is blocked.
+func (l *DecisionLog) Close() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	if !l.closed {
+		l.closed = true
+		close(l.entries)
+	}
+	l.mu.Unlock()
+	timer := time.NewTimer(closeTimeout)
+	defer timer.Stop()
+	select {
+	case <-l.done:
+	case <-timer.C:
+	}
+}
