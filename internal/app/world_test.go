@@ -198,6 +198,10 @@ func (w *world) start(more string) *process {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return w.run(a)
+}
+
+func (w *world) run(a *app.App) *process {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &process{t: w.t, app: a, stop: stop, done: make(chan error, 1)}
 	go func() { p.done <- a.Run(ctx) }()

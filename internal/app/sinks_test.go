@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/admission-dispatcher/dispatcher/internal/app"
+	"github.com/admission-dispatcher/dispatcher/internal/config"
+	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+)
+
+// blocked is a sink that takes nothing until it is released.
+type blocked chan struct{}
+
+func (b blocked) Write(line []byte) (int, error) {
+	<-b
+	return len(line), nil
+}
+
+// TestSinksThatBlock has the collector hang, and the log's sink take nothing (F31): verdicts are as ever, and what is lost is counted.
+func TestSinksThatBlock(t *testing.T) {
+	release := make(chan struct{})
+	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer hanging.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", hanging.URL)
+	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "16")
+	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
+	defer close(release)
+
+	w := newWorld(t)
+	sink := telemetry.NewLog(blocked(release), slog.LevelDebug)
+	defer sink.Close()
+	p := w.startWith(sink, "lameDuck: 0s\nlog: {level: debug}\n")
+	c := w.clientOf(p.awaitReady())
+	for range 5000 {
+		askTraced(t, c, sampled)
+	}
+	got := p.scrape()
+	for _, signal := range []string{"logs", "spans"} {
+		if !strings.Contains(got, `dispatcher_telemetry_dropped_total{signal="`+signal+`"} `) ||
+			strings.Contains(got, `dispatcher_telemetry_dropped_total{signal="`+signal+`"} 0`) {
+			t.Errorf("%s: nothing was dropped", signal)
+		}
+	}
+}
+
+// startWith is start with a Log for the process's log.
+func (w *world) startWith(sink *telemetry.Log, more string) *process {
+	w.t.Helper()
+	w.write("dispatcher.yaml", []byte(fileConfig+more))
+	cfg, problems := config.Load(filepath.Join(w.dir, "dispatcher.yaml"))
+	if len(problems) > 0 {
+		w.t.Fatal(problems)
+	}
+	a, err := app.New(cfg, sink.Logger)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	a.LogDropped = sink.Dropped
+	return w.run(a)
+}

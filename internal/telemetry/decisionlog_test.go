@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// collected is a sink for a decision log; read it after Close.
+type collected struct{ bytes.Buffer }
+
+func (*collected) Close() error { return nil }
+
+// decide has one admission of the object written and returns the line.
+func decide(t *testing.T, cfg telemetry.DecisionLogConfig, resource, object string) string {
+	t.Helper()
+	out := &collected{}
+	cfg.Out = out
+	l := telemetry.NewDecisionLog(cfg)
+	f := newFleet(1, 1)
+	r := f.record(f.clusters[0], f.webhooks, dispatcher.Allowed, "")
+	r.Review = reviewOf(t, resource, object)
+	l.Observe(context.Background(), r)
+	l.Close()
+	return out.String()
+}
+
+func reviewOf(t *testing.T, resource, object string) *codec.Review {
+	t.Helper()
+	text := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1",` +
+		`"kind":{"group":"","version":"v1","kind":"Thing"},"resource":{"group":"","version":"v1","resource":"` + resource + `"},` +
+		`"name":"p","namespace":"shop","operation":"CREATE","userInfo":{"username":"a\nb\u001b[31m\u2028c"},"object":` + object + `}}`
+	review := new(codec.Review)
+	if err := review.Decode(codec.NewBody([]byte(text), nil)); err != nil {
+		t.Fatal(err)
+	}
+	return review
+}
+
+func TestDecisionLogHasOneLinePerDecision(t *testing.T) {
+	line := decide(t, telemetry.DecisionLogConfig{Allows: true}, "pods", `{"metadata":{"name":"p"},"spec":{"secret":"hidden"}}`)
+	if strings.Count(line, "\n") != 1 || strings.ContainsAny(line, "\x1b\u2028") || strings.Contains(line, "hidden") {
+		t.Errorf("the line is %q", line)
+	}
+	var d telemetry.Decision
+	if err := json.Unmarshal([]byte(line), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Request.UserInfo.Username != "a\nb\x1b[31m\u2028c" || d.Decision != "allowed" || len(d.Webhooks) != 1 || d.Webhooks[0].Outcome != "allowed" {
+		t.Errorf("the line says %+v", d)
+	}
+}
+
+func TestDecisionLogWithoutAllows(t *testing.T) {
+	if line := decide(t, telemetry.DecisionLogConfig{}, "pods", `{}`); line != "" {
+		t.Errorf("the line is %q", line)
+	}
+}
+
+func TestDecisionLogMasks(t *testing.T) {
+	const secret = `{"kind":"Secret","metadata":{"name":"p","annotations":{"last":"hidden"}},"data":{"a":"hidden"},"stringData":{"b":"hidden"},"type":"Opaque"}`
+	const pod = `{"kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"c","env":[{"name":"a","value":"hidden"}]},{"env":"hidden"}],"x":{"y":{"z":"hidden","w":"seen"}}}}`
+	for name, test := range map[string]struct {
+		resource, object, shown string
+		mask                    []string
+	}{
+		"a Secret":            {"secrets", secret, `"type":"Opaque"`, nil},
+		"a Secret elsewhere":  {"things", secret, `"type":"Opaque"`, nil},
+		"a Secret by its URL": {"secrets", strings.Replace(secret, `"kind":"Secret",`, "", 1), `"type":"Opaque"`, nil},
+		"paths":               {"pods", pod, `"w":"seen"`, []string{"spec.containers.env", "spec.*.y.z"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			line := decide(t, telemetry.DecisionLogConfig{Allows: true, Objects: true, Mask: test.mask}, test.resource, test.object)
+			if strings.Contains(line, "hidden") || !strings.Contains(line, test.shown) {
+				t.Errorf("the line is %s", line)
+			}
+		})
+	}
+}
+
+// blockedSink takes nothing before it is closed.
+type blockedSink struct {
+	io.WriteCloser
+	release chan struct{}
+}
+
+func (s blockedSink) Write(line []byte) (int, error) {
+	<-s.release
+	return len(line), nil
+}
+
+func (s blockedSink) Close() error { return nil }
+
+// F31: a sink that takes nothing holds up nobody, and what is lost is counted.
+func TestDecisionLogNeverBlocks(t *testing.T) {
+	sink := blockedSink{release: make(chan struct{})}
+	l := telemetry.NewDecisionLog(telemetry.DecisionLogConfig{Out: sink, Allows: true})
+	f := newFleet(1, 1)
+	for range 5000 {
+		l.Observe(context.Background(), f.record(f.clusters[0], f.webhooks, dispatcher.Allowed, ""))
+	}
+	if n := l.Dropped(); n < 5000-4096-1 || n > 5000-4096 {
+		t.Errorf("%d dropped", n)
+	}
+	close(sink.release)
+	l.Close()
+}
+
+func TestFileRotates(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "d")
+	f, err := telemetry.OpenFile(path, 10, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"1111\n", "2222\n", "3333\n", "4444\n", "5555\n", "6666\n", "7777\n"} {
+		if _, err := f.Write([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"": "7777\n", ".1": "5555\n6666\n", ".2": "3333\n4444\n", ".3": ""} {
+		if got, _ := os.ReadFile(path + name); string(got) != want {
+			t.Errorf("%q has %q, want %q", name, got, want)
+		}
+	}
+}
