@@ -146,6 +146,14 @@ func (c *compiler) checkRepeat(b *binding, e *entry) {
 	}
 }
 
+func (e *entry) bindingNames() []string {
+	var names []string
+	for _, b := range e.bindings {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
 func (e *entry) timeout() time.Duration { return time.Duration(*e.spec.TimeoutSeconds) * time.Second }
 
 // name is the entry's name as the globs of bindings see it.

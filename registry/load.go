@@ -40,6 +40,7 @@ func (r *Registry) try(in input) []Problem {
 	if whole := r.rotation.whole; whole != nil && whole.Hash == in.hash {
 		r.problems.Store(nil)
 		r.settings.Logger.Info("configuration is back to what is served", "snapshot", r.serving())
+		r.changed(Change{Snapshot: r.Snapshot()})
 		return nil
 	}
 	next, problems := r.compile(in)
@@ -122,6 +123,7 @@ func byIdentity(targets []*webhook.Target) map[webhook.Identity]*webhook.Target 
 func (r *Registry) refuse(problems []Problem) []Problem {
 	r.problems.Store(&problems)
 	r.loads.fail()
+	r.changed(Change{Problems: problems})
 	for _, p := range problems {
 		r.settings.Logger.Error("configuration refused", p.attributes()...)
 	}

@@ -35,6 +35,9 @@ type Settings struct {
 	// Probe, if not nil, reports whether a Target answers, in bounded time. A new
 	// webhook takes part once its Target does; all of them do at a cold start.
 	Probe func(*webhook.Target) error
+	// Changed, if not nil, is told of every change of what is served or refused. It
+	// is called under the Registry's lock: it must be quick and must not call back.
+	Changed func(Change)
 	// Namespaces, if not nil, returns the source of the namespaces of a cluster
 	// that has a kubeconfigFile, before anybody starts it: compiling neither waits
 	// nor dials. Default: one that knows nothing, for those who contact nobody.

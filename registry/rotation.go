@@ -35,6 +35,7 @@ func (r *Registry) rotate(next *Snapshot) {
 		// what is down its failure policy speaks.
 		r.rotation = rotation{whole: next, silent: unanswered{}}
 		r.snapshot.Store(next)
+		r.changed(Change{Snapshot: next})
 		return
 	}
 	r.rotation.whole = next
@@ -115,6 +116,7 @@ func (r *Registry) swap(next *Snapshot) {
 	if previous := r.snapshot.Swap(next); previous != nil && previous != next {
 		r.rotation.previous = append(r.rotation.previous, previous)
 	}
+	r.changed(Change{Snapshot: next})
 	for _, p := range next.Pending {
 		r.settings.Logger.Warn("webhook is pending", "webhook", p.Webhook, "url", p.URL, "previous_version_serves", p.Previous, "reason", p.Err.Error())
 	}

@@ -84,6 +84,8 @@ type Webhook struct {
 	Configuration string
 	Rules         []admissionregistrationv1.RuleWithOperations // for explain
 	Matcher       *match.Matcher
+	Spec          match.Spec // what Matcher is compiled from; Rules are the same
+	Bindings      []string   // names of the WebhookBindings whose globs select it
 	Target        *webhook.Target
 	FailurePolicy FailurePolicy
 	SideEffects   SideEffects

@@ -26,6 +26,8 @@ func (e *entry) compile(d dispatch, endpoints []webhook.EndpointSpec, targets *t
 		Configuration: e.configuration.meta.Name,
 		Rules:         e.spec.Rules,
 		Matcher:       e.matcher,
+		Spec:          e.matchSpec(),
+		Bindings:      e.bindingNames(),
 		Target:        target,
 		FailurePolicy: failurePolicyOf(*e.spec.FailurePolicy),
 		SideEffects:   sideEffectsOf(*e.spec.SideEffects),

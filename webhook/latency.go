@@ -59,6 +59,31 @@ func (l *latency) quantiles(now time.Time) (median, high time.Duration, ok bool)
 	return l.median, l.high, l.median > 0
 }
 
+// Latency is how long the attempts at a Target took in the last ten seconds, with
+// one significant digit. All is zero where there was no attempt.
+type Latency struct {
+	Attempts      int64
+	P50, P95, P99 time.Duration
+}
+
+// Latency returns the latencies as of now. It costs some microseconds, and is
+// for people, not for the way of a call.
+func (t *Target) Latency() Latency { return t.latency.summary(time.Now()) }
+
+func (l *latency) summary(now time.Time) Latency {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.window == nil {
+		return Latency{}
+	}
+	l.turn(now)
+	all := l.window.Merge()
+	at := func(quantile float64) time.Duration {
+		return time.Duration(all.ValueAtQuantile(quantile)) * time.Microsecond
+	}
+	return Latency{Attempts: all.TotalCount(), P50: at(50), P95: at(95), P99: at(99)}
+}
+
 // turn makes the window and rotates it.
 func (l *latency) turn(now time.Time) {
 	if l.window == nil {

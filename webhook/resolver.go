@@ -193,6 +193,14 @@ func (t *Target) replace(list []*Endpoint) {
 	}
 }
 
+// Unresolved returns why t has no Endpoint, or nil if it has any.
+func (t *Target) Unresolved() error {
+	if len(t.Endpoints()) > 0 {
+		return nil
+	}
+	return t.whyNoEndpoint()
+}
+
 var errNotResolved = errors.New("its address has not been looked up yet")
 
 // whyNoEndpoint says why t has nothing to dial.

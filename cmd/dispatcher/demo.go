@@ -27,7 +27,7 @@ be tried with curl.`,
 		ctx, stop := untilSignal(cmd.Context())
 		defer stop()
 		stdout := cmd.OutOrStdout()
-		return demo.Run(ctx, demo.Config{Stdout: stdout, Stay: !*exit && isTerminal(stdout)})
+		return demo.Run(ctx, demo.Config{Stdout: stdout, Stay: !*exit && isTerminal(stdout), Version: version})
 	}
 	return cmd
 }

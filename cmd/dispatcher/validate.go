@@ -53,19 +53,22 @@ is contacted. The exit code is 1 if there is any problem; warnings do not count.
 // validate checks the configuration file, if there is one, and what it or paths
 // name.
 func validate(configPath string, paths []string) validation {
-	var settings registry.Settings
+	var (
+		settings registry.Settings
+		own      []registry.Problem // warnings of the configuration file
+	)
 	if configPath != "" {
 		cfg, problems := config.Load(configPath)
 		if len(problems) > 0 {
 			return validation{Problems: problems, Warnings: []registry.Problem{}}
 		}
-		settings = cfg.Registry(nil, nil)
+		settings, own = cfg.Registry(nil, nil), cfg.Warnings(configPath)
 	}
 	if len(paths) == 0 {
 		paths = settings.Directories
 	}
 	problems, warnings := registry.Validate(settings, paths)
-	return validation{Problems: orEmpty(problems), Warnings: orEmpty(warnings)}
+	return validation{Problems: orEmpty(problems), Warnings: orEmpty(append(own, warnings...))}
 }
 
 // orEmpty makes a list print as [] where it would be null.

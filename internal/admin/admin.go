@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package admin is the listener for those who run the process: whether it lives
-// and is ready.
+// and is ready, and how it is.
 package admin
 
 import (
@@ -21,12 +21,16 @@ type Config struct {
 	Notes func() []string
 	// Metrics serves /metrics. Default: nothing does.
 	Metrics http.Handler
-	Logger *slog.Logger // required
+	// Status serves every other path: the status page. Default: nothing does.
+	Status http.Handler
+	// CertificateRequired keeps callers without a verified client certificate
+	// from everything but the probes: a kubelet presents none.
+	CertificateRequired bool
+	Logger              *slog.Logger // required
 }
 
-// New returns the admin server: GET /livez and /readyz, in plain text,
-// and /metrics. Whoever
-// serves it closes it.
+// New returns the admin server: GET /livez and /readyz, in plain text, /metrics
+// and the status page. Whoever serves it closes it.
 func New(cfg Config) *http.Server {
 	if cfg.Notes == nil {
 		cfg.Notes = func() []string { return nil }
@@ -43,8 +47,11 @@ func New(cfg Config) *http.Server {
 	if cfg.Metrics != nil {
 		mux.Handle("GET /metrics", cfg.Metrics)
 	}
+	if cfg.Status != nil {
+		mux.Handle("/", cfg.Status)
+	}
 	return &http.Server{
-		Handler:           mux,
+		Handler:           cfg.admit(mux),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       5 * time.Second,
 		WriteTimeout:      10 * time.Second,

@@ -16,6 +16,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
+	"github.com/admission-dispatcher/dispatcher/internal/status"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
@@ -35,13 +36,17 @@ type App struct {
 	loops     context.Context
 	stopLoops context.CancelFunc
 
-	certificates *certificates
-	metrics      *telemetry.Metrics
-	tracing      *telemetry.Tracing     // nil: nothing is traced
-	decisions    *telemetry.DecisionLog // nil: there is none
+	certificates      *certificates
+	adminCertificates *certificates // nil: plain HTTP
+
+	metrics   *telemetry.Metrics
+	tracing   *telemetry.Tracing     // nil: nothing is traced
+	decisions *telemetry.DecisionLog // nil: there is none
+	status    *status.Collector
 	// LogDropped, if not nil, returns how many lines the sink of the log has not
 	// taken. It is set before Run.
 	LogDropped func() int64
+
 	registry   *registry.Registry
 	namespaces *kube.Sources
 	resolver   *webhook.Resolver
@@ -52,10 +57,14 @@ type App struct {
 
 // New reads the certificates, binds the admin listener and wires everything. It
 // starts nothing, but what it returns must be run. An error names the field of
-// the configuration that is at fault.
-func New(cfg *config.Config, log *slog.Logger) (*App, error) {
+// the configuration that is at fault. version is what the process says it is.
+func New(cfg *config.Config, version string, log *slog.Logger) (*App, error) {
 	log = telemetry.WithTrace(log)
-	certificates, err := newCertificates(cfg.TLS, log)
+	certificates, err := newCertificates(listener{"admission", "tls"}, cfg.TLS, log)
+	if err != nil {
+		return nil, err
+	}
+	adminCertificates, err := newAdminCertificates(cfg.Admin.TLS, log)
 	if err != nil {
 		return nil, err
 	}
@@ -63,9 +72,9 @@ func New(cfg *config.Config, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin.listen: %w", err)
 	}
-	a := &App{cfg: cfg, log: log, admin: admin, certificates: certificates, state: newState()}
+	a := &App{cfg: cfg, log: log, admin: admin, certificates: certificates, adminCertificates: adminCertificates, state: newState()}
 	a.loops, a.stopLoops = context.WithCancel(context.Background())
-	if err := a.wire(); err != nil {
+	if err := a.wire(version); err != nil {
 		_ = admin.Close()
 		a.decisions.Close()
 		return nil, err
@@ -75,7 +84,7 @@ func New(cfg *config.Config, log *slog.Logger) (*App, error) {
 
 // wire makes the parts, from the configuration inwards: registry, outbound,
 // decision, inbound.
-func (a *App) wire() error {
+func (a *App) wire(version string) error {
 	cfg := a.cfg
 	var err error
 	if a.metrics, err = telemetry.NewMetrics(); err != nil {
@@ -84,7 +93,7 @@ func (a *App) wire() error {
 	a.tracing, err = telemetry.NewTracing(telemetry.TracingConfig{
 		Environment: os.Getenv,
 		UserNames:   cfg.Telemetry.UserNames,
-		Version:     build().Version,
+		Version:     version,
 		Logger:      a.log,
 	})
 	if err != nil {
@@ -101,7 +110,9 @@ func (a *App) wire() error {
 	settings.Prepare = a.prepare
 	settings.Probe = func(t *webhook.Target) error { return a.client.Probe(t, probeTimeout) }
 	settings.Namespaces = a.namespaces.Namespaces
+	settings.Changed = func(c registry.Change) { a.status.Changed(c) }
 	a.registry = registry.New(settings)
+	a.status = a.newStatus(version)
 	a.resolver = webhook.NewResolver(webhook.ResolverConfig{
 		Targets:   a.registry.Targets,
 		Addresses: settings.Addresses,

@@ -13,34 +13,33 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 )
 
-// certificates is the TLS side of the admission listener, read again when its
-// files change. While they do not fit together the last good ones stay.
+// certificates is the TLS side of a listener, read again when its files change.
+// While they do not fit together the last good ones stay.
 type certificates struct {
-	files config.TLS
-	log   *slog.Logger
-	kick  chan struct{}
+	listener listener
+	files    config.TLS
+	log      *slog.Logger
+	kick     chan struct{}
 
-	current  atomic.Pointer[tls.Config]
-	expiries atomic.Pointer[map[string]time.Time] // by role
+	current atomic.Pointer[identity]
+	refused atomic.Pointer[string] // why the last input is refused; nil: it is not
 
-	// Of the goroutine of run alone:
-	seen    [sha256.Size]byte // sum of the last good input
-	refused string            // why the last input is refused, or ""
+	seen [sha256.Size]byte // sum of the last good input; of the goroutine of run alone
 }
 
 // newCertificates reads the files. They must be good at the start.
-func newCertificates(files config.TLS, log *slog.Logger) (*certificates, error) {
-	c := &certificates{files: files, log: log, kick: make(chan struct{}, 1)}
-	in, err := readCredentials(files)
+func newCertificates(listener listener, files config.TLS, log *slog.Logger) (*certificates, error) {
+	c := &certificates{listener: listener, files: files, log: log, kick: make(chan struct{}, 1)}
+	in, err := readCredentials(listener, files)
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := in.compile(files)
+	id, err := in.compile(listener, files)
 	if err != nil {
 		return nil, err
 	}
 	c.seen = in.sum()
-	c.use(cfg, in)
+	c.current.Store(id)
 	return c, nil
 }
 
@@ -50,7 +49,7 @@ func (c *certificates) config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			return c.current.Load(), nil
+			return c.current.Load().tls, nil
 		},
 	}
 }
@@ -78,42 +77,42 @@ func (c *certificates) reload() {
 }
 
 func (c *certificates) refresh() {
-	in, err := readCredentials(c.files)
+	in, err := readCredentials(c.listener, c.files)
 	if err != nil {
 		c.refuse(err)
 		return
 	}
 	sum := in.sum()
-	if sum == c.seen && c.refused == "" {
+	if sum == c.seen && c.refused.Load() == nil {
 		return
 	}
-	cfg, err := in.compile(c.files)
+	id, err := in.compile(c.listener, c.files)
 	if err != nil {
 		c.refuse(err)
 		return
 	}
-	c.seen, c.refused = sum, ""
-	c.use(cfg, in)
-	c.log.Info("certificates loaded", "certFile", c.files.CertFile, "notAfter", cfg.Certificates[0].Leaf.NotAfter)
-}
-
-// use makes cfg, which was compiled from in, current.
-func (c *certificates) use(cfg *tls.Config, in credentials) {
-	expiries := map[string]time.Time{"serving": cfg.Certificates[0].Leaf.NotAfter}
-	authorities, _ := parseCertificates(in.clientCAs) // compile has seen that it is good
-	for _, ca := range authorities {
-		if first, ok := expiries["client_ca"]; !ok || ca.NotAfter.Before(first) {
-			expiries["client_ca"] = ca.NotAfter
-		}
-	}
-	c.expiries.Store(&expiries)
-	c.current.Store(cfg)
+	c.seen = sum
+	c.refused.Store(nil)
+	c.current.Store(id)
+	c.log.Info("certificates loaded", "listener", c.listener.name, "certFile", c.files.CertFile, "notAfter", id.tls.Certificates[0].Leaf.NotAfter)
 }
 
 // refuse keeps the last good certificates and says why, once.
 func (c *certificates) refuse(err error) {
-	if why := err.Error(); why != c.refused {
-		c.refused = why
-		c.log.Error("certificates refused; the last good ones stay", "error", why)
+	why := err.Error()
+	if before := c.refused.Swap(&why); before == nil || *before != why {
+		c.log.Error("certificates refused; the last good ones stay", "listener", c.listener.name, "error", why)
 	}
+}
+
+// expiries returns when the first certificate of each role expires.
+func (c *certificates) expiries() map[string]time.Time {
+	id := c.current.Load()
+	first := map[string]time.Time{"serving": id.tls.Certificates[0].Leaf.NotAfter}
+	for _, ca := range id.authorities {
+		if at, ok := first["client_ca"]; !ok || ca.NotAfter.Before(at) {
+			first["client_ca"] = ca.NotAfter
+		}
+	}
+	return first
 }

@@ -17,25 +17,34 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 )
 
+// listener is a listener's name for people, and its field in the configuration.
+type listener struct{ name, field string }
+
+// identity is what credentials make: how to listen, and the authorities of clients.
+type identity struct {
+	tls         *tls.Config
+	authorities []*x509.Certificate
+}
+
 // credentials is what the files of config.TLS hold.
 type credentials struct{ certificate, key, clientCAs []byte }
 
-func readCredentials(files config.TLS) (credentials, error) {
+func readCredentials(of listener, files config.TLS) (credentials, error) {
 	var in credentials
 	for _, f := range []struct {
 		field, path string
 		into        *[]byte
 	}{
-		{"tls.certFile", files.CertFile, &in.certificate},
-		{"tls.keyFile", files.KeyFile, &in.key},
-		{"tls.clientCAFile", files.ClientCAFile, &in.clientCAs},
+		{".certFile", files.CertFile, &in.certificate},
+		{".keyFile", files.KeyFile, &in.key},
+		{".clientCAFile", files.ClientCAFile, &in.clientCAs},
 	} {
 		if f.path == "" {
 			continue
 		}
 		data, err := os.ReadFile(f.path)
 		if err != nil {
-			return credentials{}, fmt.Errorf("%s %s: %w", f.field, f.path, cause(err))
+			return credentials{}, fmt.Errorf("%s%s %s: %w", of.field, f.field, f.path, cause(err))
 		}
 		*f.into = data
 	}
@@ -60,13 +69,13 @@ func (in credentials) sum() [sha256.Size]byte {
 }
 
 // compile checks that everything is whole and fits together.
-func (in credentials) compile(files config.TLS) (*tls.Config, error) {
+func (in credentials) compile(of listener, files config.TLS) (*identity, error) {
 	if _, err := parseCertificates(in.certificate); err != nil {
-		return nil, fmt.Errorf("tls.certFile %s: %w", files.CertFile, err)
+		return nil, fmt.Errorf("%s.certFile %s: %w", of.field, files.CertFile, err)
 	}
 	pair, err := tls.X509KeyPair(in.certificate, in.key)
 	if err != nil {
-		return nil, fmt.Errorf("tls.certFile %s with tls.keyFile %s: %w", files.CertFile, files.KeyFile, err)
+		return nil, fmt.Errorf("%[1]s.certFile %[2]s with %[1]s.keyFile %[3]s: %[4]w", of.field, files.CertFile, files.KeyFile, err)
 	}
 	cfg := &tls.Config{
 		MinVersion:   tls.VersionTLS12,
@@ -77,11 +86,11 @@ func (in credentials) compile(files config.TLS) (*tls.Config, error) {
 		SessionTicketsDisabled: true,
 	}
 	if files.ClientCAFile == "" {
-		return cfg, nil
+		return &identity{tls: cfg}, nil
 	}
 	authorities, err := parseCertificates(in.clientCAs)
 	if err != nil {
-		return nil, fmt.Errorf("tls.clientCAFile %s: %w", files.ClientCAFile, err)
+		return nil, fmt.Errorf("%s.clientCAFile %s: %w", of.field, files.ClientCAFile, err)
 	}
 	cfg.ClientCAs = x509.NewCertPool()
 	for _, ca := range authorities {
@@ -91,7 +100,7 @@ func (in credentials) compile(files config.TLS) (*tls.Config, error) {
 	if files.ClientAuth == config.IfGiven {
 		cfg.ClientAuth = tls.VerifyClientCertIfGiven
 	}
-	return cfg, nil
+	return &identity{tls: cfg, authorities: authorities}, nil
 }
 
 // parseCertificates reads the certificates of a PEM file, all of them: a file

@@ -9,7 +9,7 @@ import (
 
 // observers are told of every admission.
 func (a *App) observers() []dispatcher.Observer {
-	list := []dispatcher.Observer{a.metrics}
+	list := []dispatcher.Observer{a.metrics, a.status}
 	if a.decisions != nil {
 		list = append(list, a.decisions)
 	}

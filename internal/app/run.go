@@ -9,8 +9,6 @@ import (
 	"net"
 	"sync"
 	"time"
-
-	"github.com/admission-dispatcher/dispatcher/internal/admin"
 )
 
 // Run serves until ctx is done, then lets go of its callers without losing a
@@ -22,11 +20,15 @@ func (a *App) Run(ctx context.Context) error {
 	defer running.Wait()
 	defer a.stopLoops()
 
-	probes := admin.New(admin.Config{Unready: a.unready, Notes: a.notes, Metrics: a.metrics.Handler(), Logger: a.log})
-	running.Go(func() { _ = probes.Serve(a.admin) })
+	probes := a.newAdmin()
+	running.Go(func() { a.serveAdmin(probes) })
 	defer func() { _ = probes.Close() }()
 
 	running.Go(func() { a.certificates.run(a.loops, a.cfg.ReloadInterval.Duration) })
+	if a.adminCertificates != nil {
+		running.Go(func() { a.adminCertificates.run(a.loops, a.cfg.ReloadInterval.Duration) })
+	}
+	running.Go(func() { a.status.Run(a.loops) })
 	running.Go(func() { a.namespaces.Run(a.loops) })
 	running.Go(func() {
 		a.registry.Load()
@@ -125,4 +127,7 @@ func (a *App) release() {
 func (a *App) Reload() {
 	a.registry.Reload()
 	a.certificates.reload()
+	if a.adminCertificates != nil {
+		a.adminCertificates.reload()
+	}
 }

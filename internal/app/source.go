@@ -3,7 +3,6 @@
 package app
 
 import (
-	"maps"
 	"runtime/debug"
 	"time"
 
@@ -25,7 +24,7 @@ func (a *App) source() telemetry.Source {
 
 // expiries returns when the first certificate of each role expires.
 func (a *App) expiries() map[string]time.Time {
-	first := maps.Clone(*a.certificates.expiries.Load())
+	first := a.certificates.expiries()
 	for _, t := range a.registry.Targets() {
 		at := t.CertificateExpiry()
 		if known, ok := first["webhook_client"]; !at.IsZero() && (!ok || at.Before(known)) {

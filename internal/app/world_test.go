@@ -194,7 +194,7 @@ func (w *world) start(more string) *process {
 	if len(problems) > 0 {
 		w.t.Fatal(problems)
 	}
-	a, err := app.New(cfg, slog.New(slog.NewJSONHandler(w, nil)))
+	a, err := app.New(cfg, "test", slog.New(slog.NewJSONHandler(w, nil)))
 	if err != nil {
 		w.t.Fatal(err)
 	}

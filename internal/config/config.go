@@ -26,7 +26,7 @@ type Config struct {
 	Listen string `json:"listen,omitempty"`
 	// TLS is the identity of the admission listener and whom it trusts. Required.
 	TLS TLS `json:"tls"`
-	// Admin is the listener for probes.
+	// Admin is the listener for probes and the status page.
 	Admin Admin `json:"admin,omitzero"`
 
 	// Sources are where the registry's objects come from. Required.
@@ -153,12 +153,33 @@ const (
 	IfGiven = "IfGiven"
 )
 
-// Admin is the listener for probes.
+// Admin is the listener for probes and the status page.
 type Admin struct {
-	// Listen is host:port. Default: "127.0.0.1:8081". Danger: there is neither
-	// TLS nor authentication; beyond loopback keep strangers out by other means.
+	// Listen is host:port. Default: "127.0.0.1:8081". Danger: beyond loopback and
+	// without tls everybody who reaches it reads the names of clusters, webhooks
+	// and denied objects.
 	Listen string `json:"listen,omitempty"`
+	// TLS is the identity of the listener and who may see the status page.
+	// Default: none, plain HTTP.
+	TLS AdminTLS `json:"tls,omitzero"`
 }
+
+// AdminTLS is the identity of the admin listener and whom it trusts. The files
+// are followed as those of TLS are.
+type AdminTLS struct {
+	// CertFile is the serving certificate with its chain, in PEM. Default: none.
+	// Danger: once it has expired probes that verify it fail.
+	CertFile string `json:"certFile,omitempty"`
+	// KeyFile is its private key, in PEM. Required with certFile.
+	KeyFile string `json:"keyFile,omitempty"`
+	// ClientCAFile are the authorities of those who may see more than the probes,
+	// in PEM. Default: everybody may. Danger: without it TLS only hides the answers
+	// on their way.
+	ClientCAFile string `json:"clientCAFile,omitempty"`
+}
+
+// On reports whether the admin listener speaks TLS.
+func (t AdminTLS) On() bool { return t.CertFile != "" }
 
 // Source is one place where objects come from.
 type Source struct {

@@ -33,7 +33,11 @@ func Load(path string) (*Config, []registry.Problem) {
 
 // anchor makes relative paths relative to the directory of the file.
 func (c *Config) anchor(dir string) {
-	for _, path := range []*string{&c.TLS.CertFile, &c.TLS.KeyFile, &c.TLS.ClientCAFile, &c.Registration.CAFile, &c.Telemetry.DecisionLog.File} {
+	for _, path := range []*string{
+		&c.TLS.CertFile, &c.TLS.KeyFile, &c.TLS.ClientCAFile,
+		&c.Admin.TLS.CertFile, &c.Admin.TLS.KeyFile, &c.Admin.TLS.ClientCAFile,
+		&c.Registration.CAFile, &c.Telemetry.DecisionLog.File,
+	} {
 		anchor(dir, path)
 	}
 	for i := range c.Sources {

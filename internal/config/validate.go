@@ -27,6 +27,7 @@ func (c *Config) validate() field.ErrorList {
 		oneOf(field.NewPath("kind"), c.Kind, Kind),
 		c.validateListeners(),
 		c.TLS.validate(field.NewPath("tls")),
+		c.Admin.TLS.validate(field.NewPath("admin", "tls")),
 		c.validateSources(field.NewPath("sources")),
 		atLeast(field.NewPath("reloadInterval"), c.ReloadInterval, minReloadInterval),
 		c.validateAllowedNetworks(field.NewPath("allowedNetworks")),
@@ -87,6 +88,19 @@ func (t *TLS) validate(at *field.Path) field.ErrorList {
 	if t.ClientAuth == Require || t.ClientCAFile != "" {
 		errs = append(errs, file(at.Child("clientCAFile"), t.ClientCAFile,
 			"without it no client certificate can be verified; where all clusters use tokens set clientAuth: IfGiven")...)
+	}
+	return errs
+}
+
+func (t *AdminTLS) validate(at *field.Path) field.ErrorList {
+	if *t == (AdminTLS{}) {
+		return nil
+	}
+	errs := append(
+		file(at.Child("certFile"), t.CertFile, "admin.tls needs a certificate to serve"),
+		file(at.Child("keyFile"), t.KeyFile, "admin.tls needs the key of its certificate")...)
+	if t.ClientCAFile != "" {
+		errs = append(errs, file(at.Child("clientCAFile"), t.ClientCAFile, "")...)
 	}
 	return errs
 }

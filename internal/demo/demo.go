@@ -24,6 +24,8 @@ import (
 type Config struct {
 	Stdout io.Writer // where the table goes
 	Stay   bool      // after the table, until the context is done
+
+	Version string // what the dispatcher says it is
 }
 
 // shadowPatience bounds the wait for Shadow calls, which nobody else waits for.
@@ -55,7 +57,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { _ = logs.Close() }()
-	a, err := app.New(conf, slog.New(slog.NewJSONHandler(logs, nil)))
+	a, err := app.New(conf, cfg.Version, slog.New(slog.NewJSONHandler(logs, nil)))
 	if err != nil {
 		return err
 	}
@@ -74,11 +76,11 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return stage.perform(ctx, cfg, a.Address().String())
+	return stage.perform(ctx, cfg, a.Address().String(), a.AdminURL())
 }
 
 // perform plays everything, prints the table and what can be done next.
-func (s *stage) perform(ctx context.Context, cfg Config, address string) error {
+func (s *stage) perform(ctx context.Context, cfg Config, address, statusPage string) error {
 	var rows []row
 	wrong := 0
 	for i, p := range plays() {
@@ -94,7 +96,7 @@ func (s *stage) perform(ctx context.Context, cfg Config, address string) error {
 		return fmt.Errorf("%d answers are not what is expected", wrong)
 	}
 	_, _ = fmt.Fprintf(cfg.Stdout, "\nAll %d admissions came out as expected.\n", len(rows))
-	s.printNext(cfg.Stdout, address, cfg.Stay)
+	s.printNext(cfg.Stdout, address, statusPage, cfg.Stay)
 	if cfg.Stay {
 		<-ctx.Done()
 	}

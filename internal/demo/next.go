@@ -12,11 +12,11 @@ import (
 const sampleReview = "review.json"
 
 // printNext says what to do next.
-func (s *stage) printNext(w io.Writer, address string, staying bool) {
+func (s *stage) printNext(w io.Writer, address, statusPage string, staying bool) {
 	if !staying {
 		_, _ = fmt.Fprint(w, `
 Next:
-  dispatcher demo                  on a terminal: stays up to be tried with curl
+  dispatcher demo                  on a terminal: stays up to be tried with curl, and with its status page
   examples/quickstart/             the manifests that were served
   docs/configuration.md            how to run it for real: dispatcher serve --config FILE
 `)
@@ -37,7 +37,11 @@ The dispatcher is up. Try it as the kube-apiserver of cluster dev:
     -H 'Content-Type: application/json' --data-binary @%[1]s/%[2]s \
     'https://%[3]s/v1/clusters/dev/validate?timeout=10s'
 
+Look at it: %[4]s is its status page, and in a terminal
+
+  dispatcher status --admin %[4]s
+
 Edit a manifest in %[1]s/registry and try again: a change is picked up within 2 seconds.
 The log is %[1]s/dispatcher.log. Interrupt to end; everything is removed then.
-`, s.dir, sampleReview, address)
+`, s.dir, sampleReview, address, statusPage)
 }

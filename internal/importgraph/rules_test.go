@@ -20,11 +20,13 @@ func packages() map[string][]string {
 		"breaker":         {},
 		"webhook":         {"codec", "breaker"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
-		"registry":            {"codec", "match", "webhook", "internal/celenv"},
-		"registry/kube":       {"registry", "match"}, // match for the interface of sources
-		"dispatcher":          {"codec", "codec/jsonpatch", "match", "webhook", "registry"},
-		"internal/server":     {"dispatcher", "registry", "codec"},
-		"internal/admin":      {"dispatcher", "registry"},
+		"registry":        {"codec", "match", "webhook", "internal/celenv"},
+		"registry/kube":   {"registry", "match"}, // match for the interface of sources
+		"dispatcher":      {"codec", "codec/jsonpatch", "match", "webhook", "registry"},
+		"internal/server": {"dispatcher", "registry", "codec"},
+		// What there is to tell of a process, from everywhere that knows.
+		"internal/status":     {"breaker", "match", "webhook", "registry", "registry/kube", "dispatcher"},
+		"internal/admin":      {"internal/status", "registry"},
 		"internal/config":     {"registry", "match", "webhook"}, // types of its fields
 		"internal/telemetry":  {"dispatcher", "registry", "webhook", "breaker", "codec"},
 		"internal/app":        {anything},
@@ -33,7 +35,7 @@ func packages() map[string][]string {
 		"examples/quickstart": {},
 		"registration":        {"registry", "match"},
 		// codec and dispatcher for explain, which reads a Review.
-		"cmd/dispatcher": {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/telemetry"},
+		"cmd/dispatcher": {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/telemetry", "internal/status"},
 		"webhookserver":  {}, // for webhook authors: it brings nothing of ours into their binaries
 		"internal/tally": {},
 		// It judges the dispatcher, so it shares nothing with it.
@@ -65,8 +67,8 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/cel":                                      {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/cel":                     {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions": {"internal/celenv"},
-		"k8s.io/api":                           {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native"},
-		"k8s.io/apimachinery":                  {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native"},
+		"k8s.io/api":                           {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status"},
+		"k8s.io/apimachinery":                  {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status"},
 		"k8s.io/client-go":                     {"registry/kube"},
 		"k8s.io/klog":                          {"registry/kube"},  // to keep client-go silent
 		"golang.org/x/sys":                     {"loadtest/bench"}, // to pin processes

@@ -48,4 +48,3 @@ func (m *Metrics) outcome(ctx context.Context, g *generation, c *clusterSets, w 
 		m.failOpen.Add(ctx, 1, newAttrs(c.name, w.names[0], w.names[1], cause).add...)
 	}
 }
-

@@ -107,7 +107,9 @@ type generation struct {
 
 // sets holds the generations of the Snapshot that is served and of the one
 // before, which has admissions left.
-type sets struct{ alive atomic.Pointer[[2]*generation] }
+type sets struct {
+	alive atomic.Pointer[[2]*generation]
+}
 
 func newSets() *sets {
 	s := &sets{}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admin_test
+
+import (
+	"math"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/status"
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// noon is when the fixtures are looked at.
+var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+func before(d time.Duration) time.Time { return noon.Add(-d) }
+
+// healthy is a process of three clusters that does well.
+func healthy() status.Status {
+	return status.Status{
+		Version:  "v1.4.0",
+		Started:  before(52*time.Hour + 11*time.Minute),
+		Now:      noon,
+		Ready:    true,
+		Unready:  []string{},
+		Snapshot: &status.Snapshot{Hash: "5f1c09e2ab7744d0c3e1", Short: "5f1c09e2ab77", Since: before(3*time.Hour + 20*time.Minute)},
+		Clusters: []status.Cluster{
+			{Name: "dev", Labels: map[string]string{"env": "dev", "region": "eu-west-1"}, Counts: counts(120411, 3114, 2, 0, 40110)},
+			{Name: "prod-eu", Labels: map[string]string{"env": "prod", "region": "eu-west-1"}, TimeoutSeconds: 10, Counts: counts(2311902, 1203, 0, 0, 811209),
+				Namespaces: &status.Namespaces{Cached: 412, Synced: true, Current: noon, LiveGets: 9}},
+			{Name: "prod-us", Labels: map[string]string{"env": "prod", "region": "us-east-1"}, TimeoutSeconds: 10, Counts: counts(1904221, 977, 0, 0, 640022),
+				Namespaces: &status.Namespaces{Cached: 388, Synced: true, Current: noon, LiveGets: 4}},
+		},
+		Chains: []status.Chain{{
+			Mutating:   []string{"mutate/defaults/labels.defaults.example.com"},
+			Validating: []string{"validate/image-policy/images.policy.example.com", "validate/license-scan/licenses.scan.example.com", "validate/owner-policy/owner.policy.example.com"},
+		}},
+		Webhooks: []status.Webhook{
+			hook("mutate", "defaults", "labels.defaults.example.com", "t1", "CREATE of pods in v1", "Fail", "Enforce"),
+			conditional(hook("validate", "image-policy", "images.policy.example.com", "t2", "CREATE and UPDATE of deployments in apps/v1, in namespaces labelled team=a, if all of 2 conditions hold", "Fail", "Enforce")),
+			hook("validate", "license-scan", "licenses.scan.example.com", "t3", "CREATE and UPDATE of pods and pods/ephemeralcontainers in v1, outside the namespaces kube-system and monitoring", "Ignore", "Enforce"),
+			hook("validate", "owner-policy", "owner.policy.example.com", "t4", "CREATE and UPDATE of deployments and statefulsets in apps/v1 (namespaced objects only)", "Fail", "Warn"),
+		},
+		Targets: []status.Target{
+			target("t1", "https://labels.defaults.svc:443/mutate", 0.0021, "10.20.4.11:443", "10.20.7.2:443"),
+			target("t2", "https://images.policy.svc:443/v1/validate", 0.0094, "10.20.4.18:443", "10.20.5.90:443", "10.20.9.31:443"),
+			target("t3", "https://licenses.scan.svc:8443/check", 0.041, "10.20.6.6:8443", "10.20.6.7:8443"),
+			target("t4", "https://owner.policy.svc:443/validate", 0.0046, "10.20.8.1:443", "10.20.8.2:443"),
+		},
+		Denials: []status.Decision{
+			decided(42*time.Second, "prod-eu", "CREATE", "", "pods", "shop", "web-7d9c5b", false, 403, "image-policy", "images.policy.example.com", "denied", ""),
+			decided(4*time.Minute, "dev", "UPDATE", "apps", "deployments", "billing", "api", false, 422, "image-policy", "images.policy.example.com", "denied", ""),
+			decided(39*time.Minute, "dev", "CREATE", "", "pods", "sandbox", "tmp", false, 403, "image-policy", "images.policy.example.com", "denied", ""),
+		},
+		History: []status.Change{
+			{Time: before(3*time.Hour + 20*time.Minute), Snapshot: "5f1c09e2ab77", Clusters: 3, Webhooks: 4, Changed: []string{"image-policy/images.policy.example.com"}},
+			{Time: before(26 * time.Hour), Snapshot: "90ab11d45e01", Clusters: 3, Webhooks: 4, Added: []string{"owner-policy/owner.policy.example.com", "Cluster/prod-us"}, Removed: []string{"legacy/quota.example.com"}},
+			{Time: before(52 * time.Hour), Snapshot: "11d45e0190ab", Clusters: 2, Webhooks: 4},
+		},
+		Certificates: []status.Certificate{
+			{Role: "admission serving", File: "/etc/dispatcher/tls/tls.crt", Subject: "CN=dispatcher.example.com", NotBefore: before(720 * time.Hour), NotAfter: noon.Add(61 * 24 * time.Hour)},
+			{Role: "admission client authority", File: "/etc/dispatcher/tls/clients.crt", Subject: "CN=clusters,O=Example", NotBefore: before(720 * time.Hour), NotAfter: noon.Add(900 * 24 * time.Hour)},
+		},
+	}
+}
+
+// outage is the same process with one webhook gone, a change refused, and more.
+func outage() status.Status {
+	s := healthy()
+	s.Problems = []registry.Problem{{File: "registry/image-policy.yaml", Object: "ValidatingWebhookConfiguration/image-policy",
+		Field: "webhooks[0].matchConditions[1].expression", Value: "object.metadata.labls", Reason: "undefined field 'labls'"}}
+	s.Targets[2].Endpoints[0] = status.Endpoint{Address: "10.20.6.6:8443", State: "open", Since: before(14 * time.Second), Until: noon.Add(6 * time.Second)}
+	s.Targets[2].Endpoints[1] = status.Endpoint{Address: "10.20.6.7:8443", State: "open", Since: before(12 * time.Second), Until: noon.Add(8 * time.Second)}
+	s.Targets[2].Latency = status.Latency{}
+	s.Targets[1].Endpoints[2] = status.Endpoint{Address: "10.20.9.31:443", State: "ramping", Since: before(3 * time.Second), Width: 4, Outstanding: 4}
+	for i := range s.Targets[2].Samples {
+		if i > 20 && i < 48 {
+			s.Targets[2].Samples[i].P99 *= 1 + 0.6*float64(i-20)
+		}
+		if i >= 54 {
+			s.Targets[2].Samples[i].Attempts = 0
+		}
+	}
+	s.Clusters[1].Counts.FailedOpen, s.Clusters[2].Namespaces.Stale = 61, true
+	for i := range 6 {
+		s.FailOpens = append(s.FailOpens, decided(time.Duration(i*7+2)*time.Second, "prod-eu", "CREATE", "", "pods", "shop", "cart-worker-"+string(rune('a'+i)), true, 0,
+			"license-scan", "licenses.scan.example.com", "failed_open", []string{"BreakerOpen", "Timeout"}[i/4]))
+	}
+	s.Sheds = []status.Decision{decided(95*time.Second, "dev", "CREATE", "batch", "jobs", "load", "run-1", false, 429, "image-policy", "images.policy.example.com", "failed", "Shed")}
+	s.Pending = []status.Pending{{Webhook: "mesh/inject.mesh.example.com", URL: "https://inject.mesh.svc:443/", Reason: "inject.mesh.svc: connect: connection refused"}}
+	s.History = append([]status.Change{{Time: before(50 * time.Second), Snapshot: "5f1c09e2ab77", Refused: true, Problems: s.Problems, Clusters: 3, Webhooks: 4}}, s.History...)
+	s.Certificates[0].NotAfter = noon.Add(9 * 24 * time.Hour)
+	return s
+}
+
+func counts(admissions, denied, failedOpen, shed, bypassed int64) status.Counts {
+	return status.Counts{Admissions: admissions, Denied: denied, FailedOpen: failedOpen, Shed: shed, Bypassed: bypassed, Last: before(2 * time.Second)}
+}
+
+func hook(phase, configuration, name, target, matches, policy, mode string) status.Webhook {
+	return status.Webhook{ID: phase + "/" + configuration + "/" + name, Configuration: configuration, Name: name, Phase: phase, Matches: matches,
+		Rules: []string{"CREATE,UPDATE of deployments in apps/v1 (Namespaced)"}, MatchPolicy: "Equivalent", FailurePolicy: policy, SideEffects: "None",
+		TimeoutSeconds: 5, Mode: mode, Stage: "Validating", Hedge: true, Bindings: []string{"in-cluster-endpoints"}, Target: target}
+}
+
+func conditional(w status.Webhook) status.Webhook {
+	w.NamespaceSelector = "team=a"
+	w.Conditions = []status.Condition{
+		{Name: "not-the-controller", Expression: "request.userInfo.username != 'system:serviceaccount:flux-system:kustomize-controller'"},
+		{Name: "has-containers", Expression: "has(object.spec.template.spec.containers) && object.spec.template.spec.containers.size() > 0"},
+	}
+	return w
+}
+
+func target(id, url string, p50 float64, addresses ...string) status.Target {
+	t := status.Target{ID: id, URL: url, Attempts: 1204433, Retries: 210, Hedges: 40122,
+		Latency: status.Latency{Attempts: 412, P50: p50, P95: p50 * 2.2, P99: p50 * 3.1}}
+	for _, a := range addresses {
+		t.Endpoints = append(t.Endpoints, status.Endpoint{Address: a, State: "closed", Since: before(50 * time.Hour), Requests: 210, Outstanding: 1})
+	}
+	for i := range 60 {
+		wave := 1 + 0.3*math.Sin(float64(i)/3+p50*1000) + 0.15*math.Sin(float64(i)*1.7)
+		t.Samples = append(t.Samples, status.Sample{Time: before(time.Duration(59-i) * 10 * time.Second), Attempts: 400, P50: p50 * wave, P99: p50 * 3 * wave})
+	}
+	return t
+}
+
+func decided(ago time.Duration, cluster, operation, group, resource, namespace, name string, allowed bool, code int32, configuration, webhook, result, cause string) status.Decision {
+	return status.Decision{Time: before(ago), UID: "0b8f3c1e-5a51-4e0a-9a43-6c1f6b7b2d10", Cluster: cluster, Phase: "validate", Operation: operation, Group: group, Version: "v1",
+		Resource: resource, Namespace: namespace, Name: name, Snapshot: "5f1c09e2ab77", Allowed: allowed, Code: code,
+		Webhooks: []status.Involved{{Configuration: configuration, Webhook: webhook, Result: result, Cause: cause}}}
+}

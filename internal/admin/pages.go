@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admin
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/admission-dispatcher/dispatcher/internal/status"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// contentPolicy lets a page load what this listener serves and nothing else: a
+// name that got past all escaping could still not run anything.
+const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// pages serves the status page, by hand from one Status each.
+type pages struct {
+	status func() status.Status
+	log    *slog.Logger
+}
+
+// NewPages returns the status page and /api/v1/status, for GET only. status is
+// called for every request, by several goroutines.
+func NewPages(status func() status.Status, log *slog.Logger) http.Handler {
+	p := &pages{status: status, log: log}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", p.overview)
+	mux.HandleFunc("GET /clusters/{name}", p.cluster)
+	mux.HandleFunc("GET /webhooks/{configuration}/{name}", p.webhook)
+	mux.HandleFunc("GET /api/v1/status", p.document)
+	for _, name := range []string{"style.css", "script.js", "icon.svg"} {
+		mux.HandleFunc("GET /assets/"+name, p.asset(name))
+	}
+	return guarded(mux)
+}
+
+// guarded sets the headers that every answer has, and keeps sites out that have
+// their own name point at this host: who calls over loopback says so.
+func guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", contentPolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		if isRebound(r) {
+			http.Error(w, "this listener is on loopback: call it localhost, or by its address", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (p *pages) overview(w http.ResponseWriter, _ *http.Request) {
+	s := p.status()
+	p.render(w, http.StatusOK, "overview", newOverview(&s))
+}
+
+func (p *pages) cluster(w http.ResponseWriter, r *http.Request) {
+	s := p.status()
+	name := r.PathValue("name")
+	if view := newClusterView(&s, name); view != nil {
+		p.render(w, http.StatusOK, "cluster", view)
+		return
+	}
+	p.render(w, http.StatusNotFound, "absent", newAbsent(&s, "Cluster "+name))
+}
+
+func (p *pages) webhook(w http.ResponseWriter, r *http.Request) {
+	s := p.status()
+	configuration, name := r.PathValue("configuration"), r.PathValue("name")
+	if view := newWebhookView(&s, configuration, name); view != nil {
+		p.render(w, http.StatusOK, "webhook", view)
+		return
+	}
+	p.render(w, http.StatusNotFound, "absent", newAbsent(&s, "Webhook "+configuration+"/"+name))
+}
+
+func (p *pages) document(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(p.status()); err != nil {
+		p.log.Debug("the status could not be written", "error", err)
+	}
+}
+
+// render writes a page as a whole or not at all.
+func (p *pages) render(w http.ResponseWriter, code int, name string, view any) {
+	var body bytes.Buffer
+	if err := templates[name].ExecuteTemplate(&body, name+".html", view); err != nil {
+		p.log.Error("the status page could not be rendered", "page", name, "error", err)
+		http.Error(w, "the page could not be rendered", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write(body.Bytes())
+}
+
+func (p *pages) asset(name string) http.HandlerFunc {
+	data, err := fs.ReadFile(assets, "assets/"+name)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	kind := map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind[name[strings.LastIndexByte(name, '.')+1:]])
+		w.Header().Set("Cache-Control", "no-cache")
+		_, _ = w.Write(data)
+	}
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admin
+
+import (
+	"fmt"
+	"html/template"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/status"
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// templates are the pages by name; read-only.
+var templates = parseTemplates("overview", "cluster", "webhook", "absent")
+
+func parseTemplates(names ...string) map[string]*template.Template {
+	parsed := map[string]*template.Template{}
+	for _, name := range names {
+		parsed[name] = template.Must(template.New(name).Funcs(functions).
+			ParseFS(assets, "assets/layout.html", "assets/tables.html", "assets/"+name+".html"))
+	}
+	return parsed
+}
+
+var functions = template.FuncMap{
+	"badge":       func(class, text string) badge { return badge{class, text} },
+	"stamp":       func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
+	"ago":         ago,
+	"since":       func(now, then time.Time) string { return span(now.Sub(then)) },
+	"seconds":     seconds,
+	"latency":     latency,
+	"count":       status.Count,
+	"clusterLink": func(name string) string { return "/clusters/" + url.PathEscape(name) },
+	"webhookLink": webhookLink,
+	"request":     request,
+	"why":         why,
+	"labels":      labels,
+	"first":       first,
+	"more":        more,
+	"diff":        func(what string, names []string) difference { return difference{what, names} },
+}
+
+// badge is a state in words, with the class that gives it its shape and colour.
+type badge struct{ Class, Text string }
+
+type difference struct {
+	What  string
+	Names []string
+}
+
+func webhookLink(configuration, name string) string {
+	return "/webhooks/" + url.PathEscape(configuration) + "/" + url.PathEscape(name)
+}
+
+// request says what was asked for, as kubectl would.
+func request(d status.Decision) string {
+	resource := d.Resource
+	if d.Group != "" {
+		resource += "." + d.Group
+	}
+	if d.Subresource != "" {
+		resource += "/" + d.Subresource
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%s %s %s", d.Operation, resource, strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")), " ")
+}
+
+// why says what a webhook's part came to, beyond what the list is about.
+func why(w status.Involved) string {
+	text := w.Cause
+	if w.Result == "skipped" {
+		text = strings.TrimSpace("skipped " + text)
+	}
+	if w.FailOpenRule != "" {
+		text += ", rule " + w.FailOpenRule
+	}
+	return text
+}
+
+func labels(m map[string]string) string {
+	var pairs []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		pairs = append(pairs, key+"="+m[key])
+	}
+	return strings.Join(pairs, ", ")
+}
+
+// first returns at most n of a list of names or problems.
+func first(n int, list any) any {
+	switch l := list.(type) {
+	case []string:
+		return l[:min(n, len(l))]
+	case []registry.Problem:
+		return l[:min(n, len(l))]
+	}
+	return list
+}
+
+// more says how many first left out.
+func more(n, of int) string {
+	if of <= n {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", of-n)
+}
+
+func joined(words []string) string { return strings.Join(words, ", ") }
+
+func contains(list []string, s string) bool { return slices.Contains(list, s) }
+
+// latency is a quantile of so many attempts.
+func latency(attempts int64, s float64) string {
+	if attempts == 0 {
+		return "–"
+	}
+	return seconds(s)
+}
+
+// seconds writes a duration with two digits or so.
+func seconds(s float64) string {
+	switch {
+	case s >= 10:
+		return strconv.FormatFloat(s, 'f', 0, 64) + " s"
+	case s >= 1:
+		return strconv.FormatFloat(s, 'g', 2, 64) + " s"
+	case s >= 0.01:
+		return strconv.FormatFloat(s*1e3, 'f', 0, 64) + " ms"
+	case s >= 0.001:
+		return strconv.FormatFloat(s*1e3, 'f', 1, 64) + " ms"
+	}
+	return strconv.FormatFloat(s*1e6, 'f', 0, 64) + " µs"
+}
+
+// ago says how long ago something was.
+func ago(now, then time.Time) string {
+	if then.IsZero() {
+		return "never"
+	}
+	if d := now.Sub(then); d >= time.Second {
+		return span(d) + " ago"
+	}
+	return "just now"
+}
+
+func inFuture(d time.Duration) string { return "ends in " + span(d) }
+
+// span writes a time as people say it, in its two largest units.
+func span(d time.Duration) string {
+	d = max(d, 0)
+	const day = 24 * time.Hour
+	switch {
+	case d >= 3*day:
+		return fmt.Sprintf("%d days", d/day)
+	case d >= day:
+		return fmt.Sprintf("%d d %d h", d/day, d%day/time.Hour)
+	case d >= time.Hour:
+		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+	case d >= time.Minute:
+		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+	}
+	return fmt.Sprintf("%d s", d/time.Second)
+}
+
+// number groups digits by thousands.
+func number(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "\u202f" + text[i:]
+	}
+	return text
+}
+
+// share is a part of a whole in per cent.
+func share(part, whole int64) string {
+	if whole == 0 {
+		return "–"
+	}
+	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + " %"
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/admission-dispatcher/dispatcher/internal/admin"
+	"github.com/admission-dispatcher/dispatcher/internal/config"
+	"github.com/admission-dispatcher/dispatcher/internal/status"
+)
+
+// newAdminCertificates returns nil where the admin listener speaks plain HTTP.
+func newAdminCertificates(files config.AdminTLS, log *slog.Logger) (*certificates, error) {
+	if !files.On() {
+		return nil, nil
+	}
+	return newCertificates(listener{"admin", "admin.tls"}, config.TLS{
+		CertFile:     files.CertFile,
+		KeyFile:      files.KeyFile,
+		ClientCAFile: files.ClientCAFile,
+		ClientAuth:   config.IfGiven, // probes present none; all else asks for one
+	}, log)
+}
+
+func (a *App) newStatus(version string) *status.Collector {
+	return status.New(status.Config{
+		Version:      version,
+		Registry:     a.registry,
+		Unready:      a.unready,
+		Namespaces:   a.namespaces.Status,
+		Certificates: a.certificateStatus,
+	})
+}
+
+// newAdmin returns the admin server, which serveAdmin serves.
+func (a *App) newAdmin() *http.Server {
+	for _, w := range a.cfg.Warnings("") {
+		a.log.Warn("configuration warning", "field", w.Field, "value", w.Value, "reason", w.Reason)
+	}
+	return admin.New(admin.Config{
+		Unready:             a.unready,
+		Notes:               a.notes,
+		Metrics:             a.metrics.Handler(),
+		Status:              admin.NewPages(a.status.Status, a.log),
+		CertificateRequired: a.cfg.Admin.TLS.ClientCAFile != "",
+		Logger:              a.log,
+	})
+}
+
+// serveAdmin serves until the server is closed.
+func (a *App) serveAdmin(s *http.Server) {
+	if a.adminCertificates == nil {
+		_ = s.Serve(a.admin)
+		return
+	}
+	s.TLSConfig = a.adminCertificates.config()
+	_ = s.ServeTLS(a.admin, "", "")
+}
+
+// AdminURL returns where the status page is.
+func (a *App) AdminURL() string {
+	scheme := "http"
+	if a.adminCertificates != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + a.admin.Addr().String() + "/"
+}

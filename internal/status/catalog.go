@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// catalog is the webhooks of a Snapshot, each once, and the lists of them that
+// clusters share: a thousand clusters with the same webhooks cost one list.
+type catalog struct {
+	webhooks []Webhook
+	chains   []Chain
+
+	ids    map[*registry.Webhook]string
+	named  map[string]int // how many variants there are
+	places map[[2]*registry.Chain]int
+}
+
+func catalogOf(s *registry.Snapshot) *catalog {
+	c := &catalog{
+		webhooks: []Webhook{},
+		chains:   []Chain{},
+		ids:      map[*registry.Webhook]string{},
+		named:    map[string]int{},
+		places:   map[[2]*registry.Chain]int{},
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Clusters)) {
+		c.place(s.Clusters[name])
+	}
+	return c
+}
+
+// place returns the index of the cluster's Chain.
+func (c *catalog) place(cluster *registry.Cluster) int {
+	key := [2]*registry.Chain{cluster.Mutating, cluster.Validating}
+	if i, known := c.places[key]; known {
+		return i
+	}
+	c.places[key] = len(c.chains)
+	c.chains = append(c.chains, Chain{
+		Mutating:   c.list(cluster.Mutating, registry.Mutating),
+		Validating: c.list(cluster.Validating, registry.Validating),
+	})
+	return c.places[key]
+}
+
+func (c *catalog) list(chain *registry.Chain, p registry.Phase) []string {
+	ids := []string{}
+	if chain == nil {
+		return ids
+	}
+	for _, w := range chain.Webhooks {
+		ids = append(ids, c.id(w, p))
+	}
+	return ids
+}
+
+// id returns the webhook's ID: its name, with a number if bindings make several
+// of it.
+func (c *catalog) id(w *registry.Webhook, p registry.Phase) string {
+	if id, known := c.ids[w]; known {
+		return id
+	}
+	id := p.String() + "/" + w.Configuration + "/" + w.Name
+	c.named[id]++
+	if n := c.named[id]; n > 1 {
+		id = fmt.Sprintf("%s@%d", id, n)
+	}
+	v := newWebhook(w, p)
+	v.ID = id
+	c.ids[w] = id
+	c.webhooks = append(c.webhooks, v)
+	return id
+}
+
+// shownIdentity is how much of a Target's identity is shown, in bytes.
+const shownIdentity = 6
+
+func targetID(t *webhook.Target) string {
+	id := t.Identity()
+	return hex.EncodeToString(id[:shownIdentity])
+}

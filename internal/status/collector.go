@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/kube"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// Registry is what a Collector asks of the registry; *registry.Registry does.
+type Registry interface {
+	Snapshot() *registry.Snapshot
+	Problems() []registry.Problem
+	Targets() []*webhook.Target
+	Draining() []*webhook.Target
+}
+
+// Config is the configuration of a Collector. Everything but Namespaces and
+// Certificates is required; all functions are called by several goroutines.
+type Config struct {
+	Version      string
+	Registry     Registry
+	Unready      func() []string // why the process should get no traffic
+	Namespaces   func() []kube.Status
+	Certificates func() []Certificate
+}
+
+// Collector puts the Status together. It observes admissions and changes of the
+// configuration, and is safe for concurrent use.
+type Collector struct {
+	cfg     Config
+	started time.Time
+
+	recent    recent
+	tallies   tallies
+	history   history
+	latencies latencies
+}
+
+// New returns a Collector of a process that starts now.
+func New(cfg Config) *Collector {
+	if cfg.Namespaces == nil {
+		cfg.Namespaces = func() []kube.Status { return nil }
+	}
+	if cfg.Certificates == nil {
+		cfg.Certificates = func() []Certificate { return nil }
+	}
+	return &Collector{cfg: cfg, started: time.Now().UTC(), recent: newRecent(), history: newHistory()}
+}
+
+// Changed records a change of the configuration. It serves registry.Settings.
+func (c *Collector) Changed(change registry.Change) { c.history.add(time.Now(), change) }
+
+// Run samples latencies until ctx is done.
+func (c *Collector) Run(ctx context.Context) {
+	ticker := time.NewTicker(sampleInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			c.latencies.sample(now, c.cfg.Registry.Targets())
+			c.forget()
+		}
+	}
+}
+
+// forget drops the counts of clusters that are no longer served.
+func (c *Collector) forget() {
+	s := c.cfg.Registry.Snapshot()
+	if s == nil {
+		return
+	}
+	c.tallies.keep(func(cluster string) bool { return s.Clusters[cluster] != nil })
+}
+
+// Status returns the process as of now.
+func (c *Collector) Status() Status {
+	unready := c.cfg.Unready()
+	s := Status{
+		Version:      c.cfg.Version,
+		Started:      c.started,
+		Now:          time.Now().UTC(),
+		Ready:        len(unready) == 0,
+		Unready:      orEmpty(unready),
+		Problems:     orEmpty(c.cfg.Registry.Problems()),
+		Warnings:     []registry.Problem{},
+		Pending:      []Pending{},
+		Draining:     []Draining{},
+		Clusters:     []Cluster{},
+		Chains:       []Chain{},
+		Webhooks:     []Webhook{},
+		Targets:      []Target{},
+		Certificates: orEmpty(c.cfg.Certificates()),
+	}
+	for _, t := range c.cfg.Registry.Draining() {
+		s.Draining = append(s.Draining, Draining{URL: t.URL(), Outstanding: t.Outstanding()})
+	}
+	if served := c.cfg.Registry.Snapshot(); served != nil {
+		c.serve(&s, served)
+	}
+	c.recent.into(&s)
+	c.history.into(&s)
+	return s
+}
+
+// serve fills in what is served.
+func (c *Collector) serve(s *Status, served *registry.Snapshot) {
+	s.Snapshot = &Snapshot{Hash: served.Hash, Short: served.ShortHash(), Since: c.started}
+	s.Warnings = orEmpty(served.Warnings)
+	for _, p := range served.Pending {
+		s.Pending = append(s.Pending, Pending{Webhook: p.Webhook, URL: p.URL, Previous: p.Previous, Reason: p.Err.Error()})
+	}
+	all := catalogOf(served)
+	namespaces := map[string]*Namespaces{}
+	for _, n := range c.cfg.Namespaces() {
+		namespaces[n.Cluster] = newNamespaces(n)
+	}
+	for _, name := range sortedKeys(served.Clusters) {
+		cluster := served.Clusters[name]
+		s.Clusters = append(s.Clusters, Cluster{
+			Name:           name,
+			Labels:         cluster.Labels,
+			Anonymous:      cluster.Anonymous,
+			TimeoutSeconds: cluster.Timeout.Seconds(),
+			Chain:          all.place(cluster),
+			Counts:         c.tallies.counts(name),
+			Namespaces:     namespaces[name],
+		})
+	}
+	for _, t := range served.Targets {
+		s.Targets = append(s.Targets, c.target(t))
+	}
+	s.Chains, s.Webhooks = all.chains, all.webhooks
+	slices.SortStableFunc(s.Webhooks, func(a, b Webhook) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+func newNamespaces(n kube.Status) *Namespaces {
+	return &Namespaces{Cached: n.Namespaces, Synced: n.Synced, Stale: n.Stale, Current: n.Current.UTC(), LiveGets: n.LiveGets, Error: n.LastError}
+}
+
+func (c *Collector) target(t *webhook.Target) Target {
+	stats := t.Stats()
+	target := Target{
+		ID:            targetID(t),
+		URL:           t.URL(),
+		Endpoints:     []Endpoint{},
+		Attempts:      stats.Attempts,
+		Retries:       stats.Retries,
+		Hedges:        stats.Hedges,
+		BudgetRefused: stats.BudgetRefused,
+		Disagreements: stats.Disagreements,
+		Latency:       newLatency(t.Latency()),
+		Samples:       c.latencies.of(t),
+	}
+	if err := t.Unresolved(); err != nil {
+		target.Unresolved = err.Error()
+	}
+	for _, e := range t.Endpoints() {
+		target.Endpoints = append(target.Endpoints, newEndpoint(e))
+	}
+	return target
+}
+
+// closedState is the state of a breaker that lets everything pass.
+var closedState = breaker.Closed.String()
+
+func newEndpoint(e *webhook.Endpoint) Endpoint {
+	h := e.Health()
+	return Endpoint{
+		Address:     e.Address().String(),
+		State:       h.State.String(),
+		Since:       h.Since.UTC(),
+		Until:       h.Until.UTC(),
+		Requests:    h.Requests,
+		Failures:    h.Failures,
+		Width:       h.Width,
+		Resources:   orEmpty(h.Resources),
+		Outstanding: e.Outstanding(),
+	}
+}
+
+// orEmpty makes a list [] in JSON where it would be null.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

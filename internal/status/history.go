@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+const keptChanges = 50
+
+// history is the last changes of the configuration.
+type history struct {
+	mu      sync.Mutex
+	changes *ring[Change]
+	last    Change
+	since   time.Time // of the Snapshot that is served
+	hash    string    // of that
+	served  digests
+}
+
+func newHistory() history { return history{changes: newRing[Change](keptChanges)} }
+
+// add records a change. What is refused for the same reasons as just before is no
+// news.
+func (h *history) add(now time.Time, c registry.Change) {
+	entry := Change{Time: now.UTC(), Problems: []registry.Problem{}, Added: []string{}, Removed: []string{}, Changed: []string{}}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c.Snapshot == nil {
+		entry.Snapshot, entry.Refused, entry.Problems = h.last.Snapshot, true, c.Problems
+		entry.Clusters, entry.Webhooks, entry.Pending = h.last.Clusters, h.last.Webhooks, h.last.Pending
+		if h.last.Refused && slices.Equal(h.last.Problems, entry.Problems) {
+			return
+		}
+	} else {
+		h.serve(&entry, c.Snapshot)
+	}
+	h.last = entry
+	h.changes.add(entry)
+}
+
+// serve fills in what s, which is served now, differs in from what was.
+func (h *history) serve(entry *Change, s *registry.Snapshot) {
+	if h.hash != s.Hash {
+		h.hash, h.since = s.Hash, entry.Time
+	}
+	next := digestsOf(s)
+	entry.Snapshot, entry.Clusters, entry.Pending = s.ShortHash(), len(s.Clusters), len(s.Pending)
+	entry.Webhooks = len(next) - len(s.Clusters)
+	if h.served != nil {
+		entry.Added, entry.Removed, entry.Changed = next.differences(h.served)
+	}
+	h.served = next
+}
+
+// into copies the changes, the newest first, and since when what is served is.
+func (h *history) into(s *Status) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.History = h.changes.newestFirst()
+	if s.Snapshot != nil && s.Snapshot.Hash == h.hash {
+		s.Snapshot.Since = h.since
+	}
+}
+
+// digests are what a Snapshot has, by name, with a sum over what it says of it.
+// They stay when it has gone.
+type digests map[string][sha256.Size]byte
+
+func digestsOf(s *registry.Snapshot) digests {
+	said := map[string][]string{}
+	say := func(name string, what any) {
+		text, _ := json.Marshal(what) // plain data
+		said[name] = append(said[name], string(text))
+	}
+	for _, c := range s.Clusters {
+		say("Cluster/"+c.Name, []any{c.Labels, c.Anonymous, c.Timeout, c.RequestBytes, c.Bypass.Sources(), c.FailOpen.Sources()})
+	}
+	for _, w := range catalogOf(s).webhooks {
+		w.ID = "" // depends on its neighbours
+		say(w.Configuration+"/"+w.Name, w)
+	}
+	sums := make(digests, len(said))
+	for name, texts := range said {
+		slices.Sort(texts)
+		sums[name] = sha256.Sum256([]byte(strings.Join(texts, "\n")))
+	}
+	return sums
+}
+
+// differences returns what d has and before has not, the reverse, and what both
+// have and is not the same, each sorted and never nil.
+func (d digests) differences(before digests) (added, removed, changed []string) {
+	added, removed, changed = []string{}, []string{}, []string{}
+	for _, name := range slices.Sorted(maps.Keys(d)) {
+		was, there := before[name]
+		switch {
+		case !there:
+			added = append(added, name)
+		case was != d[name]:
+			changed = append(changed, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if _, there := d[name]; !there {
+			removed = append(removed, name)
+		}
+	}
+	return added, removed, changed
+}

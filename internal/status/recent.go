@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+const (
+	keptDecisions = 100 // of each kind
+	maxName       = 253 // bytes of a name that a request brings: the longest that Kubernetes has
+)
+
+// recent is the last admissions that webhooks did not simply allow.
+type recent struct {
+	mu                        sync.Mutex
+	denials, failOpens, sheds *ring[Decision]
+}
+
+func newRecent() recent {
+	return recent{
+		denials:   newRing[Decision](keptDecisions),
+		failOpens: newRing[Decision](keptDecisions),
+		sheds:     newRing[Decision](keptDecisions),
+	}
+}
+
+// kind is which list an Outcome belongs to.
+type kind uint8
+
+const (
+	unremarkable kind = iota
+	denial
+	failOpen
+	shed
+)
+
+func kindOf(o *dispatcher.Outcome) kind {
+	switch {
+	case o.Cause == webhook.Shed:
+		return shed
+	case o.Denies():
+		return denial
+	case o.Result == dispatcher.FailedOpen || o.Result == dispatcher.Skipped:
+		return failOpen
+	}
+	return unremarkable
+}
+
+// seen is which kinds there are among the Outcomes of one admission.
+type seen struct{ denial, failOpen, shed bool }
+
+func look(outcomes []dispatcher.Outcome) (s seen) {
+	for i := range outcomes {
+		switch kindOf(&outcomes[i]) {
+		case denial:
+			s.denial = true
+		case failOpen:
+			s.failOpen = true
+		case shed:
+			s.shed = true
+		}
+	}
+	return s
+}
+
+// observe keeps what is remarkable of an admission.
+func (r *recent) observe(record *dispatcher.Record, s seen) {
+	d := newDecision(record)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.denial {
+		r.denials.add(d.about(record.Verdict.Outcomes, denial))
+	}
+	if s.failOpen {
+		r.failOpens.add(d.about(record.Verdict.Outcomes, failOpen))
+	}
+	if s.shed {
+		r.sheds.add(d.about(record.Verdict.Outcomes, shed))
+	}
+}
+
+// into copies the lists, the newest first.
+func (r *recent) into(s *Status) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.Denials, s.FailOpens, s.Sheds = r.denials.newestFirst(), r.failOpens.newestFirst(), r.sheds.newestFirst()
+}
+
+// newDecision copies what may be shown of a Record: nothing of the object, of the
+// user and of the messages of webhooks, which may quote both.
+func newDecision(r *dispatcher.Record) Decision {
+	v := r.Review
+	return Decision{
+		Time:        r.Start.UTC(),
+		UID:         bounded(v.UID),
+		Cluster:     r.Cluster.Name,
+		Phase:       r.Phase.String(),
+		Operation:   v.Operation.String(),
+		Group:       bounded(v.Resource.Group),
+		Version:     bounded(v.Resource.Version),
+		Resource:    bounded(v.Resource.Resource),
+		Subresource: bounded(v.SubResource),
+		Namespace:   bounded(v.Namespace),
+		Name:        bounded(v.Name),
+		DryRun:      v.DryRun,
+		Snapshot:    r.Snapshot,
+		Allowed:     r.Verdict.Response.Allowed,
+		Code:        r.Verdict.Response.Code,
+	}
+}
+
+// about returns d with the webhooks of one kind.
+func (d Decision) about(outcomes []dispatcher.Outcome, k kind) Decision {
+	d.Webhooks = []Involved{}
+	for i := range outcomes {
+		o := &outcomes[i]
+		if kindOf(o) != k {
+			continue
+		}
+		d.Webhooks = append(d.Webhooks, Involved{
+			Configuration: o.Webhook.Configuration,
+			Webhook:       o.Webhook.Name,
+			Result:        o.Result.String(),
+			Cause:         string(o.Cause),
+			FailOpenRule:  o.FailOpenRule,
+		})
+	}
+	return d
+}
+
+func bounded(name []byte) string {
+	return strings.ToValidUTF8(string(name[:min(len(name), maxName)]), "")
+}
+
+// Observe implements dispatcher.Observer.
+func (c *Collector) Observe(_ context.Context, r *dispatcher.Record) {
+	s := look(r.Verdict.Outcomes)
+	c.tallies.count(r, s)
+	if s != (seen{}) {
+		c.recent.observe(r, s)
+	}
+}

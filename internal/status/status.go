@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package status says how the process is: the document behind the status page,
+// /api/v1/status and `dispatcher status`. It holds nothing from inside an object
+// and nobody's name.
+package status
+
+import (
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// Status is the process as of Now. Lists are in a fixed order and never null.
+type Status struct {
+	Version string    `json:"version"`
+	Started time.Time `json:"started"`
+	Now     time.Time `json:"now"`
+
+	Ready        bool               `json:"ready"`
+	Unready      []string           `json:"unready"`
+	Snapshot     *Snapshot          `json:"snapshot"`
+	Problems     []registry.Problem `json:"problems"`
+	Warnings     []registry.Problem `json:"warnings"`
+	Pending      []Pending          `json:"pending"`
+	Draining     []Draining         `json:"draining"`
+	Clusters     []Cluster          `json:"clusters"`
+	Chains       []Chain            `json:"chains"`
+	Webhooks     []Webhook          `json:"webhooks"`
+	Targets      []Target           `json:"targets"`
+	Denials      []Decision         `json:"denials"`
+	FailOpens    []Decision         `json:"failOpens"`
+	Sheds        []Decision         `json:"sheds"`
+	History      []Change           `json:"history"`
+	Certificates []Certificate      `json:"certificates"`
+}
+
+// Snapshot names what is served.
+type Snapshot struct {
+	Hash  string    `json:"hash"` // hex; equal on replicas that serve the same
+	Short string    `json:"short"`
+	Since time.Time `json:"since"`
+}
+
+// Pending is a webhook that does not take part yet.
+type Pending struct {
+	Webhook  string `json:"webhook"` // configuration/name
+	URL      string `json:"url"`
+	Previous bool   `json:"previousServes"`
+	Reason   string `json:"reason"`
+}
+
+// Draining is a Target that has left and still has calls under way.
+type Draining struct {
+	URL         string `json:"url"`
+	Outstanding int    `json:"outstanding"`
+}
+
+// Cluster is one caller. The counts are of admissions since the start.
+type Cluster struct {
+	Name           string            `json:"name"`
+	Labels         map[string]string `json:"labels"`
+	Anonymous      bool              `json:"anonymous"`
+	TimeoutSeconds float64           `json:"timeoutSeconds"` // 0: not told
+	Chain          int               `json:"chain"`          // index in Status.Chains
+	Counts         Counts            `json:"counts"`
+	Namespaces     *Namespaces       `json:"namespaces"` // nil: no kubeconfigFile
+}
+
+// Counts are admissions since the start. One may be in several.
+type Counts struct {
+	Admissions int64     `json:"admissions"`
+	Denied     int64     `json:"denied"`
+	FailedOpen int64     `json:"failedOpen"`
+	Shed       int64     `json:"shed"`
+	Bypassed   int64     `json:"bypassed"`
+	Last       time.Time `json:"last,omitzero"` // zero: none yet
+}
+
+// Namespaces is how the namespaces of a cluster are known.
+type Namespaces struct {
+	Cached   int       `json:"cached"`
+	Synced   bool      `json:"synced"`
+	Stale    bool      `json:"stale"`
+	Current  time.Time `json:"current,omitzero"`
+	LiveGets uint64    `json:"liveGets"`
+	Error    string    `json:"error,omitempty"`
+}
+
+// Chain is the webhooks of clusters that share them all, by ID, in the order in
+// which they take part.
+type Chain struct {
+	Mutating   []string `json:"mutating"`
+	Validating []string `json:"validating"`
+}
+
+// Decision is one admission in which webhooks did not simply allow. Webhooks are
+// those that the list is about.
+type Decision struct {
+	Time        time.Time  `json:"time"`
+	UID         string     `json:"uid"`
+	Cluster     string     `json:"cluster"`
+	Phase       string     `json:"phase"`
+	Operation   string     `json:"operation"`
+	Group       string     `json:"group"`
+	Version     string     `json:"version"`
+	Resource    string     `json:"resource"`
+	Subresource string     `json:"subresource,omitempty"`
+	Namespace   string     `json:"namespace,omitempty"`
+	Name        string     `json:"name,omitempty"`
+	DryRun      bool       `json:"dryRun,omitempty"`
+	Snapshot    string     `json:"snapshot"`
+	Allowed     bool       `json:"allowed"`
+	Code        int32      `json:"code,omitempty"` // of a denial
+	Webhooks    []Involved `json:"webhooks"`
+}
+
+// Involved is one webhook's part of a Decision.
+type Involved struct {
+	Configuration string `json:"configuration"`
+	Webhook       string `json:"webhook"`
+	Result        string `json:"result"`
+	Cause         string `json:"cause,omitempty"`
+	FailOpenRule  string `json:"failOpenRule,omitempty"`
+}
+
+// Change is one change of the configuration, served or refused.
+type Change struct {
+	Time     time.Time          `json:"time"`
+	Snapshot string             `json:"snapshot"` // short; of what is served from then on
+	Refused  bool               `json:"refused"`
+	Problems []registry.Problem `json:"problems"`
+	Clusters int                `json:"clusters"`
+	Webhooks int                `json:"webhooks"`
+	Pending  int                `json:"pending"`
+	Added    []string           `json:"added"` // webhooks as configuration/name, clusters as Cluster/name
+	Removed  []string           `json:"removed"`
+	Changed  []string           `json:"changed"`
+}
+
+// Certificate is one certificate of a listener.
+type Certificate struct {
+	Role      string    `json:"role"` // such as "admission serving"
+	File      string    `json:"file"`
+	Subject   string    `json:"subject"`
+	NotBefore time.Time `json:"notBefore"`
+	NotAfter  time.Time `json:"notAfter"`
+	// Refused is why the files, as they are now, are not what is used.
+	Refused string `json:"refused,omitempty"`
+}

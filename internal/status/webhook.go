@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// Webhook is one webhook as it is for some clusters: bindings can make several
+// of one.
+type Webhook struct {
+	ID            string `json:"id"` // unique in a Status
+	Configuration string `json:"configuration"`
+	Name          string `json:"name"`
+	Phase         string `json:"phase"`
+	// Matches says in a sentence what is sent to it.
+	Matches           string      `json:"matches"`
+	Rules             []string    `json:"rules"`
+	MatchPolicy       string      `json:"matchPolicy"`
+	NamespaceSelector string      `json:"namespaceSelector,omitempty"`
+	ObjectSelector    string      `json:"objectSelector,omitempty"`
+	Conditions        []Condition `json:"matchConditions"`
+	FailurePolicy     string      `json:"failurePolicy"`
+	Retry             bool        `json:"retry"`
+	SideEffects       string      `json:"sideEffects"`
+	TimeoutSeconds    float64     `json:"timeoutSeconds"`
+	Mode              string      `json:"mode"`
+	Stage             string      `json:"stage"`
+	Reinvocation      bool        `json:"reinvocation"`
+	Hedge             bool        `json:"hedge"` // slow calls may be asked twice
+	Bindings          []string    `json:"bindings"`
+	Target            string      `json:"target"` // Target.ID
+}
+
+// Condition is one matchCondition.
+type Condition struct {
+	Name       string `json:"name"`
+	Expression string `json:"expression"`
+}
+
+func newWebhook(w *registry.Webhook, p registry.Phase) Webhook {
+	v := Webhook{
+		Configuration:     w.Configuration,
+		Name:              w.Name,
+		Phase:             p.String(),
+		Matches:           sentence(&w.Spec),
+		Rules:             []string{},
+		MatchPolicy:       string(w.Spec.MatchPolicy),
+		NamespaceSelector: selectorText(w.Spec.NamespaceSelector),
+		ObjectSelector:    selectorText(w.Spec.ObjectSelector),
+		Conditions:        []Condition{},
+		FailurePolicy:     w.FailurePolicy.String(),
+		Retry:             w.Repeat.Failures,
+		SideEffects:       w.SideEffects.String(),
+		TimeoutSeconds:    w.Timeout.Seconds(),
+		Mode:              w.Mode.String(),
+		Stage:             w.Stage.String(),
+		Reinvocation:      w.Reinvocation,
+		Hedge:             !w.Repeat.NoHedge && w.SideEffects.Repeatable(true),
+		Bindings:          append([]string{}, w.Bindings...),
+		Target:            targetID(w.Target),
+	}
+	for _, r := range w.Spec.Rules {
+		v.Rules = append(v.Rules, match.RuleString(r))
+	}
+	for _, c := range w.Spec.MatchConditions {
+		v.Conditions = append(v.Conditions, Condition{Name: c.Name, Expression: c.Expression})
+	}
+	return v
+}
+
+// Target is where webhooks are served. The counts are since it was made.
+type Target struct {
+	ID            string     `json:"id"` // the beginning of its identity, in hex
+	URL           string     `json:"url"`
+	Unresolved    string     `json:"unresolved,omitempty"` // why there is no endpoint
+	Endpoints     []Endpoint `json:"endpoints"`
+	Attempts      int64      `json:"attempts"`
+	Retries       int64      `json:"retries"`
+	Hedges        int64      `json:"hedges"`
+	BudgetRefused int64      `json:"budgetRefused"`
+	Disagreements int64      `json:"disagreements"`
+	Latency       Latency    `json:"latency"`
+	Samples       []Sample   `json:"samples"` // of the last ten minutes, oldest first
+}
+
+// Latency is how long attempts took in the last ten seconds.
+type Latency struct {
+	Attempts int64   `json:"attempts"`
+	P50      float64 `json:"p50Seconds"`
+	P95      float64 `json:"p95Seconds"`
+	P99      float64 `json:"p99Seconds"`
+}
+
+// Sample is the latency of ten seconds. One without attempts says nothing else.
+type Sample struct {
+	Time     time.Time `json:"time"` // their end
+	Attempts int64     `json:"attempts"`
+	P50      float64   `json:"p50Seconds"`
+	P99      float64   `json:"p99Seconds"`
+}
+
+// Endpoint is one address of a Target, with what its breaker says.
+type Endpoint struct {
+	Address     string    `json:"address"`
+	State       string    `json:"state"` // closed, open, half-open or ramping
+	Since       time.Time `json:"since,omitzero"`
+	Until       time.Time `json:"until,omitzero"` // when an open one is tried again
+	Requests    int       `json:"requests"`       // in the breaker's window
+	Failures    int       `json:"failures"`
+	Width       int       `json:"width,omitempty"` // how many at a time, while it is tried
+	Resources   []string  `json:"resources"`       // that it is spared for although closed
+	Outstanding int       `json:"outstanding"`
+}
+
+// Healthy reports whether the Endpoint is used without reserve.
+func (e *Endpoint) Healthy() bool { return e.State == closedState && len(e.Resources) == 0 }
