@@ -15,6 +15,7 @@ const (
 	exitOK      = 0
 	exitProblem = 1
 	exitUsage   = 2
+	exitSilent  = 2 // status: nobody answers
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -27,7 +28,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.Execute()
-	var usage *usageError
+	var (
+		usage  *usageError
+		silent *silentError
+	)
 	switch {
 	case err == nil:
 		return exitOK
@@ -36,6 +40,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case errors.As(err, &usage):
 		_, _ = fmt.Fprintf(stderr, "error: %v\nrun \"%s --help\" for usage\n", err, usage.command)
 		return exitUsage
+	case errors.As(err, &silent):
+		_, _ = fmt.Fprintf(stderr, "error: %v\n", err)
+		return exitSilent
 	}
 	_, _ = fmt.Fprintf(stderr, "error: %v\n", err)
 	return exitProblem

@@ -27,7 +27,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(), newValidate(), newExplain(), newRegistration(), newDemo(), newLoadtest(), newVersion())
+	root.AddCommand(newServe(), newStatus(), newValidate(), newExplain(), newRegistration(), newDemo(), newLoadtest(), newVersion())
 	for _, cmd := range append(root.Commands(), root) {
 		asUsage(cmd)
 	}

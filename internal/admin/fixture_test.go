@@ -86,6 +86,7 @@ func outage() status.Status {
 		s.FailOpens = append(s.FailOpens, decided(time.Duration(i*7+2)*time.Second, "prod-eu", "CREATE", "", "pods", "shop", "cart-worker-"+string(rune('a'+i)), true, 0,
 			"license-scan", "licenses.scan.example.com", "failed_open", []string{"BreakerOpen", "Timeout"}[i/4]))
 	}
+	s.Clusters[0].Counts.Shed = 1
 	s.Sheds = []status.Decision{decided(95*time.Second, "dev", "CREATE", "batch", "jobs", "load", "run-1", false, 429, "image-policy", "images.policy.example.com", "failed", "Shed")}
 	s.Pending = []status.Pending{{Webhook: "mesh/inject.mesh.example.com", URL: "https://inject.mesh.svc:443/", Reason: "inject.mesh.svc: connect: connection refused"}}
 	s.History = append([]status.Change{{Time: before(50 * time.Second), Snapshot: "5f1c09e2ab77", Refused: true, Problems: s.Problems, Clusters: 3, Webhooks: 4}}, s.History...)

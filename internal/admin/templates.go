@@ -36,6 +36,7 @@ var functions = template.FuncMap{
 	"seconds":     seconds,
 	"latency":     latency,
 	"count":       status.Count,
+	"number":      number,
 	"clusterLink": func(name string) string { return "/clusters/" + url.PathEscape(name) },
 	"webhookLink": webhookLink,
 	"request":     request,
@@ -157,13 +158,20 @@ func span(d time.Duration) string {
 	case d >= 3*day:
 		return fmt.Sprintf("%d days", d/day)
 	case d >= day:
-		return fmt.Sprintf("%d d %d h", d/day, d%day/time.Hour)
+		return twoUnits(d/day, "d", d%day/time.Hour, "h")
 	case d >= time.Hour:
-		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+		return twoUnits(d/time.Hour, "h", d%time.Hour/time.Minute, "min")
 	case d >= time.Minute:
-		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+		return twoUnits(d/time.Minute, "min", d%time.Minute/time.Second, "s")
 	}
 	return fmt.Sprintf("%d s", d/time.Second)
+}
+
+func twoUnits(large time.Duration, unit string, small time.Duration, smallUnit string) string {
+	if small == 0 {
+		return fmt.Sprintf("%d %s", large, unit)
+	}
+	return fmt.Sprintf("%d %s %d %s", large, unit, small, smallUnit)
 }
 
 // number groups digits by thousands.
@@ -177,8 +185,11 @@ func number(n int64) string {
 
 // share is a part of a whole in per cent.
 func share(part, whole int64) string {
-	if whole == 0 {
+	switch {
+	case whole == 0:
 		return "–"
+	case part > 0 && part*1000 < whole:
+		return "< 0.1 %"
 	}
 	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + " %"
 }

@@ -28,10 +28,10 @@ func (s *Status) Notices() []Notice {
 	say := func(format string, args ...any) { worth = append(worth, Notice{Text: fmt.Sprintf(format, args...)}) }
 
 	for _, why := range s.Unready {
-		severe("not ready: %s", why)
+		severe("Not ready: %s", why)
 	}
 	if n := len(s.Problems); n > 0 && s.Snapshot != nil {
-		severe("the last change of the configuration is refused (%s); snapshot %s stays", Count(n, "problem"), s.Snapshot.Short)
+		severe("The last change of the configuration is refused (%s); snapshot %s stays", Count(n, "problem"), s.Snapshot.Short)
 	}
 	for i := range s.Targets {
 		s.Targets[i].notices(severe, say)
@@ -46,11 +46,11 @@ func (s *Status) Notices() []Notice {
 		severe("%s shed in the last ten minutes", atLeast(n, "admission"))
 	}
 	for _, p := range s.Pending {
-		say("webhook %s is pending: %s", p.Webhook, p.Reason)
+		say("Webhook %s is pending: %s", p.Webhook, p.Reason)
 	}
 	for _, c := range s.Clusters {
 		if c.Namespaces != nil && c.Namespaces.Stale {
-			say("the namespaces of cluster %s are stale", c.Name)
+			say("The namespaces of cluster %s are stale", c.Name)
 		}
 	}
 	for _, d := range s.Draining {
@@ -85,12 +85,12 @@ func (t *Target) notices(severe, say sayer) {
 func (c *Certificate) notices(now time.Time, severe, say sayer) {
 	switch {
 	case now.After(c.NotAfter):
-		severe("the certificate %s (%s) has expired", c.Subject, c.Role)
+		severe("The certificate %s (%s) has expired", c.Subject, c.Role)
 	case now.Add(expiresSoon).After(c.NotAfter):
-		say("the certificate %s (%s) expires at %s", c.Subject, c.Role, c.NotAfter.UTC().Format(time.RFC3339))
+		say("The certificate %s (%s) expires at %s", c.Subject, c.Role, c.NotAfter.UTC().Format(time.RFC3339))
 	}
 	if c.Refused != "" {
-		severe("the files of %s are refused: %s", c.Role, c.Refused)
+		severe("The files of %s are refused: %s", c.Role, c.Refused)
 	}
 }
 

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/admission-dispatcher/dispatcher/internal/status"
+)
+
+// statusOptions are the flags of status.
+type statusOptions struct {
+	admin         string
+	ca, cert, key string
+	watch         bool
+	format        *output
+}
+
+const (
+	defaultAdmin   = "http://127.0.0.1:8081"
+	statusTimeout  = 5 * time.Second
+	statusInterval = 2 * time.Second // between two looks of --watch
+	maxStatus      = 256 << 20       // bytes: above what a thousand clusters take
+)
+
+// silentError says that there is nobody to ask.
+type silentError struct{ err error }
+
+func (e *silentError) Error() string { return e.err.Error() }
+
+func (e *silentError) Unwrap() error { return e.err }
+
+func newStatus() *cobra.Command {
+	var o statusOptions
+	cmd := &cobra.Command{
+		Use:   "status [--admin URL]",
+		Short: "Print how a running dispatcher is, from its admin listener",
+		Long: `Print how a running dispatcher is: what needs attention, webhooks with their
+endpoints and latencies, clusters, recent fail-opens and denials, and changes of
+the configuration. It asks /api/v1/status of the admin listener, which has more
+(-o json). The exit code is 0 if the dispatcher is ready and serves what its
+sources say, 1 if not, and 2 if it cannot be reached.`,
+		Args: cobra.NoArgs,
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.admin, "admin", defaultAdmin, "the URL of the admin listener")
+	flags.StringVar(&o.ca, "ca", "", "file of the authorities of its certificate, in PEM; default: the system's")
+	flags.StringVar(&o.cert, "cert", "", "file of a client certificate, in PEM")
+	flags.StringVar(&o.key, "key", "", "file of its key, in PEM")
+	flags.BoolVar(&o.watch, "watch", false, "look again every two seconds, until interrupted")
+	cmd.MarkFlagsRequiredTogether("cert", "key")
+	o.format = outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		client, err := newStatusClient(&o)
+		if err != nil {
+			return err
+		}
+		defer client.http.CloseIdleConnections()
+		if !o.watch {
+			return client.show(cmd.Context(), cmd.OutOrStdout())
+		}
+		ctx, stop := untilSignal(cmd.Context())
+		defer stop()
+		return client.watch(ctx, cmd.OutOrStdout())
+	}
+	return cmd
+}
+
+// show asks once and prints the answer.
+func (c *statusClient) show(ctx context.Context, w io.Writer) error {
+	s, document, err := c.ask(ctx)
+	if err != nil {
+		return err
+	}
+	if c.format == asJSON {
+		err = printJSON(w, document)
+	} else {
+		err = printStatus(w, s)
+	}
+	if err == nil && (!s.Ready || len(s.Problems) > 0) {
+		err = errSaid
+	}
+	return err
+}
+
+// clearScreen moves a terminal's cursor home and erases what is below.
+const clearScreen = "\x1b[H\x1b[2J"
+
+// watch shows until ctx is done, also while nobody answers.
+func (c *statusClient) watch(ctx context.Context, w io.Writer) error {
+	ticker := time.NewTicker(statusInterval)
+	defer ticker.Stop()
+	for {
+		if isTerminal(w) {
+			_, _ = io.WriteString(w, clearScreen)
+		}
+		err := c.show(ctx, w)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // it was interrupted, which is how it ends
+		}
+		if err != nil && !errors.Is(err, errSaid) {
+			_, _ = fmt.Fprintf(w, "%s: %v\n", time.Now().Format(time.TimeOnly), err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// ask returns the Status, and the document as the dispatcher sent it.
+func (c *statusClient) ask(ctx context.Context) (*status.Status, json.RawMessage, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url, http.NoBody)
+	if err != nil {
+		return nil, nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, nil, &silentError{err}
+	}
+	defer resp.Body.Close()
+	document, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus))
+	if err != nil {
+		return nil, nil, &silentError{fmt.Errorf("%s: %w", c.url, err)}
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, nil, &silentError{fmt.Errorf("%s: HTTP status %d: %.200q", c.url, resp.StatusCode, document)}
+	}
+	var s status.Status
+	if err := json.Unmarshal(document, &s); err != nil {
+		return nil, nil, &silentError{fmt.Errorf("%s is no status of a dispatcher: %w", c.url, err)}
+	}
+	return &s, document, nil
+}

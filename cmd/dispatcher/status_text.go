@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/admission-dispatcher/dispatcher/internal/status"
+)
+
+// shownDecisions is how many of each list are printed; the JSON has all.
+const shownDecisions = 10
+
+// printStatus prints what people look for first.
+func printStatus(w io.Writer, s *status.Status) error {
+	readiness, snapshot := "ready", "none"
+	if !s.Ready {
+		readiness = "not ready"
+	}
+	if s.Snapshot != nil {
+		snapshot = s.Snapshot.Short
+	}
+	_, _ = fmt.Fprintf(w, "dispatcher %s is %s, up %s, serving snapshot %s: %s for %s\n", printable(s.Version), readiness,
+		s.Now.Sub(s.Started).Round(time.Second), snapshot, status.Count(len(s.Webhooks), "webhook"), status.Count(len(s.Clusters), "cluster"))
+	for _, n := range s.Notices() {
+		severity := "warning"
+		if n.Critical {
+			severity = "critical"
+		}
+		_, _ = fmt.Fprintf(w, "%s: %s\n", severity, printable(n.Text))
+	}
+	for _, p := range s.Problems {
+		_, _ = fmt.Fprintf(w, "problem: %s\n", printable(p.String()))
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	printWebhooks(tw, s)
+	printClusters(tw, s)
+	printDecisions(tw, s, "FAILED OPEN", s.FailOpens)
+	printDecisions(tw, s, "SHED", s.Sheds)
+	printDecisions(tw, s, "DENIED", s.Denials)
+	printHistory(tw, s)
+	return tw.Flush()
+}
+
+// section begins a table.
+func section(w io.Writer, header string) { _, _ = fmt.Fprintf(w, "\n%s\n", header) }
+
+func line(w io.Writer, cells ...any) {
+	texts := make([]string, len(cells))
+	for i, c := range cells {
+		texts[i] = dash(printable(fmt.Sprint(c)))
+	}
+	_, _ = fmt.Fprintln(w, strings.Join(texts, "\t"))
+}
+
+func printWebhooks(w io.Writer, s *status.Status) {
+	targets := map[string]*status.Target{}
+	for i := range s.Targets {
+		targets[s.Targets[i].ID] = &s.Targets[i]
+	}
+	section(w, "WEBHOOK\tPHASE\tMODE\tPOLICY\tHEALTHY\tATTEMPTS\tP50\tP99")
+	for i := range s.Webhooks {
+		h := &s.Webhooks[i]
+		t := targets[h.Target]
+		if t == nil {
+			t = &status.Target{}
+		}
+		healthy := 0
+		for j := range t.Endpoints {
+			if t.Endpoints[j].Healthy() {
+				healthy++
+			}
+		}
+		p50, p99 := "", ""
+		if t.Latency.Attempts > 0 {
+			p50, p99 = milliseconds(t.Latency.P50), milliseconds(t.Latency.P99)
+		}
+		line(w, h.Configuration+"/"+h.Name, h.Phase, h.Mode, h.FailurePolicy, fmt.Sprintf("%d/%d", healthy, len(t.Endpoints)), t.Attempts, p50, p99)
+	}
+}
+
+func milliseconds(s float64) string { return fmt.Sprintf("%.1fms", s*1e3) }
+
+func printClusters(w io.Writer, s *status.Status) {
+	section(w, "CLUSTER\tADMISSIONS\tDENIED\tFAILED OPEN\tSHED\tBYPASSED\tNAMESPACES")
+	for i := range s.Clusters {
+		c := &s.Clusters[i]
+		namespaces := "by name only"
+		if n := c.Namespaces; n != nil {
+			namespaces = "watched"
+			if n.Stale {
+				namespaces = "stale"
+			}
+		}
+		line(w, c.Name, c.Counts.Admissions, c.Counts.Denied, c.Counts.FailedOpen, c.Counts.Shed, c.Counts.Bypassed, namespaces)
+	}
+}
+
+func printDecisions(w io.Writer, s *status.Status, title string, list []status.Decision) {
+	if len(list) == 0 {
+		return
+	}
+	section(w, title+"\tCLUSTER\tPHASE\tOPERATION\tRESOURCE\tOBJECT\tBY\tCODE")
+	for i := range list[:min(len(list), shownDecisions)] {
+		d := &list[i]
+		resource := d.Resource
+		if d.Group != "" {
+			resource += "." + d.Group
+		}
+		if d.Subresource != "" {
+			resource += "/" + d.Subresource
+		}
+		code := ""
+		if !d.Allowed {
+			code = fmt.Sprint(d.Code)
+		}
+		line(w, since(s, d.Time), d.Cluster, d.Phase, d.Operation, resource, strings.TrimPrefix(d.Namespace+"/"+d.Name, "/"), involved(d.Webhooks), code)
+	}
+}
+
+func involved(list []status.Involved) string {
+	texts := make([]string, len(list))
+	for i, w := range list {
+		texts[i] = w.Webhook
+		if w.Cause != "" {
+			texts[i] += " (" + w.Cause + ")"
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+func printHistory(w io.Writer, s *status.Status) {
+	section(w, "CHANGED\tSNAPSHOT\tRESULT\tADDED\tREMOVED\tCHANGED")
+	for i := range s.History[:min(len(s.History), shownDecisions)] {
+		c := &s.History[i]
+		result := "served"
+		if c.Refused {
+			result = "refused: " + status.Count(len(c.Problems), "problem")
+		}
+		line(w, since(s, c.Time), c.Snapshot, result, len(c.Added), len(c.Removed), len(c.Changed))
+	}
+}
+
+func since(s *status.Status, t time.Time) string { return s.Now.Sub(t).Round(time.Second).String() + " ago" }
+
+// printable keeps what a terminal or a table would obey out of a text: names come
+// from requests.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
+}
