@@ -146,7 +146,9 @@ func printHistory(w io.Writer, s *status.Status) {
 	}
 }
 
-func since(s *status.Status, t time.Time) string { return s.Now.Sub(t).Round(time.Second).String() + " ago" }
+func since(s *status.Status, t time.Time) string {
+	return s.Now.Sub(t).Round(time.Second).String() + " ago"
+}
 
 // printable keeps what a terminal or a table would obey out of a text: names come
 // from requests.

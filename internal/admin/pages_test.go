@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admin_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/admission-dispatcher/dispatcher/internal/admin"
+	"github.com/admission-dispatcher/dispatcher/internal/status"
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+func pagesOf(s func() status.Status) http.Handler {
+	return admin.NewPages(s, slog.New(slog.DiscardHandler))
+}
+
+func fetch(h http.Handler, method, path string) *httptest.ResponseRecorder {
+	got := httptest.NewRecorder()
+	h.ServeHTTP(got, httptest.NewRequest(method, path, nil))
+	return got
+}
+
+// text is what a person reads of a page.
+func text(page string) string {
+	page = regexp.MustCompile(`(?s)<head>.*</head>|<[^>]*>`).ReplaceAllString(page, " ")
+	return strings.Join(strings.Fields(page), " ")
+}
+
+// Each page says without any script what it is there for.
+func TestPages(t *testing.T) {
+	for _, c := range []struct {
+		name, path string
+		status     func() status.Status
+		code       int
+		says       []string
+	}{
+		{"overview", "/", healthy, http.StatusOK, []string{
+			"Ready, all is well", "Serving snapshot 5f1c09e2ab77 for 3 h 20 min", "Endpoints healthy 9 of 9",
+			"images.policy.example.com validate · image-policy 3 healthy Enforce Fail 412 9.4 ms 29 ms",
+			"10.20.4.11:443 closed 0 of 210 1 https://labels.defaults.svc:443/mutate",
+			"42 s ago prod-eu CREATE pods shop/web-7d9c5b", "denied 403", "None since the start.",
+			"dev env=dev, region=eu-west-1 4 120 411 3 114",
+			"changed image-policy/images.policy.example.com", "added owner-policy/owner.policy.example.com , Cluster/prod-us",
+			"admission serving /etc/dispatcher/tls/tls.crt CN=dispatcher.example.com", "ends in 61 days",
+			"Version v1.4.0 · up 2 d 4 h"}},
+		{"outage", "/", outage, http.StatusOK, []string{
+			"Ready, with 4 critical notices", "https://licenses.scan.svc:8443/check: no endpoint of 2 is healthy", "6 admissions failed open in the last ten minutes",
+			"webhooks[0].matchConditions[1].expression", "undefined field &#39;labls&#39;", "open tried again at 12:00:06", "ramping 4 calls at a time",
+			"licenses.scan.example.com BreakerOpen allowed", "denied 429", "refused", "stale", "ends in 9 days"}},
+		{"webhook", "/webhooks/image-policy/images.policy.example.com", healthy, http.StatusOK, []string{
+			"CREATE and UPDATE of deployments in apps/v1, in namespaces labelled team=a, if all of 2 conditions hold",
+			"Enforce: its denial denies", "Fail: the admission is denied", "5 s, or what is left", "None: it may be asked more than once",
+			"WebhookBinding/in-cluster-endpoints", "dev , prod-eu , prod-us", "not-the-controller request.userInfo.username", "10.20.9.31:443", "the highest is 40 ms"}},
+		{"a pending webhook", "/webhooks/mesh/inject.mesh.example.com", outage, http.StatusOK, []string{"Pending inject.mesh.svc: connect: connection refused"}},
+		{"cluster", "/clusters/prod-eu", healthy, http.StatusOK, []string{
+			"prod-eu", "env=prod, region=eu-west-1", "watched 412 cached, 9 asked for", "Mutating webhooks, in order", "labels.defaults.example.com", "42 s ago prod-eu"}},
+		{"no such cluster", "/clusters/nowhere", healthy, http.StatusNotFound, []string{"Cluster nowhere is not part of what is served"}},
+		{"no such webhook", "/webhooks/a/b", healthy, http.StatusNotFound, []string{"Webhook a/b is not part of what is served"}},
+		{"before the first configuration", "/", func() status.Status { return status.Status{Unready: []string{"no configuration has been loaded yet"}} }, http.StatusOK,
+			[]string{"Not ready", "Not ready: no configuration has been loaded yet", "admissions are not accepted"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := fetch(pagesOf(c.status), http.MethodGet, c.path)
+			if got.Code != c.code {
+				t.Errorf("HTTP status %d", got.Code)
+			}
+			page := text(got.Body.String())
+			for _, want := range c.says {
+				if !strings.Contains(page, want) {
+					t.Errorf("it does not say %q:\n%s", want, page)
+				}
+			}
+		})
+	}
+}
+
+// Whatever is asked for, nothing but what the listener serves is loaded, nothing
+// stands in the page that could run, and only reading is allowed.
+func TestHardened(t *testing.T) {
+	pages := pagesOf(outage)
+	for _, path := range []string{"/", "/clusters/dev", "/webhooks/image-policy/images.policy.example.com", "/api/v1/status",
+		"/assets/style.css", "/assets/script.js", "/assets/icon.svg", "/nowhere", "/assets/", "/assets/overview.html"} {
+		got := fetch(pages, http.MethodGet, path)
+		if csp := got.Header().Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'") || strings.Contains(csp, "unsafe") {
+			t.Errorf("%s: the policy is %q", path, csp)
+		}
+		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin"} {
+			if value := got.Header().Get(name); value != want {
+				t.Errorf("%s: %s is %q", path, name, value)
+			}
+		}
+		inline := regexp.MustCompile(`(?i)<style|<script>|<script [^>]*>[^<]|\sstyle=|\son[a-z]+=|javascript:|https?://[^<]*"[^>]*\.(js|css)`)
+		if bad := inline.FindString(got.Body.String()); bad != "" && strings.HasPrefix(got.Header().Get("Content-Type"), "text/html") {
+			t.Errorf("%s has %q", path, bad)
+		}
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
+			if code := fetch(pages, method, path).Code; code != http.StatusMethodNotAllowed && code != http.StatusNotFound {
+				t.Errorf("%s %s: HTTP status %d", method, path, code)
+			}
+		}
+	}
+	for path, code := range map[string]int{"/nowhere": http.StatusNotFound, "/assets/overview.html": http.StatusNotFound, "/assets/style.css": http.StatusOK} {
+		if got := fetch(pages, http.MethodGet, path).Code; got != code {
+			t.Errorf("%s: HTTP status %d", path, got)
+		}
+	}
+}
+
+// Names are text, wherever they come from, and stay in one piece in links.
+func TestHostileNames(t *testing.T) {
+	const hostile = `"><script>alert(1)</script><img src=x onerror=y>/../%2e`
+	s := outage()
+	s.Version, s.Snapshot.Short, s.Snapshot.Hash = hostile, hostile, hostile
+	s.Unready = []string{hostile}
+	s.Problems = []registry.Problem{{File: hostile, Object: hostile, Field: hostile, Value: hostile, Reason: hostile}}
+	s.Warnings, s.History[0].Problems = s.Problems, s.Problems
+	s.History[1].Added = []string{hostile}
+	s.Clusters[0].Name, s.Clusters[0].Labels = hostile, map[string]string{hostile: hostile}
+	w := &s.Webhooks[1]
+	w.Configuration, w.Name, w.Matches, w.NamespaceSelector, w.Mode = hostile, hostile, hostile, hostile, hostile
+	w.Rules, w.Bindings = []string{hostile}, []string{hostile}
+	w.Conditions = []status.Condition{{Name: hostile, Expression: hostile}}
+	s.Targets[1].URL, s.Targets[1].Unresolved, s.Targets[1].Endpoints[0].Address = "javascript:"+hostile, hostile, hostile
+	s.Denials[0].Name, s.Denials[0].Cluster, s.Denials[0].UID = hostile, hostile, hostile
+	s.Denials[0].Webhooks = []status.Involved{{Configuration: hostile, Webhook: hostile, Cause: hostile}}
+	s.Certificates[0].Subject, s.Pending[0].Reason = hostile, hostile
+	pages := pagesOf(func() status.Status { return s })
+	const cut = "%22%3E%3Cscript%3Ealert%281%29%3C%2Fscript%3E%3Cimg%20src=x%20onerror=y%3E%2F..%2F%252e"
+	for _, path := range []string{"/", "/clusters/" + cut, "/webhooks/" + cut + "/" + cut, "/clusters/%3Cscript%3E"} {
+		page := fetch(pages, http.MethodGet, path).Body.String()
+		if strings.Contains(page, "<script>") || strings.Contains(page, "<img") || strings.Contains(page, "href=\"javascript") {
+			t.Errorf("%s is not escaped", path)
+		}
+		if !strings.Contains(page, "&lt;script&gt;") {
+			t.Errorf("%s does not show the name", path)
+		}
+	}
+	links := regexp.MustCompile(`href="(/(?:clusters|webhooks)/[^"]*script[^"]*)"`).FindAllStringSubmatch(fetch(pages, http.MethodGet, "/").Body.String(), -1)
+	if len(links) == 0 {
+		t.Error("there are no links")
+	}
+	for _, link := range links {
+		if code := fetch(pages, http.MethodGet, link[1]).Code; code != http.StatusOK {
+			t.Errorf("%s: HTTP status %d", link[1], code)
+		}
+	}
+}
+
+// Everybody can read it: tables have captions and their headers a scope, pictures
+// have words, and no state is told by colour alone.
+func TestAccessible(t *testing.T) {
+	for _, path := range []string{"/", "/clusters/dev", "/webhooks/license-scan/licenses.scan.example.com"} {
+		page := fetch(pagesOf(outage), http.MethodGet, path).Body.String()
+		if tables, captions := strings.Count(page, "<table"), strings.Count(page, "<caption"); tables == 0 || tables != captions {
+			t.Errorf("%s: %d tables and %d captions", path, tables, captions)
+		}
+		for _, th := range regexp.MustCompile(`<th[ >][^>]*`).FindAllString(page, -1) {
+			if !strings.Contains(th, "scope=") {
+				t.Errorf("%s: %s has no scope", path, th)
+			}
+		}
+		for _, svg := range regexp.MustCompile(`<svg[^>]*>`).FindAllString(page, -1) {
+			if !strings.Contains(svg, "aria-hidden") && !strings.Contains(svg, "aria-label") {
+				t.Errorf("%s: %s has no words", path, svg)
+			}
+		}
+		for _, state := range regexp.MustCompile(`(?s)<span class="state [a-z]+"><svg.*?</svg>(.*?)</span>`).FindAllStringSubmatch(page, -1) {
+			if strings.TrimSpace(state[1]) == "" {
+				t.Errorf("%s: a state without words", path)
+			}
+		}
+		if !strings.Contains(page, `<html lang="en">`) || strings.Count(page, "<h1") != 1 || strings.Count(page, "<main") != 1 {
+			t.Errorf("%s lacks a language, one h1 or one main", path)
+		}
+	}
+}
+
+// The document is the Status as it is.
+func TestDocument(t *testing.T) {
+	got := fetch(pagesOf(outage), http.MethodGet, "/api/v1/status")
+	var s status.Status
+	if err := json.Unmarshal(got.Body.Bytes(), &s); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(outage().FailOpens, s.FailOpens); diff != "" || got.Header().Get("Content-Type") != "application/json" {
+		t.Errorf("%s %s", got.Header().Get("Content-Type"), diff)
+	}
+}
+
+// A stranger's site whose name points at loopback reads nothing; a person on the
+// same host does.
+func TestRebound(t *testing.T) {
+	server := httptest.NewServer(pagesOf(healthy))
+	defer server.Close()
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	for host, code := range map[string]int{
+		"localhost:" + port:    http.StatusOK,
+		"127.0.0.1:" + port:    http.StatusOK,
+		"[::1]:" + port:        http.StatusOK,
+		"evil.example:" + port: http.StatusMisdirectedRequest,
+		"evil.example":         http.StatusMisdirectedRequest,
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/v1/status", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		resp, err := server.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != code {
+			t.Errorf("%s: HTTP status %d, want %d", host, resp.StatusCode, code)
+		}
+	}
+}
+
+// Where a certificate is required, probes need none and everything else does.
+func TestCertificateRequired(t *testing.T) {
+	handler := admin.New(admin.Config{
+		Unready:             func() []string { return nil },
+		Status:              pagesOf(healthy),
+		CertificateRequired: true,
+		Logger:              slog.New(slog.DiscardHandler),
+	}).Handler
+	verified := &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{}}}}
+	for _, c := range []struct {
+		path string
+		tls  *tls.ConnectionState
+		code int
+	}{
+		{"/livez", nil, http.StatusOK},
+		{"/readyz", &tls.ConnectionState{}, http.StatusOK},
+		{"/", nil, http.StatusForbidden},
+		{"/", &tls.ConnectionState{}, http.StatusForbidden},
+		{"/api/v1/status", &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}, http.StatusForbidden},
+		{"/livez/../", &tls.ConnectionState{}, http.StatusForbidden},
+		{"/", verified, http.StatusOK},
+		{"/api/v1/status", verified, http.StatusOK},
+	} {
+		req := httptest.NewRequestWithContext(context.Background(), http.MethodGet, c.path, nil)
+		req.TLS = c.tls
+		got := httptest.NewRecorder()
+		handler.ServeHTTP(got, req)
+		if got.Code != c.code {
+			t.Errorf("%s: HTTP status %d, want %d", c.path, got.Code, c.code)
+		}
+	}
+}

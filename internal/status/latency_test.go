@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// A ring is the end of the list of all that was added.
+func TestRing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(1, 5).Draw(t, "size")
+		all := rapid.SliceOf(rapid.Int()).Draw(t, "all")
+		r := newRing[int](size)
+		for _, v := range all {
+			r.add(v)
+		}
+		want := all[max(0, len(all)-size):]
+		if got := r.oldestFirst(); !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		newest := slices.Clone(want)
+		slices.Reverse(newest)
+		if got := r.newestFirst(); !slices.Equal(got, newest) {
+			t.Errorf("%v, want %v", got, newest)
+		}
+	})
+}
+
+// A Target keeps the samples of ten minutes for as long as it is there.
+func TestSamples(t *testing.T) {
+	target, err := webhook.NewTarget(webhook.TargetSpec{URL: "https://w.example.com/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var l latencies
+	start := time.Now()
+	for i := range 70 {
+		l.sample(start.Add(time.Duration(i)*sampleInterval), []*webhook.Target{target})
+	}
+	samples := l.of(target)
+	if len(samples) != 60 || !samples[0].Time.Equal(start.Add(10*sampleInterval)) {
+		t.Errorf("%d samples from %v", len(samples), samples[0].Time)
+	}
+	l.sample(start, nil)
+	if samples := l.of(target); samples == nil || len(samples) != 0 {
+		t.Errorf("after the Target has left: %v", samples)
+	}
+}
