@@ -26,10 +26,11 @@ COUNTED := imports race examples conformance faults e2e fuzz
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help build demo demo-once test race examples fuzz bench microbench lint vet fmt imports conformance cost faults e2e check clean
+.PHONY: print-lint help build demo demo-once test race examples fuzz bench microbench screenshots lint vet fmt imports conformance cost faults e2e check clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s
+", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## bin/dispatcher
 	$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/ ./cmd/dispatcher
@@ -66,6 +67,12 @@ bench: ## the promised figures in one table, ten minutes; FIGURE=P1,P2 for some,
 
 microbench: ## every Go benchmark as it is
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+screenshots: ## the status page as PNGs in bin/screenshots; needs chromium
+	@command -v chromium >/dev/null || { \
+	  echo "chromium is missing: apt-get install --no-install-recommends chromium" >&2; exit 1; }
+	@mkdir -p bin/screenshots
+	SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test -count=1 -run '^TestBrowser$$' ./internal/admin
 
 lint: ## golangci-lint with .golangci.yml
 	@command -v $(GOLANGCI_LINT) >/dev/null || { \

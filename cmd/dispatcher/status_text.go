@@ -26,7 +26,7 @@ func printStatus(w io.Writer, s *status.Status) error {
 		snapshot = s.Snapshot.Short
 	}
 	_, _ = fmt.Fprintf(w, "dispatcher %s is %s, up %s, serving snapshot %s: %s for %s\n", printable(s.Version), readiness,
-		s.Now.Sub(s.Started).Round(time.Second), snapshot, status.Count(len(s.Webhooks), "webhook"), status.Count(len(s.Clusters), "cluster"))
+		s.Now.Sub(s.Started).Round(time.Second), snapshot, status.Count(s.Registered(), "webhook"), status.Count(len(s.Clusters), "cluster"))
 	for _, n := range s.Notices() {
 		severity := "warning"
 		if n.Critical {

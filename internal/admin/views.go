@@ -126,7 +126,7 @@ func overviewTiles(s *status.Status) []tile {
 	}
 	return append([]tile{
 		{Name: "Clusters", Value: number(int64(len(s.Clusters))), More: "callers"},
-		{Name: "Webhooks", Value: number(int64(len(s.Webhooks))), More: fmt.Sprintf("%d pending", len(s.Pending))},
+		{Name: "Webhooks", Value: number(int64(s.Registered())), More: fmt.Sprintf("%d pending", len(s.Pending))},
 		health,
 	}, countTiles(sum)...)
 }

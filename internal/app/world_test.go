@@ -186,10 +186,17 @@ allowedNetworks: ["127.0.0.0/8"]
 // start starts a dispatcher; more is appended to its configuration.
 func (w *world) start(more string) *process {
 	w.t.Helper()
-	if !strings.Contains(more, "reloadInterval") {
-		more += "reloadInterval: 20ms\n"
+	return w.startFrom(fileConfig + more)
+}
+
+// startFrom starts a dispatcher with this configuration, which it looks at all the
+// time unless it says otherwise.
+func (w *world) startFrom(configuration string) *process {
+	w.t.Helper()
+	if !strings.Contains(configuration, "reloadInterval") {
+		configuration += "reloadInterval: 20ms\n"
 	}
-	w.write("dispatcher.yaml", []byte(fileConfig+more))
+	w.write("dispatcher.yaml", []byte(configuration))
 	cfg, problems := config.Load(filepath.Join(w.dir, "dispatcher.yaml"))
 	if len(problems) > 0 {
 		w.t.Fatal(problems)

@@ -129,7 +129,7 @@ func (c *Collector) serve(s *Status, served *registry.Snapshot) {
 		cluster := served.Clusters[name]
 		s.Clusters = append(s.Clusters, Cluster{
 			Name:           name,
-			Labels:         cluster.Labels,
+			Labels:         labelsOf(cluster),
 			Anonymous:      cluster.Anonymous,
 			TimeoutSeconds: cluster.Timeout.Seconds(),
 			Chain:          all.place(cluster),
@@ -142,6 +142,14 @@ func (c *Collector) serve(s *Status, served *registry.Snapshot) {
 	}
 	s.Chains, s.Webhooks = all.chains, all.webhooks
 	slices.SortStableFunc(s.Webhooks, func(a, b Webhook) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// labelsOf returns the labels, which are {} in JSON where there are none.
+func labelsOf(c *registry.Cluster) map[string]string {
+	if c.Labels == nil {
+		return map[string]string{}
+	}
+	return c.Labels
 }
 
 func newNamespaces(n kube.Status) *Namespaces {

@@ -35,6 +35,17 @@ type Webhook struct {
 	Target            string      `json:"target"` // Target.ID
 }
 
+// Registered returns how many webhooks there are, each once, whatever bindings
+// make of it.
+func (s *Status) Registered() int {
+	names := map[[3]string]bool{}
+	for i := range s.Webhooks {
+		w := &s.Webhooks[i]
+		names[[3]string{w.Phase, w.Configuration, w.Name}] = true
+	}
+	return len(names)
+}
+
 // Condition is one matchCondition.
 type Condition struct {
 	Name       string `json:"name"`
