@@ -35,13 +35,13 @@ func (d *document) walk(pointer string) (container, error) {
 			return nil, err
 		}
 		if n == nil {
-			return nil, reasonf("there is nothing at %q", cut(token, maxErrorPath))
+			return nil, reason("a part of the path leads to nothing")
 		}
 		if at, err = n.enter(d.meter); err != nil {
 			return nil, err
 		}
 		if at == nil {
-			return nil, reasonf("the value at %q is neither an object nor an array", cut(token, maxErrorPath))
+			return nil, reason("a part of the path is neither an object nor an array")
 		}
 	}
 	return at, nil

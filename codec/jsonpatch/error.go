@@ -26,11 +26,17 @@ type Error struct {
 	Limit bool
 }
 
+// Error repeats nothing of the patch and nothing of the document: it goes into
+// logs.
 func (e *Error) Error() string {
+	switch e.Op {
+	case "add", "remove", "replace", "move", "copy", "test":
+		return fmt.Sprintf("operation %d (%s): %s", e.Index, e.Op, e.Reason)
+	}
 	if e.Index < 0 {
 		return e.Reason
 	}
-	return fmt.Sprintf("operation %d (%q %q): %s", e.Index, e.Op, e.Path, e.Reason)
+	return fmt.Sprintf("operation %d: %s", e.Index, e.Reason)
 }
 
 // reason and limit are the errors inside the package, which know neither the

@@ -24,7 +24,7 @@ func parseObject(text string, m *meter) (container, error) {
 	err := readObject(text, func(key, value string, nesting int) error {
 		name := unquote(key)
 		if o.find(name) >= 0 {
-			return duplicate(name)
+			return duplicate()
 		}
 		o.push(member{key, name, node{text: value, nesting: nesting}})
 		return m.spend(len(key) + len(value) + perMember)

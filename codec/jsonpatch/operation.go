@@ -44,7 +44,7 @@ func (op *operation) set(key, value string, nesting int) error {
 		return op.from.set(name, value)
 	case "value":
 		if op.value != "" {
-			return duplicate(name)
+			return duplicate()
 		}
 		op.value, op.nesting = value, nesting
 		return nil
@@ -55,7 +55,7 @@ func (op *operation) set(key, value string, nesting int) error {
 
 func (f *field) set(name, value string) error {
 	if f.present {
-		return duplicate(name)
+		return duplicate()
 	}
 	f.present = true
 	if value[0] == '"' {
@@ -69,15 +69,13 @@ func (f *field) set(name, value string) error {
 func refuseVariant(name string) error {
 	for _, known := range [...]string{"op", "path", "from", "value"} {
 		if strings.EqualFold(name, known) {
-			return reasonf("the field %q is a case variant of %q", name, known)
+			return reasonf("a field is a case variant of %q", known)
 		}
 	}
 	return nil
 }
 
-func duplicate(name string) error {
-	return reasonf("the key %q occurs more than once", cut(name, maxErrorPath))
-}
+func duplicate() error { return reason("a key occurs more than once") }
 
 // node returns the operation's value as a node of the document.
 func (op *operation) node() node {

@@ -201,7 +201,11 @@ func (w *world) startFrom(configuration string) *process {
 	if len(problems) > 0 {
 		w.t.Fatal(problems)
 	}
-	a, err := app.New(cfg, "test", slog.New(slog.NewJSONHandler(w, nil)))
+	level := slog.LevelDebug
+	if _, benchmark := w.t.(*testing.B); benchmark {
+		level = slog.LevelWarn // what is measured is not the log of a test
+	}
+	a, err := app.New(cfg, "test", slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func (c *Compiler) Compile(expression string) (*Condition, error) {
 func (c *Compiler) compile(expression string) (*Condition, error) {
 	result := c.compiler.CompileCELExpression(source(expression), plugin.OptionalVariableDeclarations{}, environment.StoredExpressions)
 	if result.Error == nil {
-		return &Condition{program: result.Program}, nil
+		return &Condition{expression, result.Program}, nil
 	}
 	if asksAuthorizer(result.Error.Cause) {
 		return nil, fmt.Errorf("the variable %s is not supported: the dispatcher cannot ask a cluster's authorizer. %s",

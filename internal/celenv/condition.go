@@ -27,11 +27,14 @@ var ErrInterrupted = errors.New("evaluation was interrupted: no time left before
 var errNoCost = errors.New("runtime cost could not be calculated for expression, no further expression will be run")
 
 // Condition is a compiled expression, safe for concurrent use.
-type Condition struct{ program cel.Program }
+type Condition struct {
+	expression string
+	program    cel.Program
+}
 
 // Evaluate evaluates the condition and returns what is left of the budget. A
 // negative rest comes with an error after which no condition must be run, and
-// which makes the results of those before it void. Cost bounds each webhook's
+// which makes the results of those before it void. No error quotes the object. Cost bounds each webhook's
 // conditions, the deadline, if it is not zero, those of all together.
 func (c *Condition) Evaluate(v *Variables, budget int64, deadline time.Time) (holds bool, left int64, err error) {
 	ctx := context.Background()
@@ -53,7 +56,7 @@ func (c *Condition) Evaluate(v *Variables, budget int64, deadline time.Time) (ho
 	}
 	left = budget - int64(cost)
 	if err != nil {
-		return false, left, err
+		return false, left, c.discreet(err)
 	}
 	return result == types.True, left, nil
 }
