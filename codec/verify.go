@@ -60,7 +60,8 @@ func (a *answer) unusable(defect string, denies bool) error {
 	return &AnswerError{Reason: defect, Denies: denies && a.compat == Strict}
 }
 
-// defectOf says why the answer is not one to this call, or "".
+// defectOf says why the answer is not one to this call, or "". It quotes nothing
+// of the answer: it goes into logs.
 func (a *answer) defectOf(want *Expectation) string {
 	// kube-apiserver does not miss uid, kind and version of v1beta1.
 	checked := want.Version == V1 || a.compat == Strict || a.saysOther(want.Version)
@@ -70,10 +71,9 @@ func (a *answer) defectOf(want *Expectation) string {
 	case !a.response.exact || a.absent:
 		return "webhook response was absent"
 	case checked && string(a.uid) != string(want.UID):
-		return fmt.Sprintf("expected response.uid=%q, got %q", want.UID, clean(a.uid, maxQuoted))
+		return fmt.Sprintf("expected response.uid=%q, got another", want.UID)
 	case checked && (string(a.kind) != "AdmissionReview" || string(a.apiVersion) != want.Version.APIVersion()):
-		return fmt.Sprintf("expected webhook response of %s, Kind=AdmissionReview, got %s, Kind=%s",
-			want.Version.APIVersion(), clean(a.apiVersion, maxQuoted), clean(a.kind, maxQuoted))
+		return fmt.Sprintf("expected webhook response of %s, Kind=AdmissionReview, got another", want.Version.APIVersion())
 	}
 	return ""
 }
@@ -83,6 +83,3 @@ func (a *answer) defectOf(want *Expectation) string {
 func (a *answer) saysOther(v Version) bool {
 	return len(a.kind) > 0 && string(a.kind) != "AdmissionReview" || len(a.apiVersion) > 0 && string(a.apiVersion) != v.APIVersion()
 }
-
-// maxQuoted is how many runes of a wrong value an error quotes.
-const maxQuoted = 128
