@@ -16,7 +16,10 @@ type Explanation struct {
 	// explained all the same, as if there were none.
 	Bypass string `json:"bypass,omitempty"`
 	// FailOpen is the rule by which no CallError would block this request.
-	FailOpen string             `json:"failOpen,omitempty"`
+	FailOpen string `json:"failOpen,omitempty"`
+	// Note is what its reader should know of how it came about. Explain leaves it
+	// empty.
+	Note     string             `json:"note,omitempty"`
 	Webhooks []WebhookExplained `json:"webhooks"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -18,31 +19,33 @@ import (
 
 // explainFlags are the command line of explain.
 type explainFlags struct {
-	config, cluster, phase, review string
+	config, cluster, phase, review, decision string
 }
 
 func newExplain() *cobra.Command {
 	var flags explainFlags
 	cmd := &cobra.Command{
-		Use:   "explain --config FILE --cluster NAME --phase validate|mutate -f REVIEW",
+		Use:   "explain --config FILE (--cluster NAME --phase validate|mutate -f REVIEW | --decision LINE)",
 		Short: "Say for each webhook whether a review would be sent to it, and why or why not",
 		Long: `Say for each webhook whether a review would be sent to it, and why or why not:
 the bypass, the rule that matched, the order, the form of the payload. It is the
 dispatcher's own matching, and nobody is called. REVIEW is a file with an
-AdmissionReview in JSON, or - for standard input.`,
+AdmissionReview in JSON, or - for standard input.
+
+With --decision instead of the other three it is a line of the decision log that
+is explained, by the configuration as it is now.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.config, "config", "", "the DispatcherConfiguration file")
 	f.StringVar(&flags.cluster, "cluster", "", "the Cluster that asks")
 	f.StringVar(&flags.phase, "phase", "", "validate or mutate")
 	f.StringVarP(&flags.review, "file", "f", "", "the AdmissionReview; - is standard input")
-	for _, name := range []string{"config", "cluster", "phase", "file"} {
-		_ = cmd.MarkFlagRequired(name) // fails only for a flag that does not exist
-	}
+	f.StringVar(&flags.decision, "decision", "", "a file with a line of the decision log; - is standard input")
+	_ = cmd.MarkFlagRequired("config") // fails only for a flag that does not exist
 	format := outputFlag(cmd)
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if _, ok := parsePhase(flags.phase); !ok {
-			return fmt.Errorf("--phase must be validate or mutate, not %q", flags.phase)
+		if err := flags.validate(); err != nil {
+			return err
 		}
 		return cobra.NoArgs(cmd, args)
 	}
@@ -59,6 +62,26 @@ AdmissionReview in JSON, or - for standard input.`,
 	return cmd
 }
 
+// validate checks which flags stand beside which.
+func (f *explainFlags) validate() error {
+	var missing []string
+	for _, flag := range []struct{ name, value string }{{"cluster", f.cluster}, {"phase", f.phase}, {"file", f.review}} {
+		switch {
+		case f.decision == "" && flag.value == "":
+			missing = append(missing, strconv.Quote(flag.name))
+		case f.decision != "" && flag.value != "":
+			return fmt.Errorf("--%s cannot stand beside --decision, which says it", flag.name)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("required flag(s) %s not set", strings.Join(missing, ", "))
+	}
+	if _, ok := parsePhase(f.phase); !ok && f.decision == "" {
+		return fmt.Errorf("--phase must be validate or mutate, not %q", f.phase)
+	}
+	return nil
+}
+
 func parsePhase(s string) (registry.Phase, bool) {
 	for _, p := range []registry.Phase{registry.Validating, registry.Mutating} {
 		if p.String() == s {
@@ -73,6 +96,9 @@ func explain(cmd *cobra.Command, flags explainFlags) (*dispatcher.Explanation, e
 	if err != nil {
 		return nil, err
 	}
+	if flags.decision != "" {
+		return explainDecision(cmd, cfg, flags.decision)
+	}
 	cluster, err := compiledCluster(cmd.ErrOrStderr(), cfg, flags.cluster)
 	if err != nil {
 		return nil, err
@@ -81,14 +107,22 @@ func explain(cmd *cobra.Command, flags explainFlags) (*dispatcher.Explanation, e
 	if err != nil {
 		return nil, err
 	}
+	phase, _ := parsePhase(flags.phase)
+	explanation, err := explainReview(data, cluster, phase)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flags.review, err)
+	}
+	return explanation, nil
+}
+
+func explainReview(data []byte, cluster *registry.Cluster, phase registry.Phase) (*dispatcher.Explanation, error) {
 	review := codec.AcquireReview()
 	defer codec.ReleaseReview(review)
 	body := codec.NewBody(data, nil)
 	defer body.Release()
 	if err := review.Decode(body); err != nil {
-		return nil, fmt.Errorf("%s: %w", flags.review, err)
+		return nil, err
 	}
-	phase, _ := parsePhase(flags.phase)
 	explanation := dispatcher.Explain(review, cluster, phase)
 	return &explanation, nil
 }
@@ -102,6 +136,9 @@ func readFile(stdin io.Reader, path string) ([]byte, error) {
 
 func printExplanation(w io.Writer, e *dispatcher.Explanation) error {
 	_, _ = fmt.Fprintf(w, "cluster %s, phase %s\n", e.Cluster, e.Phase)
+	if e.Note != "" {
+		_, _ = fmt.Fprintf(w, "note: %s\n", e.Note)
+	}
 	if e.Bypass != "" {
 		_, _ = fmt.Fprintf(w, "bypassed by rule %q: nobody is called; without it:\n", e.Bypass)
 	}

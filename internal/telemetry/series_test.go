@@ -90,7 +90,7 @@ func TestSeries(t *testing.T) {
 	t.Logf("100 clusters, 200 webhooks: %d series where all is well, %d where everything fails open", sum(well), sum(worst))
 }
 
-func newMetrics(t *testing.T) *telemetry.Metrics {
+func newMetrics(t testing.TB) *telemetry.Metrics {
 	t.Helper()
 	m, err := telemetry.NewMetrics()
 	if err != nil {
