@@ -104,7 +104,7 @@ func (c *statusClient) watch(ctx context.Context, w io.Writer) error {
 		}
 		err := c.show(ctx, w)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // it was interrupted, which is how it ends
+			return nil // it was interrupted, which is how it ends
 		}
 		if err != nil && !errors.Is(err, errSaid) {
 			_, _ = fmt.Fprintf(w, "%s: %v\n", time.Now().Format(time.TimeOnly), err)

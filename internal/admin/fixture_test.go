@@ -48,9 +48,12 @@ func healthy() status.Status {
 			target("t4", "https://owner.policy.svc:443/validate", 0.0046, "10.20.8.1:443", "10.20.8.2:443"),
 		},
 		Denials: []status.Decision{
-			decided(42*time.Second, "prod-eu", "CREATE", "", "pods", "shop", "web-7d9c5b", false, 403, "image-policy", "images.policy.example.com", "denied", ""),
-			decided(4*time.Minute, "dev", "UPDATE", "apps", "deployments", "billing", "api", false, 422, "image-policy", "images.policy.example.com", "denied", ""),
-			decided(39*time.Minute, "dev", "CREATE", "", "pods", "sandbox", "tmp", false, 403, "image-policy", "images.policy.example.com", "denied", ""),
+			decided(42*time.Second, status.Decision{Cluster: "prod-eu", Operation: "CREATE", Resource: "pods", Namespace: "shop", Name: "web-7d9c5b", Code: 403},
+				status.Involved{Configuration: "image-policy", Webhook: "images.policy.example.com", Result: "denied"}),
+			decided(4*time.Minute, status.Decision{Cluster: "dev", Operation: "UPDATE", Group: "apps", Resource: "deployments", Namespace: "billing", Name: "api", Code: 422},
+				status.Involved{Configuration: "image-policy", Webhook: "images.policy.example.com", Result: "denied"}),
+			decided(39*time.Minute, status.Decision{Cluster: "dev", Operation: "CREATE", Resource: "pods", Namespace: "sandbox", Name: "tmp", Code: 403},
+				status.Involved{Configuration: "image-policy", Webhook: "images.policy.example.com", Result: "denied"}),
 		},
 		History: []status.Change{
 			{Time: before(3*time.Hour + 20*time.Minute), Snapshot: "5f1c09e2ab77", Clusters: 3, Webhooks: 4, Changed: []string{"image-policy/images.policy.example.com"}},
@@ -83,11 +86,12 @@ func outage() status.Status {
 	}
 	s.Clusters[1].Counts.FailedOpen, s.Clusters[2].Namespaces.Stale = 61, true
 	for i := range 6 {
-		s.FailOpens = append(s.FailOpens, decided(time.Duration(i*7+2)*time.Second, "prod-eu", "CREATE", "", "pods", "shop", "cart-worker-"+string(rune('a'+i)), true, 0,
-			"license-scan", "licenses.scan.example.com", "failed_open", []string{"BreakerOpen", "Timeout"}[i/4]))
+		s.FailOpens = append(s.FailOpens, decided(time.Duration(i*7+2)*time.Second, status.Decision{Cluster: "prod-eu", Operation: "CREATE", Resource: "pods", Namespace: "shop", Name: "cart-worker-" + string(rune('a'+i)), Allowed: true},
+			status.Involved{Configuration: "license-scan", Webhook: "licenses.scan.example.com", Result: "failed_open", Cause: []string{"BreakerOpen", "Timeout"}[i/4]}))
 	}
 	s.Clusters[0].Counts.Shed = 1
-	s.Sheds = []status.Decision{decided(95*time.Second, "dev", "CREATE", "batch", "jobs", "load", "run-1", false, 429, "image-policy", "images.policy.example.com", "failed", "Shed")}
+	s.Sheds = []status.Decision{decided(95*time.Second, status.Decision{Cluster: "dev", Operation: "CREATE", Group: "batch", Resource: "jobs", Namespace: "load", Name: "run-1", Code: 429},
+		status.Involved{Configuration: "image-policy", Webhook: "images.policy.example.com", Result: "failed", Cause: "Shed"})}
 	s.Pending = []status.Pending{{Webhook: "mesh/inject.mesh.example.com", URL: "https://inject.mesh.svc:443/", Reason: "inject.mesh.svc: connect: connection refused"}}
 	s.History = append([]status.Change{{Time: before(50 * time.Second), Snapshot: "5f1c09e2ab77", Refused: true, Problems: s.Problems, Clusters: 3, Webhooks: 4}}, s.History...)
 	s.Certificates[0].NotAfter = noon.Add(9 * 24 * time.Hour)
@@ -126,8 +130,9 @@ func target(id, url string, p50 float64, addresses ...string) status.Target {
 	return t
 }
 
-func decided(ago time.Duration, cluster, operation, group, resource, namespace, name string, allowed bool, code int32, configuration, webhook, result, cause string) status.Decision {
-	return status.Decision{Time: before(ago), UID: "0b8f3c1e-5a51-4e0a-9a43-6c1f6b7b2d10", Cluster: cluster, Phase: "validate", Operation: operation, Group: group, Version: "v1",
-		Resource: resource, Namespace: namespace, Name: name, Snapshot: "5f1c09e2ab77", Allowed: allowed, Code: code,
-		Webhooks: []status.Involved{{Configuration: configuration, Webhook: webhook, Result: result, Cause: cause}}}
+// decided fills in what the Decisions of the fixtures have in common.
+func decided(ago time.Duration, d status.Decision, w status.Involved) status.Decision {
+	d.Time, d.UID, d.Phase, d.Version, d.Snapshot = before(ago), "0b8f3c1e-5a51-4e0a-9a43-6c1f6b7b2d10", "validate", "v1", "5f1c09e2ab77"
+	d.Webhooks = []status.Involved{w}
+	return d
 }

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import "github.com/admission-dispatcher/dispatcher/webhook"
+
+// Samples returns how many samples there are of a Target.
+func (c *Collector) Samples(t *webhook.Target) int { return len(c.latencies.of(t)) }
