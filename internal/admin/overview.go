@@ -4,49 +4,10 @@ package admin
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 )
-
-// page is what every page has.
-type page struct {
-	Title    string
-	Status   *status.Status
-	Sections []section
-}
-
-type section struct{ Anchor, Name string }
-
-func newPage(s *status.Status, title string) page {
-	return page{Title: title, Status: s, Sections: []section{
-		{"webhooks", "Webhooks"}, {"endpoints", "Endpoints"}, {"failopens", "Fail-opens"}, {"denials", "Denials"},
-		{"clusters", "Clusters"}, {"history", "History"}, {"certificates", "Certificates"},
-	}}
-}
-
-// tile is one number in large type.
-type tile struct{ Name, Value, More, Class string }
-
-// decisions is a list of them with what it says when it is empty.
-type decisions struct {
-	Caption, Empty string
-	Now            time.Time
-	Rows           []status.Decision
-}
-
-func newDecisions(s *status.Status, caption, empty string, rows []status.Decision) decisions {
-	return decisions{Caption: caption, Empty: empty, Now: s.Now, Rows: rows}
-}
-
-// absent is the page of what is not there.
-type absent struct {
-	page
-	What string
-}
-
-func newAbsent(s *status.Status, what string) absent { return absent{newPage(s, "not here"), what} }
 
 // overview is the first page.
 type overview struct {
@@ -147,27 +108,6 @@ func classIf(is bool, class string) string {
 	return ""
 }
 
-type clusterRow struct {
-	status.Cluster
-	Webhooks int
-	State    badge
-}
-
-func newClusterRow(s *status.Status, c *status.Cluster) clusterRow {
-	chain := s.Chains[c.Chain]
-	return clusterRow{*c, len(chain.Mutating) + len(chain.Validating), namespaceBadge(c.Namespaces)}
-}
-
-func namespaceBadge(n *status.Namespaces) badge {
-	switch {
-	case n == nil:
-		return badge{"idle", "by name only"}
-	case n.Stale:
-		return badge{"warn", "stale"}
-	}
-	return badge{"good", "watched"}
-}
-
 type certificateRow struct {
 	status.Certificate
 	State badge
@@ -187,49 +127,4 @@ func newCertificateRow(now time.Time, c *status.Certificate) certificateRow {
 		row.State.Class = "warn"
 	}
 	return row
-}
-
-// clusterView is the page of one cluster.
-type clusterView struct {
-	page
-	Cluster                   status.Cluster
-	NamespaceState            badge
-	Tiles                     []tile
-	Mutating, Validating      webhookTable
-	Denials, FailOpens, Sheds decisions
-}
-
-// newClusterView returns nil if there is no such cluster.
-func newClusterView(s *status.Status, name string) *clusterView {
-	at := slices.IndexFunc(s.Clusters, func(c status.Cluster) bool { return c.Name == name })
-	if at < 0 {
-		return nil
-	}
-	c := s.Clusters[at]
-	index, chain := indexOf(s), s.Chains[c.Chain]
-	of := func(list []status.Decision) []status.Decision {
-		return kept(list, func(d *status.Decision) bool { return d.Cluster == name })
-	}
-	return &clusterView{
-		page:           newPage(s, name),
-		Cluster:        c,
-		NamespaceState: namespaceBadge(c.Namespaces),
-		Tiles:          countTiles(c.Counts),
-		Mutating:       index.table("Mutating webhooks of this cluster, in their order", chain.Mutating),
-		Validating:     index.table("Validating webhooks of this cluster", chain.Validating),
-		Denials:        newDecisions(s, "Denied admissions of this cluster", "None among the last.", of(s.Denials)),
-		FailOpens:      newDecisions(s, "Fail-opens of this cluster", "None among the last.", of(s.FailOpens)),
-		Sheds:          newDecisions(s, "Sheds of this cluster", "None among the last.", of(s.Sheds)),
-	}
-}
-
-// kept returns those of list that are ok.
-func kept(list []status.Decision, ok func(*status.Decision) bool) []status.Decision {
-	var some []status.Decision
-	for i := range list {
-		if ok(&list[i]) {
-			some = append(some, list[i])
-		}
-	}
-	return some
 }

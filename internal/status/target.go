@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+func (c *Collector) target(t *webhook.Target) Target {
+	stats := t.Stats()
+	target := Target{
+		ID:            targetID(t),
+		URL:           t.URL(),
+		Endpoints:     []Endpoint{},
+		Attempts:      stats.Attempts,
+		Retries:       stats.Retries,
+		Hedges:        stats.Hedges,
+		BudgetRefused: stats.BudgetRefused,
+		Disagreements: stats.Disagreements,
+		Latency:       newLatency(t.Latency()),
+		Samples:       c.latencies.of(t),
+	}
+	if err := t.Unresolved(); err != nil {
+		target.Unresolved = err.Error()
+	}
+	for _, e := range t.Endpoints() {
+		target.Endpoints = append(target.Endpoints, newEndpoint(e))
+	}
+	return target
+}
+
+// closedState is the state of a breaker that lets everything pass.
+var closedState = breaker.Closed.String()
+
+func newEndpoint(e *webhook.Endpoint) Endpoint {
+	h := e.Health()
+	return Endpoint{
+		Address:     e.Address().String(),
+		State:       h.State.String(),
+		Since:       h.Since.UTC(),
+		Until:       h.Until.UTC(),
+		Requests:    h.Requests,
+		Failures:    h.Failures,
+		Width:       h.Width,
+		Resources:   orEmpty(h.Resources),
+		Outstanding: e.Outstanding(),
+	}
+}
