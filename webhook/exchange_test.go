@@ -88,7 +88,7 @@ func TestRequest(t *testing.T) {
 	if diff := cmp.Diff(want, got.Header); diff != "" {
 		t.Errorf("header (-want +got):\n%s", diff)
 	}
-	if got.Method != "POST" || got.Host != "policy.shop.svc:8443" || got.RequestURI != "/check?timeout=2s" {
+	if got.Method != http.MethodPost || got.Host != "policy.shop.svc:8443" || got.RequestURI != "/check?timeout=2s" {
 		t.Errorf("%s %s to %s", got.Method, got.RequestURI, got.Host)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"sync"
 	"time"
 
@@ -82,26 +81,23 @@ func New(cfg *config.Config, version string, log *slog.Logger) (*App, error) {
 	return a, nil
 }
 
-// wire makes the parts, from the configuration inwards: registry, outbound,
-// decision, inbound.
+// wire makes the parts, from the configuration inwards: telemetry, registry,
+// outbound, decision, inbound.
 func (a *App) wire(version string) error {
+	if err := a.wireTelemetry(version); err != nil {
+		return err
+	}
+	a.wireRegistry(version)
+	if err := a.wireDispatcher(); err != nil {
+		return err
+	}
+	a.wireServer()
+	return a.metrics.Watch(a.source())
+}
+
+// wireRegistry makes what keeps the configuration, and the names in it, current.
+func (a *App) wireRegistry(version string) {
 	cfg := a.cfg
-	var err error
-	if a.metrics, err = telemetry.NewMetrics(); err != nil {
-		return err
-	}
-	a.tracing, err = telemetry.NewTracing(telemetry.TracingConfig{
-		Environment: os.Getenv,
-		UserNames:   cfg.Telemetry.UserNames,
-		Version:     version,
-		Logger:      a.log,
-	})
-	if err != nil {
-		return err
-	}
-	if err := a.openDecisionLog(); err != nil {
-		return err
-	}
 	settings := cfg.Registry(ownAddresses(cfg.Listen, a.admin.Addr().String()), a.log)
 	a.namespaces = kube.New(kube.Config{
 		Wanted: func() []match.Namespaces { return a.registry.Namespaces() },
@@ -127,6 +123,10 @@ func (a *App) wire(version string) error {
 		Concurrency:    cfg.Limits.CallsPerEndpoint,
 		Observer:       a.metrics,
 	})
+}
+
+func (a *App) wireDispatcher() (err error) {
+	cfg := a.cfg
 	a.dispatcher, err = dispatcher.New(dispatcher.Config{
 		Caller:          a.client,
 		Transcoder:      native.New(),
@@ -143,9 +143,11 @@ func (a *App) wire(version string) error {
 		KeepSkips: a.decisions != nil,
 		Logger:    a.log,
 	})
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+func (a *App) wireServer() {
+	cfg := a.cfg
 	a.server = server.New(server.Config{
 		TLS:            a.certificates.config(),
 		Snapshot:       a.registry.Acquire,
@@ -159,7 +161,6 @@ func (a *App) wire(version string) error {
 		DefaultTimeout: cfg.Deadline.Default.Duration,
 		MaxTimeout:     cfg.Deadline.Max.Duration,
 	})
-	return a.metrics.Watch(a.source())
 }
 
 // prepareTimeout bounds how long a new configuration waits for the addresses of

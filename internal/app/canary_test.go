@@ -207,4 +207,3 @@ func heard(t *testing.T, c *http.Client, phase, review string) string {
 	}
 	return fmt.Sprintf("%s %s\n", got.Response.Status, got.Response.Warnings)
 }
-

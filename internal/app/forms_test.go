@@ -29,7 +29,7 @@ func TestForms(t *testing.T) {
 	var (
 		mu      sync.Mutex
 		seen    []string
-		handler http.Handler = speaks
+		handler = speaks
 	)
 	w.webhook.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		mu.Lock()

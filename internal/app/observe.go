@@ -3,6 +3,8 @@
 package app
 
 import (
+	"os"
+
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
 )
@@ -14,6 +16,23 @@ func (a *App) observers() []dispatcher.Observer {
 		list = append(list, a.decisions)
 	}
 	return list
+}
+
+// wireTelemetry makes what watches the others.
+func (a *App) wireTelemetry(version string) (err error) {
+	if a.metrics, err = telemetry.NewMetrics(); err != nil {
+		return err
+	}
+	a.tracing, err = telemetry.NewTracing(telemetry.TracingConfig{
+		Environment: os.Getenv,
+		UserNames:   a.cfg.Telemetry.UserNames,
+		Version:     version,
+		Logger:      a.log,
+	})
+	if err != nil {
+		return err
+	}
+	return a.openDecisionLog()
 }
 
 // openDecisionLog opens the decision log if there is to be one.
