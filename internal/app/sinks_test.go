@@ -27,7 +27,7 @@ func (b blocked) Write(line []byte) (int, error) {
 func TestSinksThatBlock(t *testing.T) {
 	release := make(chan struct{})
 	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
-	defer hanging.Close()
+	t.Cleanup(hanging.Close) // after the process has ended, which flushes to it
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", hanging.URL)
 	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "16")
 	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")
