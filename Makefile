@@ -29,8 +29,7 @@ COUNTS  := bin/check.counts
 .PHONY: print-lint help build demo demo-once test race examples fuzz bench microbench screenshots lint vet fmt imports conformance cost faults e2e check clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s
-", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## bin/dispatcher
 	$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/ ./cmd/dispatcher

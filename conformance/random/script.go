@@ -65,10 +65,10 @@ var fragile = []string{
 	`{"op":"replace","path":"/metadata/annotations/example.com~1a","value":"9"}`,
 	`{"op":"add","path":"/metadata/annotations/a~0b~01c","value":"escaped"}`,
 	`{"op":"move","from":"/metadata/labels/tier","path":"/metadata/labels/team"}`,
-	// The test is there because a copy of what is absent makes a label null, which
-	// Go types read as empty.
+	// The tests are there because a copy of what is absent makes it null, which Go
+	// types read as empty, or as absent.
 	`{"op":"test","path":"/metadata/labels/tier","value":"a"},{"op":"copy","from":"/metadata/labels/tier","path":"/metadata/labels/example.com~1zone"}`,
-	`{"op":"copy","from":"/metadata/labels","path":"/metadata/annotations"}`,
+	`{"op":"test","path":"/metadata/labels/tier","value":"a"},{"op":"copy","from":"/metadata/labels","path":"/metadata/annotations"}`,
 	`{"op":"test","path":"/metadata/labels/tier","value":"a"}`,
 	`{"op":"test","path":"/metadata/annotations","value":{"b":"2","example.com/a":"1"}}`,
 	`{"op":"add","path":"/metadata/finalizers/-","value":"example.com/last"}`,
