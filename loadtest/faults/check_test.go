@@ -3,6 +3,8 @@
 package faults
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -210,5 +212,18 @@ func lastIsNotAsked(t *testing.T, _ *world, rec *record) {
 func namesAreRare(t *testing.T, w *world, rec *record) {
 	if n := w.names.Queries(); n == 0 || n > len(rec.attempts)/2 {
 		t.Errorf("%d questions to the name server, %d calls", n, len(rec.attempts))
+	}
+}
+
+// logIsWhole: whatever was dropped while nobody read it, each line is a record.
+func logIsWhole(t *testing.T, w *world, _ *record) {
+	d := w.servers[0]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for line := range bytes.Lines(d.log.Bytes()) {
+		if !json.Valid(line) {
+			t.Errorf("not a record: %q", line)
+			return
+		}
 	}
 }

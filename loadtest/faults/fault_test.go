@@ -119,6 +119,11 @@ func unequalTwins(w *world) {
 	w.hurt[1].Behave(hurtIgnore, script.Behaviour{Delay: late})
 }
 
+// blockLog keeps the log from being read until readLog.
+func blockLog(w *world) { w.servers[0].reading.Lock() }
+
+func readLog(w *world) { w.servers[0].reading.Unlock() }
+
 // loseNames breaks DNS in one way after the other.
 func loseNames(w *world) {
 	zones := []zone.Zone{

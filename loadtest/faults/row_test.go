@@ -30,6 +30,7 @@ type row struct {
 	descriptors int    // limit of the process
 	ca          string // file of the authority that the hurt webhooks are verified against
 	named       bool   // the hurt webhooks are found by name
+	traced      bool   // every admission is traced, to a collector that hangs
 	hooks       []history.Webhook
 
 	rate      float64 // of each cluster, per second; 30

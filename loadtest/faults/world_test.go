@@ -54,6 +54,7 @@ type world struct {
 	front     *proxy.Proxy // what callers dial
 	servers   []*dispatcher
 	killed    []time.Duration // when one of them was
+	collector net.Listener    // of traces; nil: there is none
 	clusters  []load.Cluster
 	truths    map[string]func(uid string) history.Answer
 }
@@ -63,6 +64,8 @@ type dispatcher struct {
 	cmd     *exec.Cmd
 	address string
 	exited  chan struct{}
+
+	reading sync.Mutex // held by whoever keeps the log from being read
 
 	mu     sync.Mutex
 	loaded []loaded
@@ -103,6 +106,9 @@ func newWorld(t *testing.T, r *row) *world {
 		w.cluster(name, r)
 	}
 	w.configure(r)
+	if r.traced {
+		w.hangingCollector()
+	}
 	w.front, err = proxy.Listen(w.serve(r).address)
 	w.must(err)
 	t.Cleanup(func() { _ = w.front.Close() })
@@ -175,6 +181,9 @@ var home = zone.Zone{Addresses: zone.Addresses("127.0.0.1")}
 
 func (w *world) configure(r *row) {
 	config := fmt.Sprintf(processConfiguration, w.names.Address())
+	if r.traced { // a pipe that nobody reads is soon full
+		config = strings.Replace(config, "level: info", "level: debug", 1)
+	}
 	if !strings.Contains(r.process, "reloadInterval") {
 		config += "reloadInterval: 200ms\n"
 	}
@@ -222,6 +231,7 @@ func (w *world) serve(r *row) *dispatcher {
 		d.cmd = exec.Command("sh", "-c", command)
 	}
 	dieWithParent(d.cmd)
+	d.cmd.Env = append(os.Environ(), w.telemetry()...)
 	log, err := d.cmd.StderrPipe()
 	w.must(err)
 	w.must(d.cmd.Start())
@@ -248,9 +258,28 @@ func (w *world) serve(r *row) *dispatcher {
 	return d
 }
 
+// telemetry has every admission traced, to a collector that takes what it is sent
+// and says nothing.
+func (w *world) telemetry() []string {
+	if w.collector == nil {
+		return nil
+	}
+	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + w.collector.Addr().String(), "OTEL_TRACES_SAMPLER=always_on"}
+}
+
+// hangingCollector accepts connections and leaves them alone.
+func (w *world) hangingCollector() {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	w.must(err)
+	w.collector = ln
+	w.t.Cleanup(func() { _ = ln.Close() })
+}
+
 // follow reads the log.
 func (d *dispatcher) follow(log *bufio.Reader, start time.Time, serving chan<- string) {
 	for {
+		d.reading.Lock()
+		d.reading.Unlock() //nolint:staticcheck // it waits
 		line, err := log.ReadBytes('\n')
 		var record struct{ Msg, Listen, Snapshot string }
 		_ = json.Unmarshal(line, &record) // a line of another kind has none of these
