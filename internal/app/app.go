@@ -54,11 +54,18 @@ type App struct {
 	server     *server.Server
 }
 
+// Options are what a process is that its configuration does not say.
+type Options struct {
+	Version string              // what it says it is
+	Logger  *slog.Logger        // required
+	Spans   *telemetry.Recorder // takes the spans of all admissions; default: a collector, if the environment names one
+}
+
 // New reads the certificates, binds the admin listener and wires everything. It
 // starts nothing, but what it returns must be run. An error names the field of
-// the configuration that is at fault. version is what the process says it is.
-func New(cfg *config.Config, version string, log *slog.Logger) (*App, error) {
-	log = telemetry.WithTrace(log)
+// the configuration that is at fault.
+func New(cfg *config.Config, o Options) (*App, error) {
+	log := telemetry.WithTrace(o.Logger)
 	certificates, err := newCertificates(listener{"admission", "tls"}, cfg.TLS, log)
 	if err != nil {
 		return nil, err
@@ -73,7 +80,7 @@ func New(cfg *config.Config, version string, log *slog.Logger) (*App, error) {
 	}
 	a := &App{cfg: cfg, log: log, admin: admin, certificates: certificates, adminCertificates: adminCertificates, state: newState()}
 	a.loops, a.stopLoops = context.WithCancel(context.Background())
-	if err := a.wire(version); err != nil {
+	if err := a.wire(o); err != nil {
 		_ = admin.Close()
 		a.decisions.Close()
 		return nil, err
@@ -83,11 +90,11 @@ func New(cfg *config.Config, version string, log *slog.Logger) (*App, error) {
 
 // wire makes the parts, from the configuration inwards: telemetry, registry,
 // outbound, decision, inbound.
-func (a *App) wire(version string) error {
-	if err := a.wireTelemetry(version); err != nil {
+func (a *App) wire(o Options) error {
+	if err := a.wireTelemetry(o); err != nil {
 		return err
 	}
-	a.wireRegistry(version)
+	a.wireRegistry(o.Version)
 	if err := a.wireDispatcher(); err != nil {
 		return err
 	}

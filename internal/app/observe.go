@@ -4,6 +4,7 @@ package app
 
 import (
 	"os"
+	"time"
 
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
@@ -19,17 +20,20 @@ func (a *App) observers() []dispatcher.Observer {
 }
 
 // wireTelemetry makes what watches the others.
-func (a *App) wireTelemetry(version string) (err error) {
+func (a *App) wireTelemetry(o Options) (err error) {
 	if a.metrics, err = telemetry.NewMetrics(); err != nil {
 		return err
 	}
-	a.tracing, err = telemetry.NewTracing(telemetry.TracingConfig{
+	tracing := telemetry.TracingConfig{
 		Environment: os.Getenv,
 		UserNames:   a.cfg.Telemetry.UserNames,
-		Version:     version,
+		Version:     o.Version,
 		Logger:      a.log,
-	})
-	if err != nil {
+	}
+	if o.Spans != nil {
+		tracing.Exporter, tracing.Delay = o.Spans, 50*time.Millisecond
+	}
+	if a.tracing, err = telemetry.NewTracing(tracing); err != nil {
 		return err
 	}
 	return a.openDecisionLog()

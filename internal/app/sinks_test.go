@@ -59,7 +59,7 @@ func (w *world) startWith(sink *telemetry.Log, more string) *process {
 	if len(problems) > 0 {
 		w.t.Fatal(problems)
 	}
-	a, err := app.New(cfg, "test", sink.Logger)
+	a, err := app.New(cfg, app.Options{Version: "test", Logger: sink.Logger})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -205,7 +205,7 @@ func (w *world) startFrom(configuration string) *process {
 	if _, benchmark := w.t.(*testing.B); benchmark {
 		level = slog.LevelWarn // what is measured is not the log of a test
 	}
-	a, err := app.New(cfg, "test", slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})))
+	a, err := app.New(cfg, app.Options{Version: "test", Logger: slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))})
 	if err != nil {
 		w.t.Fatal(err)
 	}

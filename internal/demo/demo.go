@@ -17,6 +17,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/internal/app"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
+	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -30,6 +31,9 @@ type Config struct {
 
 // shadowPatience bounds the wait for Shadow calls, which nobody else waits for.
 const shadowPatience = 5 * time.Second
+
+// spanPatience bounds the wait for the spans of an admission.
+const spanPatience = 8 * time.Second
 
 // Run runs the demo. Its error tells that something did not go as expected.
 func Run(ctx context.Context, cfg Config) (err error) {
@@ -57,7 +61,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { _ = logs.Close() }()
-	a, err := app.New(conf, cfg.Version, slog.New(slog.NewJSONHandler(logs, nil)))
+	stage.spans = new(telemetry.Recorder)
+	a, err := app.New(conf, app.Options{Version: cfg.Version, Logger: slog.New(slog.NewJSONHandler(logs, nil)), Spans: stage.spans})
 	if err != nil {
 		return err
 	}
@@ -96,11 +101,28 @@ func (s *stage) perform(ctx context.Context, cfg Config, address, statusPage str
 		return fmt.Errorf("%d answers are not what is expected", wrong)
 	}
 	_, _ = fmt.Fprintf(cfg.Stdout, "\nAll %d admissions came out as expected.\n", len(rows))
+	about, spans := s.longest(rows)
+	printWaterfall(cfg.Stdout, about, spans)
 	s.printNext(cfg.Stdout, address, statusPage, cfg.Stay)
 	if cfg.Stay {
 		<-ctx.Done()
 	}
 	return nil
+}
+
+// longest returns the trace of the admission that took longest.
+func (s *stage) longest(rows []row) (about string, spans []telemetry.Span) {
+	i := 0
+	for j := range rows {
+		if rows[j].elapsed > rows[i].elapsed {
+			i = j
+		}
+	}
+	// Spans arrive in batches, some seconds after their end.
+	for deadline := time.Now().Add(spanPatience); len(spans) == 0 && time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
+		spans = s.spans.Admission(rows[i].uid)
+	}
+	return rows[i].play.about, spans
 }
 
 // play asks once and compares.
@@ -123,7 +145,7 @@ func (s *stage) play(ctx context.Context, address string, p play, uid string) (r
 	if err != nil {
 		return row{}, err
 	}
-	r := row{play: p, answer: got, elapsed: time.Since(begin), wrong: got.differences(p.want)}
+	r := row{play: p, uid: uid, answer: got, elapsed: time.Since(begin), wrong: got.differences(p.want)}
 	r.called = s.called(uid, len(p.want.called))
 	if !slices.Equal(r.called, p.want.called) {
 		r.wrong = append(r.wrong, fmt.Sprintf("webhooks called are %v, want %v", r.called, p.want.called))

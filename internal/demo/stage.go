@@ -17,6 +17,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/examples/quickstart"
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
 )
 
 // webhookName is the server name of the sample webhooks' certificate: the one
@@ -31,6 +32,7 @@ type stage struct {
 	authority  *pki.Authority
 	webhooks   *webhooks
 	server     *http.Server
+	spans      *telemetry.Recorder
 }
 
 // callers are how the clusters of examples/quickstart/clusters.yaml prove who

@@ -13,6 +13,7 @@ import (
 // row is one line of the table that the demo prints.
 type row struct {
 	play    play
+	uid     string
 	answer  answer
 	called  []string
 	elapsed time.Duration

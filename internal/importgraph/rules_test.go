@@ -31,7 +31,7 @@ func packages() map[string][]string {
 		"internal/telemetry":  {"dispatcher", "registry", "webhook", "breaker", "codec"},
 		"internal/app":        {anything},
 		"internal/pki":        {},
-		"internal/demo":       {"internal/app", "internal/config", "internal/pki", "registry", "codec", "examples/quickstart", "webhookserver"},
+		"internal/demo":       {"internal/app", "internal/telemetry", "internal/config", "internal/pki", "registry", "codec", "examples/quickstart", "webhookserver"},
 		"examples/quickstart": {},
 		"registration":        {"registry", "match"},
 		// codec and dispatcher for explain, which reads a Review.

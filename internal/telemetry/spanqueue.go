@@ -20,9 +20,14 @@ type spanQueue struct {
 	dropped           atomic.Int64
 }
 
-func newSpanQueue(exporter sdk.SpanExporter, size int, log *slog.Logger) *spanQueue {
+func newSpanQueue(cfg *TracingConfig) *spanQueue {
+	size := cfg.Environment.queueSize()
 	q := &spanQueue{size: int64(size)}
-	q.SpanProcessor = sdk.NewBatchSpanProcessor(countedExporter{exporter, q, log}, sdk.WithMaxQueueSize(size))
+	options := []sdk.BatchSpanProcessorOption{sdk.WithMaxQueueSize(size)}
+	if cfg.Delay > 0 {
+		options = append(options, sdk.WithBatchTimeout(cfg.Delay))
+	}
+	q.SpanProcessor = sdk.NewBatchSpanProcessor(countedExporter{cfg.Exporter, q, cfg.Logger}, options...)
 	return q
 }
 

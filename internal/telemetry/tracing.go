@@ -29,6 +29,7 @@ type TracingConfig struct {
 	Environment Environment      // the OTEL_* variables
 	UserNames   bool             // spans carry the requesting user's name
 	Exporter    sdk.SpanExporter // default: OTLP, as the Environment says
+	Delay       time.Duration    // of a batch of spans; default: as the Environment says, 5 s
 	Version     string           // of the service
 	Logger      *slog.Logger     // required
 }
@@ -48,7 +49,7 @@ func NewTracing(cfg TracingConfig) (*Tracing, error) {
 		return nil, err
 	}
 	t := &Tracing{
-		spans:     newSpanQueue(cfg.Exporter, cfg.Environment.queueSize(), cfg.Logger),
+		spans:     newSpanQueue(&cfg),
 		obedient:  cfg.Environment.parentDecides(),
 		userNames: cfg.UserNames,
 	}
