@@ -37,7 +37,7 @@ func (r *Recorder) ExportSpans(_ context.Context, spans []sdk.ReadOnlySpan) erro
 			Start: s.StartTime(), End: s.EndTime(), Attributes: map[string]string{}, Failed: s.Status().Description != "",
 		}
 		for _, a := range s.Attributes() {
-			kept.Attributes[string(a.Key)] = a.Value.Emit()
+			kept.Attributes[string(a.Key)] = a.Value.String()
 		}
 		r.spans = append(r.spans, kept)
 	}
