@@ -22,10 +22,33 @@ import (
 // process and speak just enough HTTP to allocate nothing themselves; crypto/tls does
 // on their behalf, for some of the records that it reads.
 func BenchmarkFiveWebhooks(b *testing.B) {
+	ask := fiveWebhooks(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		ask()
+	}
+}
+
+// TestAllocations holds the allocations of BenchmarkFiveWebhooks down, those of
+// crypto/tls on all sides included.
+func TestAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("with the race detector, pools drop what they like")
+	}
+	const most = 32
+	if n := testing.AllocsPerRun(500, fiveWebhooks(t)); n > most {
+		t.Errorf("%v allocations for an admission with five webhooks, at most %d are meant", n, most)
+	}
+}
+
+// fiveWebhooks starts a dispatcher with five webhooks, and returns what asks it
+// once.
+func fiveWebhooks(b testing.TB) (ask func()) {
+	b.Helper()
 	w := newWorld(b)
 	review := payload.PodCreate()
 	w.registerTerse(5, review.UID())
-	address := w.start("reloadInterval: 1h\nlog: {level: warn}\n").awaitReady()
+	address := w.start("lameDuck: 0s\nreloadInterval: 1h\nlog: {level: warn}\n").awaitReady()
 	certificate, err := tls.LoadX509KeyPair(w.dir+"/east.crt", w.dir+"/east.key")
 	if err != nil {
 		b.Fatal(err)
@@ -34,10 +57,10 @@ func BenchmarkFiveWebhooks(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer conn.Close()
+	b.Cleanup(func() { _ = conn.Close() })
 	request := fmt.Appendf(nil, "POST /v1/clusters/east/validate?timeout=10s HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(review.Body), review.Body)
 	answers := bufio.NewReaderSize(conn, 16<<10)
-	ask := func() {
+	ask = func() {
 		if _, err := conn.Write(request); err != nil {
 			b.Fatal(err)
 		}
@@ -49,10 +72,7 @@ func BenchmarkFiveWebhooks(b *testing.B) {
 	for range 1000 { // fills pools and windows
 		ask()
 	}
-	b.ReportAllocs()
-	for b.Loop() {
-		ask()
-	}
+	return ask
 }
 
 // registerTerse registers n webhooks that allow the review with this uid.

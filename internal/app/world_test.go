@@ -202,8 +202,8 @@ func (w *world) startFrom(configuration string) *process {
 		w.t.Fatal(problems)
 	}
 	level := slog.LevelDebug
-	if _, benchmark := w.t.(*testing.B); benchmark {
-		level = slog.LevelWarn // what is measured is not the log of a test
+	if strings.Contains(configuration, "level: warn") {
+		level = slog.LevelWarn
 	}
 	a, err := app.New(cfg, app.Options{Version: "test", Logger: slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))})
 	if err != nil {
