@@ -157,7 +157,7 @@ func (r *race) alarm() {
 // hedge chooses whom to ask a second time, if the budget allows it. One that is
 // denied never fails the call.
 func (r *race) hedge() (choice, bool) {
-	if r.over || r.running != 1 || !r.spend((*budget).hedge) {
+	if r.over || r.running != 1 || r.attempts >= maxAttempts || !r.spend((*budget).hedge) {
 		return choice{}, false
 	}
 	second, ok := r.choose()
@@ -198,14 +198,22 @@ func (r *race) ended(c choice, end ending) (next choice, again bool) {
 	body.Release()
 	r.mu.Lock()
 	r.running--
-	switch {
-	case r.over: // it has lost
+	if r.over { // it has lost
 		r.mu.Unlock()
 		return choice{}, false
-	case r.isMisread(c, &end) && r.toPlain(&next):
-		r.enter(&next)
-		r.mu.Unlock()
-		return next, true
+	}
+	if r.isMisread(c, &end) {
+		if r.toPlain(&next) {
+			r.enter(&next)
+			r.mu.Unlock()
+			return next, true
+		}
+		if r.running > 0 { // perhaps in plain JSON
+			r.mu.Unlock()
+			return choice{}, false
+		}
+	}
+	switch {
 	case r.holding:
 		r.finish(r.settle(end))
 		return choice{}, false
@@ -242,6 +250,9 @@ func (r *race) isMisread(c choice, end *ending) bool {
 // if the attempt may be repeated. That takes nothing from the budget: it is the
 // Target's first review in this form, and its last for a while in the other.
 func (r *race) toPlain(next *choice) bool {
+	if r.plain {
+		return false
+	}
 	now := time.Now()
 	r.Target.language.refuse(now)
 	r.Target.stats.misread.Add(1)
