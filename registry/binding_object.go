@@ -70,9 +70,11 @@ type WebhookBindingSpec struct {
 	DenyWins *bool `json:"denyWins,omitempty"`
 	// Breaker sets when an endpoint that fails is spared, and for how long.
 	Breaker *Breaker `json:"breaker,omitempty"`
-	// Probe is Connect or Skip: whether a webhook that is new waits until one of
-	// its endpoints accepts a TLS connection. Default: Connect. Danger: with Skip
-	// the failure policy speaks until it does.
+	// Probe is Connect, Review or Skip: whether a webhook that is new waits until
+	// one of its endpoints accepts a TLS connection, or also answers a dry-run
+	// review, with whatever verdict. Default: Connect. Review is refused for
+	// webhooks with side effects. Danger: with Skip the failure policy speaks until
+	// it does.
 	Probe string `json:"probe,omitempty"`
 	// Encoding is Auto, JSON, Protobuf or ProtobufNative: how reviews are written
 	// for the webhook. Default: that of the process. Auto is JSON until the

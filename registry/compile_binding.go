@@ -138,6 +138,8 @@ func probeOf(s string) *Probe {
 		return nil
 	case "Skip":
 		return new(ProbeSkip)
+	case "Review":
+		return new(ProbeReview)
 	}
 	return new(ProbeConnect)
 }

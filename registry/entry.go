@@ -132,10 +132,14 @@ func (c *compiler) bind(e *entry) {
 }
 
 // checkRepeat refuses a binding that asks for more than one attempt at a webhook
-// with side effects (E6).
+// with side effects (E6), or for a probe that has them.
 func (c *compiler) checkRepeat(b *binding, e *entry) {
 	if sideEffectsOf(*e.spec.SideEffects).Repeatable(true) {
 		return
+	}
+	if p := b.says.probe; p != nil && *p == ProbeReview {
+		c.problem(b.problem(field.NewPath("spec", "probe"), b.Spec.Probe,
+			fmt.Sprintf("asks about what nobody does, and webhook %s has side effects", e.name())))
 	}
 	reason := fmt.Sprintf("asks more than once, and webhook %s has side effects", e.name())
 	if h := b.says.hedge; h != nil && *h == HedgeOn {

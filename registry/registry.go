@@ -32,9 +32,10 @@ type Settings struct {
 	// addresses or fills caches does it now, so that a changed webhook or cluster is
 	// not without for a while. It must return in bounded time.
 	Prepare func()
-	// Probe, if not nil, reports whether a Target answers, in bounded time. A new
-	// webhook takes part once its Target does; all of them do at a cold start.
-	Probe func(*webhook.Target) error
+	// Probe, if not nil, reports whether a Target answers, and answers the
+	// Question if there is one, in bounded time. A new webhook takes part once its
+	// Target does; all of them do at a cold start.
+	Probe func(*webhook.Target, *Question) error
 	// Changed, if not nil, is told of every change of what is served or refused. It
 	// is called under the Registry's lock: it must be quick and must not call back.
 	Changed func(Change)

@@ -97,7 +97,7 @@ func (r *Registry) probe(targets []*webhook.Target) unanswered {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			if err := r.settings.Probe(t); err != nil {
+			if err := r.settings.Probe(t, r.rotation.whole.question(t)); err != nil {
 				mu.Lock()
 				silent[t.Identity()] = err
 				mu.Unlock()

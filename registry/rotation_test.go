@@ -33,7 +33,7 @@ func newRotating(t *testing.T) *rotating {
 	r.Registry = registry.New(registry.Settings{
 		Directories: []string{r.dir},
 		Logger:      slog.New(slog.NewTextHandler(&r.log, nil)),
-		Probe: func(target *webhook.Target) error {
+		Probe: func(target *webhook.Target, _ *registry.Question) error {
 			r.probed.Add(1)
 			if r.down[target.URL()] {
 				return errors.New("nobody is there")

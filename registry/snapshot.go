@@ -156,6 +156,7 @@ type Probe uint8
 const (
 	ProbeConnect Probe = iota // an endpoint that accepts a TLS connection
 	ProbeSkip                 // nothing
+	ProbeReview               // one that answers a dry-run review too
 )
 
 // Stage says when a validating webhook is called.

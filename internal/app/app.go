@@ -111,7 +111,7 @@ func (a *App) wireRegistry(version string) {
 		Logger: a.log,
 	})
 	settings.Prepare = a.prepare
-	settings.Probe = func(t *webhook.Target) error { return a.client.Probe(t, probeTimeout) }
+	settings.Probe = a.probe
 	settings.Namespaces = a.namespaces.Namespaces
 	settings.Changed = func(c registry.Change) { a.status.Changed(c) }
 	a.registry = registry.New(settings)
@@ -199,6 +199,3 @@ func (a *App) connections() int {
 		"limits.connections", configured, "lowered", half)
 	return half
 }
-
-// probeTimeout bounds how long a new webhook is asked whether it is there.
-const probeTimeout = time.Second

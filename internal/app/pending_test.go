@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
@@ -86,4 +87,53 @@ func (w *world) remove(name string) {
 	if err := os.Remove(filepath.Join(w.dir, name)); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// A webhook that accepts connections before it can read reviews is pending until it
+// answers one, where its binding asks for that; a denial will do.
+func TestE15ProbeReview(t *testing.T) {
+	w := newWorld(t)
+	p := w.start("lameDuck: 0s\n")
+	client := w.clientOf(p.awaitReady())
+	late := w.lateWebhook()
+	var reads atomic.Bool
+	denies := late.Config.Handler
+	late.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if !reads.Load() {
+			http.Error(rw, "still loading policies", http.StatusServiceUnavailable)
+			return
+		}
+		denies.ServeHTTP(rw, r)
+	})
+	late.StartTLS()
+	ca, _ := json.Marshal(w.authority.PEM) // []byte marshals as base64
+	w.write("registry/late.yaml", fmt.Appendf(nil, `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: late}
+webhooks:
+- name: late.example.com
+  clientConfig: {url: "https://%s/late", caBundle: %s}
+  rules: [{operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"]}]
+  failurePolicy: Fail
+  sideEffects: None
+  timeoutSeconds: 10
+  admissionReviewVersions: [v1]
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: WebhookBinding
+metadata: {name: late}
+spec: {webhooks: ["late/*"], probe: Review}
+`, late.Listener.Addr(), ca))
+	eventually(t, "the webhook is pending", func() bool {
+		_, body := p.readiness()
+		return strings.Contains(body, "webhook late/late.example.com is pending") && strings.Contains(body, "HTTP status 503")
+	})
+	if v, err := ask(client); err != nil || !v.allowed {
+		t.Errorf("while it is pending: %+v, %v", v, err)
+	}
+	reads.Store(true)
+	eventually(t, "the webhook decides", func() bool {
+		v, err := ask(client)
+		return err == nil && !v.allowed && strings.Contains(v.message, "late says no")
+	})
 }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// probeTimeout bounds how long a new webhook is asked whether it is there.
+const probeTimeout = time.Second
+
+const probeUID = "00000000-0000-0000-0000-00000000d157"
+
+// probeReview is the dry run that a probe asks about: a ConfigMap that nobody
+// creates.
+const probeReview = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/%s","request":{"uid":"` + probeUID + `",` +
+	`"kind":{"group":"","version":"v1","kind":"ConfigMap"},"resource":{"group":"","version":"v1","resource":"configmaps"},` +
+	`"requestKind":{"group":"","version":"v1","kind":"ConfigMap"},"requestResource":{"group":"","version":"v1","resource":"configmaps"},` +
+	`"name":"admission-dispatcher-probe","namespace":"default","operation":"CREATE","userInfo":{"username":"admission-dispatcher-probe"},` +
+	`"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"admission-dispatcher-probe","namespace":"default"}},"oldObject":null,"dryRun":true,"options":null}}`
+
+// probe reports whether a Target can be connected to and, if there is a question,
+// answers it. Any verdict will do: it shows that somebody reads reviews there.
+func (a *App) probe(t *webhook.Target, q *registry.Question) error {
+	if err := a.client.Probe(t, probeTimeout); err != nil || q == nil {
+		return err
+	}
+	body := codec.NewBody(fmt.Appendf(nil, probeReview, q.Webhook.Version), nil)
+	defer body.Release()
+	_, err := a.client.Call(context.Background(), webhook.Call{
+		Target:   t,
+		Body:     body,
+		Form:     codec.Form{Version: q.Webhook.Version},
+		Want:     codec.Expectation{UID: []byte(probeUID), Version: q.Webhook.Version, Mutating: q.Phase == registry.Mutating, Compat: q.Webhook.Compat},
+		Cluster:  q.Cluster,
+		Resource: "/configmaps",
+		Deadline: time.Now().Add(probeTimeout),
+		Repeat:   webhook.Repeat{NoHedge: true},
+		Owner:    q.Webhook,
+	})
+	if denial, ok := errors.AsType[*codec.AnswerError](err); ok && denial.Denies {
+		return fmt.Errorf("the dry-run review of a probe is answered with an unclear denial: %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("the dry-run review of a probe: %w", err)
+	}
+	return nil
+}

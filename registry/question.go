@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import "github.com/admission-dispatcher/dispatcher/webhook"
+
+// Question is what a probe asks a Target beside a connection: a dry-run review, as
+// this webhook of this cluster.
+type Question struct {
+	Cluster string
+	Phase   Phase
+	Webhook *Webhook
+}
+
+// question returns what the bindings of the webhooks at a Target want it to be
+// asked; nil: nothing.
+func (s *Snapshot) question(t *webhook.Target) *Question {
+	for name, c := range s.Clusters {
+		for _, phase := range []Phase{Mutating, Validating} {
+			for _, w := range c.Chain(phase).Webhooks {
+				if w.Target == t && w.Probe == ProbeReview {
+					return &Question{Cluster: name, Phase: phase, Webhook: w}
+				}
+			}
+		}
+	}
+	return nil
+}
