@@ -20,6 +20,10 @@ var (
 	timedOutOrCut = []history.Cause{history.Timeout, history.Unreachable, history.TLS, history.BreakerOpen}
 )
 
+// perProcess is what the budgets of the processes that live one after the other in
+// ten seconds come to: each has a burst of its own.
+const perProcess = 70
+
 // quickBreaker tries again soon, so that a row need not last a minute.
 const quickBreaker = "  breaker: {openTime: 200ms}\n"
 
@@ -101,8 +105,8 @@ var matrix = []row{
 	{id: "F32", what: "descriptor limit 256 reached", descriptors: 256, fault: strangers(500), repair: nothing, losses: true, after: 5 * time.Second,
 		causes: append([]history.Cause{history.Shed}, unreachable...), settle: 6 * time.Second, check: servesInTheEnd},
 	{id: "F33", what: "SIGSTOP for 2 s", fault: stopAndContinue, during: 3 * time.Second, after: 2 * time.Second, causes: timedOutOrCut, pause: 2 * time.Second, check: noBreakerOpened},
-	{id: "F34", what: "SIGTERM rolling restart, successor up", fault: rollingRestarts(sized(3, 200)), during: lasting(restartEvery, sized(3, 200))},
-	{id: "F35", what: "kill -9 with two replicas", fault: kills(sized(3, 200)), during: lasting(killEvery, sized(3, 200)), losses: true, check: fewLost},
+	{id: "F34", what: "SIGTERM rolling restart, successor up", fault: rollingRestarts(sized(3, 200)), during: lasting(restartEvery, sized(3, 200)), bunch: perProcess},
+	{id: "F35", what: "kill -9 with two replicas", fault: kills(sized(3, 200)), during: lasting(killEvery, sized(3, 200)), bunch: perProcess, losses: true, check: fewLost},
 	{id: "F36", what: "reloads, some of them invalid", process: "reloadInterval: 50ms\n", rate: float64(sized(30, 100)),
 		fault: reloads(sized(80, 10_000)), during: lasting(reloadEvery, sized(80, 10_000)), snapshots: true},
 	{id: "F37", what: "leases, heartbeats, kube-system", fault: all(proxy.Fault{Silent: true, Sever: true}), resources: exempt, within: 10 * time.Millisecond},
