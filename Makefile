@@ -21,12 +21,12 @@ TEST := $(GO) test
 
 # check runs every step, whatever became of those before it. COUNTED steps count
 # their tests; any other step counts as one if it fails.
-STEPS   := build vet fmt lint imports race examples conformance faults e2e fuzz demo-once
-COUNTED := imports race examples conformance faults e2e fuzz
+STEPS   := build vet fmt lint imports alerts race examples conformance faults e2e fuzz demo-once
+COUNTED := imports alerts race examples conformance faults e2e fuzz
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help build demo demo-once test race examples fuzz bench microbench screenshots lint vet fmt imports conformance cost faults e2e check clean
+.PHONY: print-lint help build demo demo-once test race examples fuzz bench microbench screenshots lint vet fmt imports alerts conformance cost faults e2e check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,7 +46,7 @@ test: ## all tests; needs Go only
 race: ## all tests with the race detector; needs a C compiler
 	@command -v $${CC:-cc} >/dev/null || command -v gcc >/dev/null || { \
 	  echo "the race detector needs a C compiler: install gcc, for example with apt-get install gcc libc6-dev" >&2; exit 1; }
-	$(TEST) -race $$($(GO) list ./... | grep -v -e /internal/importgraph$$ -e /loadtest/faults$$)
+	$(TEST) -race $$($(GO) list ./... | grep -v -e /internal/importgraph$$ -e /dashboards$$ -e /loadtest/faults$$)
 
 examples: ## the example that is a module of its own
 	cd examples/controller-runtime && $(TEST) ./...
@@ -91,6 +91,11 @@ fmt:
 imports: ## who imports whom, and the size of the binary
 	$(TEST) ./internal/importgraph
 
+alerts: ## alert rules: promtool check and unit tests; dashboards name what exists
+	@command -v promtool >/dev/null || { \
+	  echo "promtool is missing: apt-get install --no-install-recommends prometheus (which also starts a service)" >&2; exit 1; }
+	$(TEST) ./dashboards
+
 conformance: ## the API server's own webhook plugins as caller and as oracle; N=100000 random pairs, SEED=1
 	cd conformance && CONFORMANCE_N=$(N) CONFORMANCE_SEED=$(SEED) $(TEST) -timeout 3h ./...
 
@@ -105,7 +110,7 @@ e2e: ## real kube-apiservers call the built binary; needs etcd, builds the rest
 	  echo "etcd is missing: apt-get install etcd-server" >&2; exit 1; }
 	cd e2e && $(TEST) -count=1 -v -timeout 20m .
 
-check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, race, examples, conformance, faults, e2e, fuzz, demo
+check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, alerts, race, examples, conformance, faults, e2e, fuzz, demo
 	@: > $(COUNTS); failed=""; \
 	for step in $(STEPS); do \
 	  echo "== $$step"; start=$$(date +%s); \

@@ -38,6 +38,7 @@ func packages() map[string][]string {
 		"cmd/dispatcher": {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/telemetry", "internal/status"},
 		"webhookserver":  {}, // for webhook authors: it brings nothing of ours into their binaries
 		"internal/tally": {},
+		"dashboards":     {}, // its tests compare it with internal/telemetry
 		// It judges the dispatcher, so it shares nothing with it.
 		"loadtest/history": {},
 		"loadtest/load":    {"loadtest/history"},
