@@ -43,7 +43,7 @@ func fleetRequests() []Panel {
 			Limit:   Limit{Alert: "DispatcherDeadlineNear", Value: 0.25, Below: true}},
 		{Title: "Endpoints that can be called", Unit: "short", Next: webhookUID,
 			About:   "By target, over all replicas.",
-			Queries: []Query{{`sum by (job, target) (dispatcher_endpoints{job=~"$job", state!="open"})`, "{{target}}"}},
+			Queries: []Query{{`sum by (job, target) (dispatcher_endpoints{job=~"$job", state=~"closed|ramping"})`, "{{target}}"}},
 			Limit:   Limit{Alert: "DispatcherTargetDown", Value: 1, Below: true}},
 		{Title: "Replicas up", Unit: "short", Next: runtimeUID,
 			About:   "1 for each that can be scraped.",

@@ -3,6 +3,8 @@
 package dashboards_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,10 +18,12 @@ var (
 	// A metric of ours, of Go, of the process, or a recorded one, with its selector.
 	metric = regexp.MustCompile(`\b((?:[a-z]+:)?(?:dispatcher|go|process)_[a-z0-9_]+(?::[a-z0-9_]+)?|up)\b(?:\{([^}]*)\})?`)
 	// A selector without a name.
-	nameless   = regexp.MustCompile(`(?:^|[^a-z0-9_])\{([^}]*)\}`)
-	matcher    = regexp.MustCompile(`(\w+)\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"`)
-	grouping   = regexp.MustCompile(`\b(?:by|on|without|ignoring)\s*\(([^)]*)\)`)
-	word       = regexp.MustCompile(`\w+`)
+	nameless = regexp.MustCompile(`(?:^|[^a-z0-9_])\{([^}]*)\}`)
+	matcher  = regexp.MustCompile(`(\w+)\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"`)
+	grouping = regexp.MustCompile(`\b(?:by|on|without|ignoring)\s*\(([^)]*)\)`)
+	word     = regexp.MustCompile(`\w+`)
+	// A line of the metrics endpoint.
+	sample     = regexp.MustCompile(`(?m)^((?:go|process)_\w+)(?:\{([^}]*)\})?`)
 	values     = regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
 	annotation = regexp.MustCompile(`\$labels\.(\w+)`)
 )
@@ -71,16 +75,8 @@ func TestQueriesSeeMistakes(t *testing.T) {
 
 func newSchema(t *testing.T) schema {
 	t.Helper()
-	s := schema{
-		"up":                            {},
-		"go_goroutines":                 {},
-		"go_gc_duration_seconds":        {"quantile": nil},
-		"go_memstats_heap_inuse_bytes":  {},
-		"process_cpu_seconds_total":     {},
-		"process_resident_memory_bytes": {},
-		"process_open_fds":              {},
-		"process_max_fds":               {},
-	}
+	s := schema{"up": {}}
+	s.addProcess(t)
 	for _, f := range telemetry.Families() {
 		labels := map[string][]string{"otel_metric_overflow": {"true"}}
 		for _, l := range f.Labels {
@@ -109,6 +105,24 @@ func (s schema) add(f telemetry.Family, labels map[string][]string) {
 	labels["le"] = nil
 	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
 		s[name+suffix] = labels
+	}
+}
+
+// addProcess makes known what the Go runtime and the process export.
+func (s schema) addProcess(t *testing.T) {
+	t.Helper()
+	m, err := telemetry.NewMetrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := httptest.NewRecorder()
+	m.Handler().ServeHTTP(page, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+	for _, line := range sample.FindAllStringSubmatch(page.Body.String(), -1) {
+		labels := map[string][]string{}
+		for _, l := range matcher.FindAllStringSubmatch(line[2], -1) {
+			labels[l[1]] = nil
+		}
+		s[line[1]] = labels
 	}
 }
 
