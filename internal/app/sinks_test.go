@@ -29,6 +29,7 @@ func TestSinksThatBlock(t *testing.T) {
 	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	t.Cleanup(hanging.Close) // after the process has ended, which flushes to it
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", hanging.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "300") // milliseconds, after which it tries again
 	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "16")
 	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "1")

@@ -17,6 +17,7 @@ import (
 // Tracing sends spans to a collector. It is safe for concurrent use.
 type Tracing struct {
 	provider *sdk.TracerProvider
+	exporter sdk.SpanExporter
 	tracer   trace.Tracer
 	spans    *spanQueue
 	// obedient: the sampler does as a parent does that has decided.
@@ -49,6 +50,7 @@ func NewTracing(cfg TracingConfig) (*Tracing, error) {
 		return nil, err
 	}
 	t := &Tracing{
+		exporter:  cfg.Exporter,
 		spans:     newSpanQueue(&cfg),
 		obedient:  cfg.Environment.parentDecides(),
 		userNames: cfg.UserNames,
@@ -92,5 +94,7 @@ func (t *Tracing) Close() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
-	_ = t.provider.Shutdown(ctx) // what it could not send it has said
+	if t.provider.Shutdown(ctx) != nil { // what it could not send it has said
+		_ = t.exporter.Shutdown(context.Background()) // ends what it is still trying
+	}
 }
