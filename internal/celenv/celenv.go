@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 	"k8s.io/apimachinery/pkg/util/version"
 	plugin "k8s.io/apiserver/pkg/admission/plugin/cel"
 	apiservercel "k8s.io/apiserver/pkg/cel"
@@ -27,7 +28,8 @@ const clusterVariable = "cluster"
 // compiles only what is new: an expression takes about a millisecond. It is safe
 // for concurrent use.
 type Compiler struct {
-	compiler plugin.Compiler
+	environment *environment.EnvSet
+	compiler    plugin.Compiler
 
 	mu    sync.Mutex // guards cache; held while compiling
 	cache cache
@@ -40,7 +42,7 @@ func NewCompiler() *Compiler {
 		// The environment depends on nothing but code; every test makes sure of it.
 		panic(err)
 	}
-	return &Compiler{compiler: plugin.NewCompiler(env)}
+	return &Compiler{environment: env, compiler: plugin.NewCompiler(env)}
 }
 
 // withCluster declares the variable that kube-apiserver does not have.
@@ -74,13 +76,26 @@ func (c *Compiler) Compile(expression string) (*Condition, error) {
 func (c *Compiler) compile(expression string) (*Condition, error) {
 	result := c.compiler.CompileCELExpression(source(expression), plugin.OptionalVariableDeclarations{}, environment.StoredExpressions)
 	if result.Error == nil {
-		return &Condition{expression, result.Program}, nil
+		return &Condition{expression, result.Program, c.loops(expression)}, nil
 	}
 	if asksAuthorizer(result.Error.Cause) {
 		return nil, fmt.Errorf("the variable %s is not supported: the dispatcher cannot ask a cluster's authorizer. %s",
 			plugin.AuthorizerVarName, result.Error.Detail)
 	}
 	return nil, errors.New(result.Error.Detail)
+}
+
+// loops reports whether there is a comprehension in an expression.
+func (c *Compiler) loops(expression string) bool {
+	parsed, issues := c.environment.StoredExpressionsEnv().Parse(expression)
+	if issues.Err() != nil {
+		return true // to be on the safe side: it has been compiled
+	}
+	found := false
+	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		found = found || e.Kind() == ast.ComprehensionKind
+	}))
+	return found
 }
 
 func asksAuthorizer(cause error) bool {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
@@ -30,33 +32,56 @@ var errNoCost = errors.New("runtime cost could not be calculated for expression,
 type Condition struct {
 	expression string
 	program    cel.Program
+	loops      bool // there is something in it that an interrupt can end
 }
 
 // Evaluate evaluates the condition and returns what is left of the budget. A
 // negative rest comes with an error after which no condition must be run, and
 // which makes the results of those before it void. No error quotes the object. Cost bounds each webhook's
 // conditions, the deadline, if it is not zero, those of all together.
+//
+// Many webhooks have the same conditions: what one came to is kept for all others
+// that ask for it of the same Variables, and costs each of them the same.
 func (c *Condition) Evaluate(v *Variables, budget int64, deadline time.Time) (holds bool, left int64, err error) {
-	ctx := context.Background()
-	if !deadline.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, deadline)
-		defer cancel()
+	known, ok := v.results[c]
+	if !ok {
+		if known, err = c.evaluate(v, deadline); err != nil {
+			return false, -1, err
+		}
+		v.keep(c, known)
 	}
-	result, details, err := c.program.ContextEval(ctx, v)
-	if err != nil && ctx.Err() != nil {
-		return false, -1, ErrInterrupted
-	}
-	if details == nil || details.ActualCost() == nil {
-		return false, -1, errNoCost
-	}
-	cost := *details.ActualCost()
-	if cost > uint64(budget) {
+	if known.cost > uint64(budget) {
 		return false, -1, ErrOutOfBudget
 	}
-	left = budget - int64(cost)
-	if err != nil {
-		return false, left, c.discreet(err)
+	return known.holds, budget - int64(known.cost), known.err
+}
+
+// result is what a condition came to, and what it took.
+type result struct {
+	holds bool
+	err   error // of the expression
+	cost  uint64
+}
+
+// evaluate returns an error if there is no result.
+func (c *Condition) evaluate(v *Variables, deadline time.Time) (result, error) {
+	value, details, err := c.run(v, deadline)
+	if details == nil || details.ActualCost() == nil {
+		return result{}, errNoCost
 	}
-	return result == types.True, left, nil
+	if errors.Is(err, interpreter.InterruptError{}) {
+		return result{}, ErrInterrupted
+	}
+	return result{holds: value == types.True, err: c.discreet(err), cost: *details.ActualCost()}, nil
+}
+
+// run runs the program. Interrupts are looked at in loops only; without one the
+// program is spared the context.
+func (c *Condition) run(v *Variables, deadline time.Time) (ref.Val, *cel.EvalDetails, error) {
+	if !c.loops || deadline.IsZero() {
+		return c.program.Eval(v)
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	return c.program.ContextEval(ctx, v)
 }

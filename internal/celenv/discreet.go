@@ -18,6 +18,9 @@ func (e *discreetError) Unwrap() error { return e.err }
 // discreet returns err as a discreetError. CEL says what happened, a colon, and on
 // what; the latter is kept where it is CEL's own or stands in the expression.
 func (c *Condition) discreet(err error) error {
+	if err == nil {
+		return nil
+	}
 	what, on, quoted := strings.Cut(err.Error(), ": ")
 	if !quoted || on == "actual cost limit exceeded" || strings.Contains(c.expression, on) {
 		return err

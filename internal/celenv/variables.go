@@ -30,6 +30,8 @@ type Input struct {
 type Variables struct {
 	in                                  Input
 	object, oldObject, request, cluster ref.Val // nil: not asked for yet
+	// results are of the conditions evaluated so far.
+	results map[*Condition]result
 }
 
 var _ cel.Activation = (*Variables)(nil)
@@ -39,7 +41,18 @@ func NewVariables(in Input) *Variables { return &Variables{in: in} }
 
 // SetObject replaces the object, borrowed from now on; what the other variables
 // were converted to stays.
-func (v *Variables) SetObject(raw []byte) { v.in.Object, v.object = raw, nil }
+func (v *Variables) SetObject(raw []byte) {
+	v.in.Object, v.object = raw, nil
+	clear(v.results)
+}
+
+// keep remembers what a condition came to.
+func (v *Variables) keep(c *Condition, r result) {
+	if v.results == nil {
+		v.results = map[*Condition]result{}
+	}
+	v.results[c] = r
+}
 
 // ResolveName returns the value of a variable. One that cannot be converted is an
 // error to every expression that mentions it.

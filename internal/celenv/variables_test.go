@@ -137,6 +137,46 @@ func TestSetObject(t *testing.T) {
 	}
 }
 
+// Of Variables that were asked before, a condition takes from each budget what it
+// took from the first, and says the same.
+func TestResultsAreKept(t *testing.T) {
+	c, v := NewCompiler(), variablesOf(decode(t, update))
+	for _, expression := range []string{`request.name == 'web'`, `object.spec.list.exists(i, i > 3)`, `object.absent == 1`} {
+		condition, err := c.Compile(expression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		holds, left, first := condition.Evaluate(v, Budget, time.Time{})
+		again, leftAgain, second := condition.Evaluate(v, Budget, time.Now().Add(time.Hour))
+		if again != holds || leftAgain != left || second != first || left >= Budget { //nolint:errorlint // the very same error
+			t.Errorf("%s: first %v, %d, %v; then %v, %d, %v", expression, holds, left, first, again, leftAgain, second)
+		}
+		if _, _, err := condition.Evaluate(v, 1, time.Time{}); !errors.Is(err, ErrOutOfBudget) {
+			t.Errorf("%s: got %v with nothing left of the budget", expression, err)
+		}
+	}
+}
+
+// Interrupts are looked at in loops, which macros make.
+func TestLoops(t *testing.T) {
+	c := NewCompiler()
+	for expression, want := range map[string]bool{
+		`request.name == 'web' && 'a' in request.userInfo.groups`: false,
+		`has(object.spec.list)`:                                   false,
+		`object.spec.list.all(i, i < 3)`:                          true,
+		`size(object.spec.list.map(i, i)) == 2`:                   true,
+		`[[1]].exists(l, 1 in l)`:                                 true,
+	} {
+		condition, err := c.Compile(expression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if condition.loops != want {
+			t.Errorf("%s: got %v", expression, condition.loops)
+		}
+	}
+}
+
 // The cost of contains is the product of both sizes over 100; it takes no time.
 func TestCost(t *testing.T) {
 	c := NewCompiler()
@@ -178,16 +218,22 @@ func TestCost(t *testing.T) {
 
 func BenchmarkEvaluate(b *testing.B) {
 	c, r := NewCompiler(), decode(b, update)
-	for _, expression := range []string{`request.userInfo.username != 'x'`, `object.spec.replicas > 2`} {
+	for _, expression := range []string{`request.userInfo.username != 'x'`, `object.spec.replicas > 2`, `object.spec.list.all(i, i < 3)`} {
 		condition, err := c.Compile(expression)
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Run(fmt.Sprintf("%.7s", expression), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_, _, _ = condition.Evaluate(variablesOf(r), Budget, time.Time{})
-			}
-		})
+		for _, webhooks := range []int{1, 5} {
+			b.Run(fmt.Sprintf("%.7s %d", expression, webhooks), func(b *testing.B) {
+				deadline := time.Now().Add(time.Hour)
+				b.ReportAllocs()
+				for b.Loop() {
+					v := variablesOf(r)
+					for range webhooks {
+						_, _, _ = condition.Evaluate(v, Budget, deadline)
+					}
+				}
+			})
+		}
 	}
 }
