@@ -72,19 +72,11 @@ func appendDetailsFields(dst []byte, resp *Response) []byte {
 }
 
 // appendMessage appends a field that is a message, whose content is what content
-// appends. Most lengths take one byte, for which it leaves room; for a longer one
-// it moves the content.
+// appends.
 func appendMessage(dst []byte, number uint8, content func([]byte) []byte) []byte {
-	dst = append(appendTag(dst, number, wireBytes), 0)
+	dst = openMessage(dst, number)
 	start := len(dst)
-	dst = content(dst)
-	size := len(dst) - start
-	if more := uvarintSize(uint64(size)) - 1; more > 0 {
-		dst = append(dst, make([]byte, more)...)
-		copy(dst[start+more:], dst[start:start+size])
-	}
-	binary.PutUvarint(dst[start-1:], uint64(size))
-	return dst
+	return closeMessage(content(dst), start)
 }
 
 // appendValid appends a field that is a string. What is not UTF-8 in it becomes

@@ -33,7 +33,32 @@ func appendTag(dst []byte, number uint8, t wireType) []byte {
 // appendHead appends what stands before the size bytes of a field that is a
 // string, bytes or a message.
 func appendHead(dst []byte, number uint8, size int) []byte {
+	if size < oneByte {
+		return append(dst, number<<3|byte(wireBytes), byte(size))
+	}
 	return binary.AppendUvarint(appendTag(dst, number, wireBytes), uint64(size))
+}
+
+// openMessage appends what stands before a message of unknown size; its content is
+// appended next, then closeMessage is called. Most lengths take one byte, for which
+// it leaves room.
+func openMessage(dst []byte, number uint8) []byte {
+	return append(dst, number<<3|byte(wireBytes), 0)
+}
+
+// closeMessage writes the length of the message whose content begins at start. It
+// moves the content if the length takes more than a byte.
+func closeMessage(dst []byte, start int) []byte {
+	size := len(dst) - start
+	if size < oneByte {
+		dst[start-1] = byte(size)
+		return dst
+	}
+	more := uvarintSize(uint64(size)) - 1
+	dst = append(dst, dst[len(dst)-more:]...)
+	copy(dst[start+more:], dst[start:start+size])
+	binary.PutUvarint(dst[start-1:], uint64(size))
+	return dst
 }
 
 // appendText appends a field that is a string or bytes. The messages of
@@ -58,7 +83,15 @@ func fieldSize(size int) int { return 1 + uvarintSize(uint64(size)) + size }
 // boolSize is how many bytes a bool takes.
 const boolSize = 2
 
-func uvarintSize(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
+func uvarintSize(v uint64) int {
+	if v < oneByte {
+		return 1
+	}
+	return (bits.Len64(v) + 6) / 7
+}
+
+// oneByte is above all numbers that take one byte: the length of most names.
+const oneByte = 0x80
 
 // appendEnvelopeHead appends what stands before the size bytes of an
 // AdmissionReview of version v; envelopeTail stands behind them.

@@ -91,10 +91,11 @@ func (n threeNames) size() int {
 }
 
 func appendNames(dst []byte, number uint8, n threeNames) []byte {
-	dst = appendHead(dst, number, n.size())
+	dst = openMessage(dst, number)
+	start := len(dst)
 	dst = appendText(dst, 1, n[0])
 	dst = appendText(dst, 2, n[1])
-	return appendText(dst, 3, n[2])
+	return closeMessage(appendText(dst, 3, n[2]), start)
 }
 
 // appendRaw appends a runtime.RawExtension, which is empty for nil.

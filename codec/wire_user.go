@@ -4,14 +4,15 @@ package codec
 
 // appendUser appends an authentication.k8s.io UserInfo.
 func appendUser(dst []byte, number uint8, u *UserInfo) []byte {
-	dst = appendHead(dst, number, userSize(u))
+	dst = openMessage(dst, number)
+	start := len(dst)
 	dst = appendText(dst, 1, u.Username)
 	dst = appendText(dst, 2, u.UID)
 	dst = appendTexts(dst, 3, u.Groups)
 	for i := range u.Extra {
 		dst = appendExtra(dst, 4, &u.Extra[i])
 	}
-	return dst
+	return closeMessage(dst, start)
 }
 
 func userSize(u *UserInfo) int {
