@@ -5,7 +5,8 @@
 package native
 
 import (
-	"k8s.io/apimachinery/pkg/api/equality"
+	"reflect"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
@@ -68,7 +69,7 @@ func (t *Transcoder) AppendNative(dst, apiVersion, kind, object []byte) (out []b
 // kinds, fractions of seconds.
 func (t *Transcoder) isLossless(typed runtime.Object, data []byte) bool {
 	decoded, _, err := t.serializer.Decode(data, nil, nil)
-	return err == nil && equality.Semantic.DeepEqual(typed, decoded)
+	return err == nil && isEqual(reflect.ValueOf(&typed).Elem(), reflect.ValueOf(&decoded).Elem())
 }
 
 // appender appends what is written to it.
