@@ -46,6 +46,7 @@ func packages() map[string][]string {
 		"loadtest/proxy":   {},
 		"loadtest/zone":    {},
 		"loadtest/payload": {},
+		"loadtest/process": {},
 		// The naive peer of the benchmarks: nothing of ours is in it.
 		"loadtest/plain": {},
 		// It starts binaries, and sees of them what anybody could.

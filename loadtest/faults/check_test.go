@@ -3,7 +3,6 @@
 package faults
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -34,14 +33,14 @@ func noLeak(t *testing.T, w *world, _ *record) {
 }
 
 func descriptors(d *dispatcher) (int, error) {
-	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", d.cmd.Process.Pid))
+	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", d.ID()))
 	return len(list), err
 }
 
 // smallMemory: answers without end are not kept.
 func smallMemory(t *testing.T, w *world, _ *record) {
 	const limit = 600 << 10 // kB
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.servers[0].cmd.Process.Pid))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.servers[0].ID()))
 	if err != nil {
 		t.Log(err)
 		return
@@ -217,11 +216,8 @@ func namesAreRare(t *testing.T, w *world, rec *record) {
 
 // logIsWhole: whatever was dropped while nobody read it, each line is a record.
 func logIsWhole(t *testing.T, w *world, _ *record) {
-	d := w.servers[0]
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for line := range bytes.Lines(d.log.Bytes()) {
-		if !json.Valid(line) {
+	for line := range strings.Lines(w.servers[0].Log()) {
+		if !json.Valid([]byte(line)) {
 			t.Errorf("not a record: %q", line)
 			return
 		}

@@ -196,10 +196,10 @@ func corrupt(w *world) {
 }
 
 func stopAndContinue(w *world) {
-	w.servers[0].signal(syscall.SIGSTOP)
+	w.servers[0].Signal(syscall.SIGSTOP)
 	go func() {
 		pass(2 * time.Second)
-		w.servers[0].signal(syscall.SIGCONT)
+		w.servers[0].Signal(syscall.SIGCONT)
 	}()
 }
 
@@ -231,7 +231,7 @@ func rollingRestarts(n int) func(*world) {
 		go w.every(restartEvery, n, func(int) {
 			old := w.servers[len(w.servers)-1]
 			w.front.Retarget(w.serve(&row{}).address)
-			old.end()
+			old.End()
 		})
 	}
 }
@@ -243,9 +243,9 @@ func kills(n int) func(*world) {
 			old := w.servers[len(w.servers)-1]
 			successor := w.serve(&row{})
 			w.killed = append(w.killed, w.now())
-			old.signal(syscall.SIGKILL)
+			old.Signal(syscall.SIGKILL)
 			w.front.Retarget(successor.address)
-			old.kill()
+			old.Kill()
 		})
 	}
 }

@@ -56,10 +56,8 @@ func TestMixed(t *testing.T) {
 
 // races returns what the race detector says first.
 func (d *dispatcher) races() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	const enough = 6000
-	text := d.log.String()
+	text := d.Log()
 	text = text[strings.Index(text, "WARNING: DATA RACE"):]
 	return text[:min(len(text), enough)]
 }
@@ -77,7 +75,7 @@ func (u usage) String() string {
 func used(d *dispatcher) usage {
 	var u usage
 	u.descriptors, _ = descriptors(d)
-	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.ID()))
 	for line := range strings.Lines(string(status)) {
 		_, _ = fmt.Sscanf(line, "Threads: %d", &u.threads)
 		if text, ok := strings.CutPrefix(line, "VmRSS:"); ok {

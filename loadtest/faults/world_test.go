@@ -3,8 +3,6 @@
 package faults
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -15,13 +13,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
 	"github.com/admission-dispatcher/dispatcher/loadtest/history"
 	"github.com/admission-dispatcher/dispatcher/loadtest/load"
+	"github.com/admission-dispatcher/dispatcher/loadtest/process"
 	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
 	"github.com/admission-dispatcher/dispatcher/loadtest/script"
 	"github.com/admission-dispatcher/dispatcher/loadtest/zone"
@@ -61,15 +59,13 @@ type world struct {
 
 // dispatcher is one process.
 type dispatcher struct {
-	cmd     *exec.Cmd
+	*process.Process
 	address string
-	exited  chan struct{}
 
 	reading sync.Mutex // held by whoever keeps the log from being read
 
 	mu     sync.Mutex
 	loaded []loaded
-	log    bytes.Buffer
 }
 
 // loaded is a configuration as the log says.
@@ -226,31 +222,26 @@ func (w *world) serve(r *row) *dispatcher {
 	if r.descriptors > 0 {
 		command = fmt.Sprintf("ulimit -n %d; exec %s", r.descriptors, command)
 	}
-	d := &dispatcher{cmd: exec.Command("sh", "-c", "exec "+strings.TrimPrefix(command, "exec ")), exited: make(chan struct{})}
+	cmd := exec.Command("sh", "-c", "exec "+strings.TrimPrefix(command, "exec "))
 	if r.descriptors > 0 {
-		d.cmd = exec.Command("sh", "-c", command)
+		cmd = exec.Command("sh", "-c", command)
 	}
-	dieWithParent(d.cmd)
-	d.cmd.Env = append(os.Environ(), w.telemetry()...)
-	log, err := d.cmd.StderrPipe()
-	w.must(err)
-	w.must(d.cmd.Start())
+	cmd.Env = append(os.Environ(), w.telemetry()...)
+	d := &dispatcher{}
 	serving := make(chan string, 1)
-	go func() {
-		defer close(d.exited)
-		d.follow(bufio.NewReader(log), w.start, serving)
-		_ = d.cmd.Wait()
-	}()
+	var err error
+	d.Process, err = process.Start(cmd, func(line []byte) { d.follow(line, w.start, serving) })
+	w.must(err)
 	w.t.Cleanup(func() {
-		d.kill()
+		d.Kill()
 		if w.t.Failed() {
-			w.t.Logf("the dispatcher's log ends:\n%s", d.tail())
+			w.t.Logf("the dispatcher's log ends:\n%s", d.Tail())
 		}
 	})
 	select {
 	case d.address = <-serving:
-	case <-d.exited:
-		w.t.Fatalf("the dispatcher has ended:\n%s", d.tail())
+	case <-d.Exited():
+		w.t.Fatalf("the dispatcher has ended:\n%s", d.Tail())
 	case <-time.After(patience):
 		w.t.Fatal("the dispatcher does not serve")
 	}
@@ -275,26 +266,19 @@ func (w *world) hangingCollector() {
 	w.t.Cleanup(func() { _ = ln.Close() })
 }
 
-// follow reads the log.
-func (d *dispatcher) follow(log *bufio.Reader, start time.Time, serving chan<- string) {
-	for {
-		d.reading.Lock()
-		d.reading.Unlock() //nolint:staticcheck // it waits
-		line, err := log.ReadBytes('\n')
-		var record struct{ Msg, Listen, Snapshot string }
-		_ = json.Unmarshal(line, &record) // a line of another kind has none of these
+// follow takes what a line of the log says.
+func (d *dispatcher) follow(line []byte, start time.Time, serving chan<- string) {
+	d.reading.Lock()
+	defer d.reading.Unlock()
+	var record struct{ Msg, Listen, Snapshot string }
+	_ = json.Unmarshal(line, &record) // a line of another kind has none of these
+	switch record.Msg {
+	case "configuration loaded":
 		d.mu.Lock()
-		d.log.Write(line)
-		if record.Msg == "configuration loaded" {
-			d.loaded = append(d.loaded, loaded{time.Since(start), record.Snapshot})
-		}
-		d.mu.Unlock()
-		if record.Msg == "serving" {
-			serving <- record.Listen
-		}
-		if err != nil {
-			return
-		}
+		defer d.mu.Unlock()
+		d.loaded = append(d.loaded, loaded{time.Since(start), record.Snapshot})
+	case "serving":
+		serving <- record.Listen
 	}
 }
 
@@ -305,36 +289,7 @@ func (d *dispatcher) configurations() []loaded {
 }
 
 // says reports how often the log has a message.
-func (d *dispatcher) says(message string) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return strings.Count(d.log.String(), message)
-}
-
-func (d *dispatcher) tail() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	const enough = 3000
-	text := d.log.Bytes()
-	return string(text[max(0, len(text)-enough):])
-}
-
-func (d *dispatcher) signal(s os.Signal) { _ = d.cmd.Process.Signal(s) }
-
-// end asks the process to end and waits for it.
-func (d *dispatcher) end() {
-	d.signal(syscall.SIGTERM)
-	select {
-	case <-d.exited:
-	case <-time.After(patience):
-		d.kill()
-	}
-}
-
-func (d *dispatcher) kill() {
-	_ = d.cmd.Process.Kill()
-	<-d.exited
-}
+func (d *dispatcher) says(message string) int { return strings.Count(d.Log(), message) }
 
 // now is the time of the record.
 func (w *world) now() time.Duration { return time.Since(w.start) }

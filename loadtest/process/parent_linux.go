@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package faults
+package process
 
 import (
 	"os/exec"
 	"syscall"
 )
 
-// dieWithParent keeps a test that is killed from leaving processes behind.
+// dieWithParent keeps a program that is killed from leaving processes behind.
 func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

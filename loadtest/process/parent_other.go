@@ -2,7 +2,7 @@
 
 //go:build !linux
 
-package faults
+package process
 
 import "os/exec"
 
