@@ -41,13 +41,18 @@ type Subject struct {
 // Pair is a certificate with its key, in PEM.
 type Pair struct{ Certificate, Key []byte }
 
-// NewAuthority returns a self-signed authority.
+// NewAuthority returns a self-signed authority that lasts for a day.
 func NewAuthority(name string) (*Authority, error) {
+	return NewAuthorityUntil(name, time.Time{})
+}
+
+// NewAuthorityUntil is NewAuthority for another end; the zero time is in a day.
+func NewAuthorityUntil(name string, notAfter time.Time) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generate the key of authority %s: %w", name, err)
 	}
-	template, err := newTemplate(&Subject{CommonName: name})
+	template, err := newTemplate(&Subject{CommonName: name, NotAfter: notAfter})
 	if err != nil {
 		return nil, err
 	}

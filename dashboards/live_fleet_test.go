@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboards_test
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/loadtest/history"
+	"github.com/admission-dispatcher/dispatcher/loadtest/process"
+	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
+	"github.com/admission-dispatcher/dispatcher/loadtest/script"
+)
+
+// fleet is two replicas of the dispatcher, with what they call.
+type fleet struct {
+	t         *testing.T
+	dir       string
+	program   string
+	authority *pki.Authority
+	hooks     *script.Server // all webhooks
+	other     *script.Server // the other endpoint of the twin
+	api       *proxy.Proxy   // of cluster north
+	places    *strings.Replacer
+	replicas  [2]*replica
+}
+
+// replica is a dispatcher at addresses that it keeps when it is started anew.
+type replica struct {
+	*process.Process
+	name         string
+	front, admin *proxy.Proxy
+}
+
+const aYear = 365 * 24 * time.Hour
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	authority, err := pki.NewAuthorityUntil("live", time.Now().Add(aYear))
+	f := &fleet{t: t, dir: t.TempDir(), authority: authority}
+	f.must(err)
+	f.program = filepath.Join(f.dir, "dispatcher")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", f.program, "../cmd/dispatcher").CombinedOutput(); err != nil {
+		t.Fatalf("build the dispatcher: %v\n%s", err, out)
+	}
+	f.write("ca.crt", string(authority.PEM))
+	f.certify(aYear)
+	f.hooks, f.other = f.serveWebhooks(script.Willing), f.serveWebhooks(unwilling)
+	f.other.Behave("twin.example.com", script.Behaviour{SlowBy: 100 * time.Millisecond, SlowShare: 0.1}) // to be asked twice
+	f.api = f.proxy(f.serveNamespaces())
+	f.places = strings.NewReplacer("$hooks", f.hooks.Address(), "$other", f.other.Address(), "$api", f.api.Addr())
+	f.copy("kubeconfig", "kubeconfig")
+	for i, name := range []string{"first", "second"} {
+		f.replicas[i] = &replica{name: name, front: f.proxy(""), admin: f.proxy("")}
+		for _, file := range []string{"dispatcher.yaml", "registry/clusters.yaml", "registry/webhooks.yaml", "registry/bindings.yaml"} {
+			f.copy(file, filepath.Join(name, file))
+		}
+		f.start(f.replicas[i])
+	}
+	return f
+}
+
+func (f *fleet) must(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// write replaces a file as a whole.
+func (f *fleet) write(name, text string) {
+	f.t.Helper()
+	path := filepath.Join(f.dir, name)
+	f.must(os.MkdirAll(filepath.Dir(path), 0o700))
+	f.must(os.WriteFile(path+".new", []byte(text), 0o600))
+	f.must(os.Rename(path+".new", path))
+}
+
+func (f *fleet) remove(name string) { f.must(os.Remove(filepath.Join(f.dir, name))) }
+
+// copy writes a file of testdata with the places in it.
+func (f *fleet) copy(from, to string) {
+	f.t.Helper()
+	f.write(to, f.places.Replace(read(f.t, filepath.Join("testdata/live", from))))
+}
+
+// certify gives all replicas a serving certificate that lasts so long.
+func (f *fleet) certify(lasting time.Duration) {
+	f.t.Helper()
+	pair, err := f.authority.Issue(pki.Subject{CommonName: "dispatcher", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(lasting)})
+	f.must(err)
+	f.write("serving.key", string(pair.Key))
+	f.write("serving.crt", string(pair.Certificate))
+}
+
+// issue returns a certificate for a server on loopback, or a cluster.
+func (f *fleet) issue(name string) tls.Certificate {
+	f.t.Helper()
+	pair, err := f.authority.Issue(pki.Subject{CommonName: name, DNSNames: []string{"hooks.example.com"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	f.must(err)
+	certificate, err := pair.TLS()
+	f.must(err)
+	return certificate
+}
+
+func (f *fleet) proxy(target string) *proxy.Proxy {
+	f.t.Helper()
+	p, err := proxy.Listen(target)
+	f.must(err)
+	f.t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+// unwilling is the truth of a webhook that denies everything.
+func unwilling(string) history.Answer {
+	return history.Answer{Code: http.StatusForbidden, Message: "no"}
+}
+
+// serveWebhooks starts an endpoint of all webhooks, of which the twin is of this
+// mind.
+func (f *fleet) serveWebhooks(twin func(uid string) history.Answer) *script.Server {
+	f.t.Helper()
+	truths := map[string]func(string) history.Answer{"defaults.example.com": script.Mutating("defaults.example.com"), "twin.example.com": twin}
+	for _, name := range []string{"guard", "advice", "quota", "scan"} {
+		truths[name+".example.com"] = script.Willing
+	}
+	s := script.Serve(script.Config{Name: "hooks", Start: time.Now(), Certificate: f.issue("hooks"), Truths: truths})
+	f.t.Cleanup(s.Close)
+	return s
+}
+
+// serveNamespaces starts the API of a cluster without namespaces, and returns its
+// address.
+func (f *fleet) serveNamespaces() string {
+	f.t.Helper()
+	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{f.issue("api")}, MinVersion: tls.VersionTLS12})
+	f.must(err)
+	api := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("watch") == "" {
+			_, _ = fmt.Fprint(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"1"},"items":[]}`)
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = api.Serve(ln)
+	}()
+	f.t.Cleanup(func() {
+		_ = api.Close()
+		<-done
+	})
+	return ln.Addr().String()
+}
+
+// start starts a replica, and returns when it serves.
+func (f *fleet) start(r *replica) {
+	f.t.Helper()
+	type record struct{ Msg, Listen, Admin string }
+	serving := make(chan record, 1)
+	var err error
+	r.Process, err = process.Start(exec.CommandContext(f.t.Context(), f.program, "serve", "--config", filepath.Join(f.dir, r.name, "dispatcher.yaml")), func(line []byte) {
+		var said record
+		if json.Unmarshal(line, &said) == nil && said.Msg == "serving" {
+			serving <- said
+		}
+	})
+	f.must(err)
+	p := r.Process
+	f.t.Cleanup(func() {
+		p.Kill()
+		if f.t.Failed() {
+			f.t.Logf("the log of the %s replica ends:\n%s", r.name, p.Tail())
+		}
+	})
+	at := await(f.t, p, serving)
+	r.front.Retarget(at.Listen)
+	r.admin.Retarget(at.Admin)
+}

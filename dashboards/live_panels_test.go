@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboards_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/admission-dispatcher/dispatcher/dashboards"
+)
+
+// panels are those that have shown nothing so far.
+type panels struct {
+	t    *testing.T
+	from *prometheus
+	dark []panel
+}
+
+// panel is a panel's query on its dashboard.
+type panel struct {
+	dashboard dashboards.Dashboard
+	title     string
+	expr      string
+}
+
+func (p panel) name() string { return p.dashboard.UID + ", " + p.title }
+
+func newPanels(t *testing.T, from *prometheus) *panels {
+	all := &panels{t: t, from: from}
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			for _, q := range p.Queries {
+				all.dark = append(all.dark, panel{d, p.Title, q.Expr})
+			}
+		}
+	}
+	return all
+}
+
+// look asks what the panels that were dark show now, and returns the names of
+// those that are still dark and not among except.
+func (p *panels) look(except map[string]string) []string {
+	p.t.Helper()
+	chosen := map[string]*strings.Replacer{}
+	var dark []panel
+	var names []string
+	for _, one := range p.dark {
+		variables := chosen[one.dashboard.UID]
+		if variables == nil {
+			variables = p.choose(one.dashboard.Vars)
+			chosen[one.dashboard.UID] = variables
+		}
+		if p.from.shows(variables.Replace(scaledRanges(p.t, one.expr))) {
+			continue
+		}
+		dark = append(dark, one)
+		if except[one.name()] == "" {
+			names = append(names, one.name())
+		}
+	}
+	p.dark = dark
+	return names
+}
+
+// choose replaces the variables as Grafana does when each of their values is
+// chosen by hand.
+func (p *panels) choose(variables []dashboards.Variable) *strings.Replacer {
+	p.t.Helper()
+	pairs := []string{"$__rate_interval", scaled(p.t, "1m")}
+	for _, v := range variables {
+		q := values.FindStringSubmatch(v.Query)
+		list := p.from.labelValues(q[2], strings.NewReplacer(pairs...).Replace(q[1]))
+		for i, value := range list {
+			list[i] = strings.ReplaceAll(regexp.QuoteMeta(value), `\`, `\\`)
+		}
+		pairs = append(pairs, "$"+v.Name, "("+strings.Join(list, "|")+")")
+	}
+	return strings.NewReplacer(pairs...)
+}

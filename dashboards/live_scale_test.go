@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboards_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// The live test lasts as many seconds as a day's outage does minutes.
+const (
+	secondsPerSecond = 60
+	shortest         = 4 * scrapeInterval // or a range would hold too few samples
+)
+
+var (
+	span  = regexp.MustCompile(`^(\d+)([smhd])$`)
+	spans = regexp.MustCompile(`\[(\d+[smhd])\]`)
+	units = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
+)
+
+// scaled shortens a duration in Prometheus' words.
+func scaled(t *testing.T, text string) string {
+	t.Helper()
+	parts := span.FindStringSubmatch(text)
+	if parts == nil {
+		t.Fatalf("%q is no duration", text)
+	}
+	n, err := strconv.Atoi(parts[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := max(time.Duration(n)*units[parts[2]]/secondsPerSecond, shortest)
+	return fmt.Sprintf("%ds", int(short.Seconds()))
+}
+
+// scaledRanges shortens the ranges of an expression.
+func scaledRanges(t *testing.T, expr string) string {
+	t.Helper()
+	return spans.ReplaceAllStringFunc(expr, func(r string) string {
+		return "[" + scaled(t, r[1:len(r)-1]) + "]"
+	})
+}
+
+// writeScaledRules writes the rules to a directory, shortened.
+func writeScaledRules(t *testing.T, dir string) {
+	t.Helper()
+	for _, file := range files(t, "rules/*.yaml") {
+		var content struct {
+			Groups []struct {
+				Name  string           `json:"name"`
+				Rules []map[string]any `json:"rules"`
+			} `json:"groups"`
+		}
+		if err := yaml.UnmarshalStrict([]byte(read(t, file)), &content); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, g := range content.Groups {
+			for _, r := range g.Rules {
+				scaleRule(t, r)
+			}
+		}
+		text, err := yaml.Marshal(content)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, filepath.Base(file)), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func scaleRule(t *testing.T, r map[string]any) {
+	t.Helper()
+	for _, key := range []string{"for", "keep_firing_for"} {
+		if text, ok := r[key].(string); ok {
+			r[key] = scaled(t, text)
+		}
+	}
+	expr, ok := r["expr"].(string)
+	if !ok {
+		t.Fatalf("a rule without an expression: %v", r)
+	}
+	r["expr"] = scaledRanges(t, expr)
+}
+
+func TestScaled(t *testing.T) {
+	const given, want = `rate(a_total[5m]) / rate(b:rate5m{c="[x]"}[1d]) > max_over_time(d[1m])`, `rate(a_total[5s]) / rate(b:rate5m{c="[x]"}[1440s]) > max_over_time(d[2s])`
+	if got := scaledRanges(t, given); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboards_test
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
+	"github.com/admission-dispatcher/dispatcher/loadtest/script"
+)
+
+// The outage has each alert fire that is about webhooks and their callers, the
+// end of the replicas those that are about them.
+var (
+	ofWebhooks = []string{
+		"DispatcherFailingOpen", "DispatcherFailingClosed", "DispatcherBreakerOpen", "DispatcherTargetDown",
+		"DispatcherWebhookSlow", "DispatcherBudgetExhausted", "DispatcherDeadlineNear", "DispatcherShedding",
+	}
+	ofConfiguration = []string{
+		"DispatcherConfigurationRefused", "DispatcherConfigurationDiffers", "DispatcherWebhookPending",
+		"DispatcherCertificateExpires", "DispatcherCertificateExpiresToday", "DispatcherNoTraffic",
+	}
+	ofReplicas = []string{"DispatcherDown", "DispatcherAbsent", "DispatcherNamespacesStale"}
+)
+
+// unplayed are the alerts that do not fire here, and why.
+var unplayed = map[string]string{
+	"DispatcherConfigurationStale": "four hours stand in its threshold",
+	"DispatcherSeriesOverflow":     "it takes ten thousand series",
+	"DispatcherTelemetryDropped":   "it takes a sink that is stuck and more than the queue before it holds",
+	"DispatcherMemoryHigh":         "it takes 2 GiB",
+	"DispatcherConnectionsHigh":    "it takes 3276 connections",
+	"DispatcherDescriptorsHigh":    "it takes most of the descriptors of a process",
+}
+
+// darkWhileWell are the panels that show nothing until something is wrong, and what.
+var darkWhileWell = map[string]string{
+	"dispatcher-fleet, Failing open":                              "a webhook that fails open",
+	"dispatcher-fleet, Failing closed":                            "a webhook that fails closed",
+	"dispatcher-fleet, Shed by cluster":                           "no place",
+	"dispatcher-fleet, Age of a refused configuration's stand-in": "a configuration that is refused",
+	"dispatcher-cluster, Shed":                                    "no place",
+	"dispatcher-cluster, Failing open by webhook":                 "a webhook that fails open",
+	"dispatcher-webhook, Errors by cause":                         "a webhook that fails",
+	"dispatcher-webhook, Failing closed":                          "a webhook that fails closed",
+	"dispatcher-webhook, Failing open":                            "a webhook that fails open",
+	"dispatcher-webhook, Failing open by cause":                   "a webhook that fails open",
+	"dispatcher-webhook, Extra attempts refused":                  "a budget that is spent",
+	"dispatcher-runtime, Series beyond the limit":                 "ten thousand series",
+}
+
+// darkToTheEnd are those that nothing here lights up.
+var darkToTheEnd = map[string]string{
+	"dispatcher-runtime, Series beyond the limit": "ten thousand series",
+}
+
+// TestLive has Prometheus watch two replicas through an outage: each panel shows
+// something, and alerts fire and clear. A second of it is a minute of the rules.
+func TestLive(t *testing.T) {
+	if os.Getenv("LIVE") == "" || testing.Short() {
+		t.Skip("it takes more than a minute: make alerts")
+	}
+	program, err := exec.LookPath("prometheus")
+	if err != nil {
+		t.Skip("prometheus is missing: apt-get install --no-install-recommends prometheus, which also starts a service")
+	}
+	f := newFleet(t)
+	rules := filepath.Join(f.dir, "rules")
+	f.must(os.Mkdir(rules, 0o700))
+	writeScaledRules(t, rules)
+	f.places = strings.NewReplacer("$first", f.replicas[0].admin.Addr(), "$second", f.replicas[1].admin.Addr())
+	f.copy("prometheus.yaml", "prometheus.yaml")
+	server := startPrometheus(t, program, f.dir)
+	story{f, newPanels(t, server), newWatch(t, server)}.play()
+}
+
+// TestLiveIsComplete wants each alert to fire in TestLive, or a reason.
+func TestLiveIsComplete(t *testing.T) {
+	known := alerts(t)
+	got := slices.Concat(ofWebhooks, ofConfiguration, ofReplicas, slices.Collect(maps.Keys(unplayed)))
+	slices.Sort(got)
+	if want := slices.Sorted(maps.Keys(known)); !slices.Equal(got, want) {
+		t.Errorf("alerts %q, want %q", got, want)
+	}
+}
+
+// story is what happens to the fleet.
+type story struct {
+	*fleet
+	panels *panels
+	watch  *watch
+}
+
+func (s story) play() {
+	s.call(east)
+	s.call(north)
+	silence := s.call(west)
+	s.watch.until("all is well, and seen", func() []string { return append(s.panels.look(darkWhileWell), s.watch.active()...) })
+
+	s.breakWebhooks()
+	s.breakConfiguration()
+	silence()
+	s.watch.forget()
+	s.watch.tell("webhooks fail, the configuration is changed for the worse, a cluster is silent")
+	s.watch.until("the webhooks' alerts have fired", s.watch.silent(ofWebhooks...))
+	s.watch.until("the configuration's alerts have fired", s.watch.silent(ofConfiguration...))
+
+	s.stopReplicas()
+	s.call(west)
+	s.repair()
+	s.watch.until("all is well again", s.watch.active)
+	if left := s.panels.look(darkToTheEnd); len(left) > 0 {
+		s.t.Errorf("these panels have never shown anything: %q", left)
+	}
+}
+
+func (s story) breakWebhooks() {
+	s.hooks.Behave("guard.example.com", script.Behaviour{Hang: true})
+	s.hooks.Behave("advice.example.com", script.Behaviour{Form: script.Persuasive})
+	s.hooks.Behave("quota.example.com", script.Behaviour{Form: script.Persuasive})
+	s.hooks.Behave("scan.example.com", script.Behaviour{Delay: 6 * time.Second})
+}
+
+func (s story) breakConfiguration() {
+	s.copy("coming.yaml", "first/registry/coming.yaml")
+	s.write("second/registry/broken.yaml", "kind: [")
+	s.certify(12 * time.Hour)
+}
+
+// stopReplicas ends one replica, then the other, and starts both while the API of
+// a cluster is out of reach.
+func (s story) stopReplicas() {
+	s.replicas[1].End()
+	s.watch.tell("one replica is stopped")
+	s.watch.until("it is missed", s.watch.silent("DispatcherDown"))
+	s.replicas[0].Kill()
+	s.watch.tell("the other replica is killed")
+	s.watch.until("they are missed", s.watch.silent("DispatcherAbsent"))
+	s.remove("second/registry/broken.yaml")
+	s.must(s.api.Set(proxy.Fault{Refuse: true, Sever: true}))
+	for _, r := range s.replicas {
+		s.start(r)
+	}
+	s.watch.tell("both are back, without the API of a cluster")
+	s.watch.until("the replicas' alerts have fired", s.watch.silent(ofReplicas...))
+}
+
+func (s story) repair() {
+	s.must(s.api.Set(proxy.Fault{}))
+	s.remove("first/registry/coming.yaml")
+	s.certify(aYear)
+	for _, name := range []string{"guard", "advice", "quota", "scan"} {
+		s.hooks.Behave(name+".example.com", script.Behaviour{})
+	}
+	s.watch.tell("all is put right")
+}
