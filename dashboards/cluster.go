@@ -24,8 +24,10 @@ func cluster() Dashboard {
 				About:   "From the decoded review to the verdict.",
 				Queries: []Query{{`cluster:dispatcher_request_duration_seconds:p99_5m{job=~"$job", cluster=~"$cluster"}`, "{{cluster}} {{phase}}"}}},
 			{Title: "In flight", Unit: "short",
-				About:   "Admissions for which webhooks are being called; limits.admissionsPerCluster bounds them in each replica.",
-				Queries: []Query{{`sum by (cluster, instance) (dispatcher_requests_in_flight{job=~"$job", cluster=~"$cluster"})`, "{{cluster}} {{instance}}"}}},
+				About: "Admissions for which webhooks are being called; limits.admissionsPerCluster bounds them in each replica.",
+				// A cluster without any has no series.
+				Queries: []Query{{`sum by (cluster, instance) (dispatcher_requests_in_flight{job=~"$job", cluster=~"$cluster"})` +
+					` or 0 * sum by (cluster, instance) (dispatcher_requests_total{job=~"$job", cluster=~"$cluster"})`, "{{cluster}} {{instance}}"}}},
 			{Title: "Shed", Unit: "reqps", Next: fleetUID,
 				About:   "Admissions that found no place.",
 				Queries: []Query{{`cluster:dispatcher_shed:rate5m{job=~"$job", cluster=~"$cluster"}`, "{{cluster}}"}},

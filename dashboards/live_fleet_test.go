@@ -6,8 +6,11 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +34,7 @@ type fleet struct {
 	hooks     *script.Server // all webhooks
 	other     *script.Server // the other endpoint of the twin
 	api       *proxy.Proxy   // of cluster north
+	collector *proxy.Proxy   // of traces
 	places    *strings.Replacer
 	replicas  [2]*replica
 }
@@ -57,7 +61,7 @@ func newFleet(t *testing.T) *fleet {
 	f.certify(aYear)
 	f.hooks, f.other = f.serveWebhooks(script.Willing), f.serveWebhooks(unwilling)
 	f.other.Behave("twin.example.com", script.Behaviour{SlowBy: 100 * time.Millisecond, SlowShare: 0.1}) // to be asked twice
-	f.api = f.proxy(f.serveNamespaces())
+	f.api, f.collector = f.before(f.serveNamespaces()), f.before(serveCollector())
 	f.places = strings.NewReplacer("$hooks", f.hooks.Address(), "$other", f.other.Address(), "$api", f.api.Addr())
 	f.copy("kubeconfig", "kubeconfig")
 	for i, name := range []string{"first", "second"} {
@@ -139,13 +143,10 @@ func (f *fleet) serveWebhooks(twin func(uid string) history.Answer) *script.Serv
 	return s
 }
 
-// serveNamespaces starts the API of a cluster without namespaces, and returns its
-// address.
-func (f *fleet) serveNamespaces() string {
+// serveNamespaces starts the API of a cluster without namespaces.
+func (f *fleet) serveNamespaces() *httptest.Server {
 	f.t.Helper()
-	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{f.issue("api")}, MinVersion: tls.VersionTLS12})
-	f.must(err)
-	api := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	api := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Query().Get("watch") == "" {
 			_, _ = fmt.Fprint(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"1"},"items":[]}`)
@@ -153,17 +154,26 @@ func (f *fleet) serveNamespaces() string {
 		}
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
-	})}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = api.Serve(ln)
-	}()
+	}))
+	api.TLS = &tls.Config{Certificates: []tls.Certificate{f.issue("api")}, MinVersion: tls.VersionTLS12}
+	api.Config.ErrorLog = log.New(io.Discard, "", 0)
+	api.StartTLS()
+	return api
+}
+
+// serveCollector starts a collector that keeps no traces.
+func serveCollector() *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+}
+
+// before puts a proxy before a server, which it ends with the test.
+func (f *fleet) before(s *httptest.Server) *proxy.Proxy {
+	f.t.Helper()
 	f.t.Cleanup(func() {
-		_ = api.Close()
-		<-done
+		s.CloseClientConnections()
+		s.Close()
 	})
-	return ln.Addr().String()
+	return f.proxy(s.Listener.Addr().String())
 }
 
 // start starts a replica, and returns when it serves.
@@ -171,8 +181,11 @@ func (f *fleet) start(r *replica) {
 	f.t.Helper()
 	type record struct{ Msg, Listen, Admin string }
 	serving := make(chan record, 1)
+	cmd := exec.CommandContext(f.t.Context(), f.program, "serve", "--config", filepath.Join(f.dir, r.name, "dispatcher.yaml"))
+	cmd.Env = append(os.Environ(), "OTEL_TRACES_SAMPLER=always_on", "OTEL_EXPORTER_OTLP_ENDPOINT=http://"+f.collector.Addr(),
+		"OTEL_BSP_SCHEDULE_DELAY=500", "OTEL_BSP_EXPORT_TIMEOUT=1000") // in milliseconds
 	var err error
-	r.Process, err = process.Start(exec.CommandContext(f.t.Context(), f.program, "serve", "--config", filepath.Join(f.dir, r.name, "dispatcher.yaml")), func(line []byte) {
+	r.Process, err = process.Start(cmd, func(line []byte) {
 		var said record
 		if json.Unmarshal(line, &said) == nil && said.Msg == "serving" {
 			serving <- said

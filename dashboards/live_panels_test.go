@@ -4,6 +4,7 @@ package dashboards_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,6 +62,12 @@ func (p *panels) look(except map[string]string) []string {
 	}
 	p.dark = dark
 	return names
+}
+
+// unmet returns the expressions that have no value now.
+func (p *panels) unmet(exprs ...string) []string {
+	p.t.Helper()
+	return slices.DeleteFunc(exprs, func(expr string) bool { return p.from.shows(scaledRanges(p.t, expr)) })
 }
 
 // choose replaces the variables as Grafana does when each of their values is

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	scrapeInterval = 500 * time.Millisecond // as in testdata/live/prometheus.yaml
-	patience       = 90 * time.Second       // bounds every wait
+	scrapeInterval = time.Second // as in testdata/live/prometheus.yaml
+	patience       = 90 * time.Second // bounds every wait
 )
 
 // prometheus is a server of its own.

@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The live test lasts as many seconds as a day's outage does minutes.
+// A second of the live test is a minute of the rules.
 const (
-	secondsPerSecond = 60
-	shortest         = 4 * scrapeInterval // or a range would hold too few samples
+	speed    = 60
+	shortest = 4 * scrapeInterval // or a range would hold too few samples
 )
 
 var (
@@ -37,7 +37,7 @@ func scaled(t *testing.T, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	short := max(time.Duration(n)*units[parts[2]]/secondsPerSecond, shortest)
+	short := max(time.Duration(n)*units[parts[2]]/speed, shortest)
 	return fmt.Sprintf("%ds", int(short.Seconds()))
 }
 
@@ -92,7 +92,7 @@ func scaleRule(t *testing.T, r map[string]any) {
 }
 
 func TestScaled(t *testing.T) {
-	const given, want = `rate(a_total[5m]) / rate(b:rate5m{c="[x]"}[1d]) > max_over_time(d[1m])`, `rate(a_total[5s]) / rate(b:rate5m{c="[x]"}[1440s]) > max_over_time(d[2s])`
+	const given, want = `rate(a_total[5m]) / rate(b:rate5m{c="[x]"}[1d]) > max_over_time(d[1m])`, `rate(a_total[5s]) / rate(b:rate5m{c="[x]"}[1440s]) > max_over_time(d[4s])`
 	if got := scaledRanges(t, given); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
