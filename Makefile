@@ -91,10 +91,10 @@ fmt:
 imports: ## who imports whom, and the size of the binary
 	$(TEST) ./internal/importgraph
 
-alerts: ## alert rules: promtool check and unit tests; dashboards name what exists
-	@command -v promtool >/dev/null || { \
-	  echo "promtool is missing: apt-get install --no-install-recommends prometheus (which also starts a service)" >&2; exit 1; }
-	$(TEST) ./dashboards
+alerts: ## alert rules and dashboards: promtool check and unit tests, and Prometheus through a live outage
+	@command -v promtool >/dev/null && command -v prometheus >/dev/null || { \
+	  echo "prometheus is missing: apt-get install --no-install-recommends prometheus (which also starts a service)" >&2; exit 1; }
+	LIVE=1 $(TEST) -count=1 -v ./dashboards
 
 conformance: ## the API server's own webhook plugins as caller and as oracle; N=100000 random pairs, SEED=1
 	cd conformance && CONFORMANCE_N=$(N) CONFORMANCE_SEED=$(SEED) $(TEST) -timeout 3h ./...

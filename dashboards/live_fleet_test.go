@@ -46,6 +46,9 @@ type replica struct {
 	front, admin *proxy.Proxy
 }
 
+// hurt are the webhooks that the outage is of.
+var hurt = []string{"guard.example.com", "notary.example.com", "advice.example.com", "quota.example.com", "scan.example.com"}
+
 const aYear = 365 * 24 * time.Hour
 
 func newFleet(t *testing.T) *fleet {
@@ -135,8 +138,8 @@ func unwilling(string) history.Answer {
 func (f *fleet) serveWebhooks(twin func(uid string) history.Answer) *script.Server {
 	f.t.Helper()
 	truths := map[string]func(string) history.Answer{"defaults.example.com": script.Mutating("defaults.example.com"), "twin.example.com": twin}
-	for _, name := range []string{"guard", "advice", "quota", "scan"} {
-		truths[name+".example.com"] = script.Willing
+	for _, name := range hurt {
+		truths[name] = script.Willing
 	}
 	s := script.Serve(script.Config{Name: "hooks", Start: time.Now(), Certificate: f.issue("hooks"), Truths: truths})
 	f.t.Cleanup(s.Close)

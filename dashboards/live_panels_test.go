@@ -74,7 +74,7 @@ func (p *panels) unmet(exprs ...string) []string {
 // chosen by hand.
 func (p *panels) choose(variables []dashboards.Variable) *strings.Replacer {
 	p.t.Helper()
-	pairs := []string{"$__rate_interval", scaled(p.t, "1m")}
+	pairs := []string{"$__rate_interval", shortest.String()}
 	for _, v := range variables {
 		q := values.FindStringSubmatch(v.Query)
 		list := p.from.labelValues(q[2], strings.NewReplacer(pairs...).Replace(q[1]))

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -19,7 +18,7 @@ import (
 )
 
 const (
-	scrapeInterval = time.Second // as in testdata/live/prometheus.yaml
+	scrapeInterval = time.Second      // as in testdata/live/prometheus.yaml
 	patience       = 90 * time.Second // bounds every wait
 )
 
@@ -37,7 +36,6 @@ func startPrometheus(t *testing.T, program, dir string) *prometheus {
 	address := make(chan string, 1)
 	cmd := exec.CommandContext(t.Context(), program, "--config.file="+filepath.Join(dir, "prometheus.yaml"),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:0")
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1") // it shall not starve what it watches
 	server, err := process.Start(cmd, func(line []byte) {
 		if found := listening.FindSubmatch(line); found != nil {
 			address <- string(found[1])

@@ -18,6 +18,7 @@ import (
 const (
 	speed    = 60
 	shortest = 4 * scrapeInterval // or a range would hold too few samples
+	longest  = 10 * time.Second   // that an alert waits: two of the rules wait for longer than the rest
 )
 
 var (
@@ -27,7 +28,7 @@ var (
 )
 
 // scaled shortens a duration in Prometheus' words.
-func scaled(t *testing.T, text string) string {
+func scaled(t *testing.T, text string) time.Duration {
 	t.Helper()
 	parts := span.FindStringSubmatch(text)
 	if parts == nil {
@@ -37,15 +38,14 @@ func scaled(t *testing.T, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	short := max(time.Duration(n)*units[parts[2]]/speed, shortest)
-	return fmt.Sprintf("%ds", int(short.Seconds()))
+	return max(time.Duration(n)*units[parts[2]]/speed, shortest)
 }
 
 // scaledRanges shortens the ranges of an expression.
 func scaledRanges(t *testing.T, expr string) string {
 	t.Helper()
 	return spans.ReplaceAllStringFunc(expr, func(r string) string {
-		return "[" + scaled(t, r[1:len(r)-1]) + "]"
+		return fmt.Sprintf("[%.0fs]", scaled(t, r[1:len(r)-1]).Seconds())
 	})
 }
 
@@ -81,7 +81,7 @@ func scaleRule(t *testing.T, r map[string]any) {
 	t.Helper()
 	for _, key := range []string{"for", "keep_firing_for"} {
 		if text, ok := r[key].(string); ok {
-			r[key] = scaled(t, text)
+			r[key] = min(scaled(t, text), longest).String()
 		}
 	}
 	expr, ok := r["expr"].(string)

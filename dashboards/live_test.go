@@ -102,8 +102,10 @@ func (s story) play() {
 	s.call(north)
 	silence := s.call(west)
 	s.watch.until("all is well, and seen", func() []string { return append(s.panels.look(darkWhileWell), s.watch.active()...) })
-	s.watch.until("the cluster west is known", func() []string { return s.panels.unmet(`sum(rate(dispatcher_requests_total{cluster="west"}[1d])) > 0.02`) })
-	s.watch.forget()
+	s.watch.until("the cluster west is known", func() []string {
+		return s.panels.unmet(`sum(rate(dispatcher_requests_total{cluster="west"}[1d])) > 0.02`)
+	})
+	s.watch.restart()
 
 	s.breakWebhooks()
 	s.breakConfiguration()
@@ -121,6 +123,7 @@ func (s story) play() {
 	s.watch.tell("all is put right")
 	s.watch.until("all alerts have cleared", s.watch.active)
 
+	s.watch.forget(ofReplicas...) // a machine that is too busy can miss a scrape
 	s.stopReplicas()
 	s.startReplicas()
 	s.watch.until("all alerts have cleared", s.watch.active)
@@ -134,6 +137,7 @@ func (s story) play() {
 
 func (s story) breakWebhooks() {
 	s.hooks.Behave("guard.example.com", script.Behaviour{Hang: true})
+	s.hooks.Behave("notary.example.com", script.Behaviour{Hang: true})
 	s.hooks.Behave("advice.example.com", script.Behaviour{Form: script.Persuasive})
 	s.hooks.Behave("quota.example.com", script.Behaviour{Form: script.Persuasive})
 	s.hooks.Behave("scan.example.com", script.Behaviour{Delay: 6 * time.Second})
@@ -146,8 +150,8 @@ func (s story) breakConfiguration() {
 }
 
 func (s story) repair() {
-	for _, name := range []string{"guard", "advice", "quota", "scan"} {
-		s.hooks.Behave(name+".example.com", script.Behaviour{})
+	for _, name := range hurt {
+		s.hooks.Behave(name, script.Behaviour{})
 	}
 	s.remove("first/registry/coming.yaml")
 	s.remove("second/registry/broken.yaml")

@@ -28,10 +28,17 @@ func newWatch(t *testing.T, from *prometheus) *watch {
 	return &watch{t: t, from: from, begin: time.Now(), courses: map[string]*course{}}
 }
 
-// forget makes now the beginning.
-func (w *watch) forget() {
+// restart makes now the beginning.
+func (w *watch) restart() {
 	w.begin = time.Now()
 	clear(w.courses)
+}
+
+// forget has alerts fire anew.
+func (w *watch) forget(alerts ...string) {
+	for _, name := range alerts {
+		delete(w.courses, name)
+	}
 }
 
 func (w *watch) now() float64 { return time.Since(w.begin).Seconds() }
