@@ -5,12 +5,7 @@ package dashboards_test
 import (
 	"crypto/tls"
 	"encoding/json"
-	"fmt"
-	"io"
-	"log"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +14,6 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
-	"github.com/admission-dispatcher/dispatcher/loadtest/history"
 	"github.com/admission-dispatcher/dispatcher/loadtest/process"
 	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
 	"github.com/admission-dispatcher/dispatcher/loadtest/script"
@@ -35,7 +29,7 @@ type fleet struct {
 	other     *script.Server // the other endpoint of the twin
 	api       *proxy.Proxy   // of cluster north
 	collector *proxy.Proxy   // of traces
-	places    *strings.Replacer
+	places    []string       // what stands for an address in testdata, and the address
 	replicas  [2]*replica
 }
 
@@ -45,9 +39,6 @@ type replica struct {
 	name         string
 	front, admin *proxy.Proxy
 }
-
-// hurt are the webhooks that the outage is of.
-var hurt = []string{"guard.example.com", "notary.example.com", "advice.example.com", "quota.example.com", "scan.example.com"}
 
 const aYear = 365 * 24 * time.Hour
 
@@ -65,16 +56,22 @@ func newFleet(t *testing.T) *fleet {
 	f.hooks, f.other = f.serveWebhooks(script.Willing), f.serveWebhooks(unwilling)
 	f.other.Behave("twin.example.com", script.Behaviour{SlowBy: 100 * time.Millisecond, SlowShare: 0.1}) // to be asked twice
 	f.api, f.collector = f.before(f.serveNamespaces()), f.before(serveCollector())
-	f.places = strings.NewReplacer("$hooks", f.hooks.Address(), "$other", f.other.Address(), "$api", f.api.Addr())
+	f.places = []string{"$hooks", f.hooks.Address(), "$other", f.other.Address(), "$api", f.api.Addr()}
 	f.copy("kubeconfig", "kubeconfig")
-	for i, name := range []string{"first", "second"} {
-		f.replicas[i] = &replica{name: name, front: f.proxy(""), admin: f.proxy("")}
-		for _, file := range []string{"dispatcher.yaml", "registry/clusters.yaml", "registry/webhooks.yaml", "registry/bindings.yaml"} {
-			f.copy(file, filepath.Join(name, file))
-		}
-		f.start(f.replicas[i])
-	}
+	f.replicas = [2]*replica{f.replica("first"), f.replica("second")}
 	return f
+}
+
+// replica configures and starts a replica.
+func (f *fleet) replica(name string) *replica {
+	f.t.Helper()
+	r := &replica{name: name, front: f.proxy(""), admin: f.proxy("")}
+	f.places = append(f.places, "$"+name, r.admin.Addr())
+	for _, file := range []string{"dispatcher.yaml", "registry/clusters.yaml", "registry/webhooks.yaml", "registry/bindings.yaml"} {
+		f.copy(file, filepath.Join(name, file))
+	}
+	f.start(r)
+	return r
 }
 
 func (f *fleet) must(err error) {
@@ -98,7 +95,7 @@ func (f *fleet) remove(name string) { f.must(os.Remove(filepath.Join(f.dir, name
 // copy writes a file of testdata with the places in it.
 func (f *fleet) copy(from, to string) {
 	f.t.Helper()
-	f.write(to, f.places.Replace(read(f.t, filepath.Join("testdata/live", from))))
+	f.write(to, strings.NewReplacer(f.places...).Replace(read(f.t, filepath.Join("testdata/live", from))))
 }
 
 // certify gives all replicas a serving certificate that lasts so long.
@@ -126,57 +123,6 @@ func (f *fleet) proxy(target string) *proxy.Proxy {
 	f.must(err)
 	f.t.Cleanup(func() { _ = p.Close() })
 	return p
-}
-
-// unwilling is the truth of a webhook that denies everything.
-func unwilling(string) history.Answer {
-	return history.Answer{Code: http.StatusForbidden, Message: "no"}
-}
-
-// serveWebhooks starts an endpoint of all webhooks, of which the twin is of this
-// mind.
-func (f *fleet) serveWebhooks(twin func(uid string) history.Answer) *script.Server {
-	f.t.Helper()
-	truths := map[string]func(string) history.Answer{"defaults.example.com": script.Mutating("defaults.example.com"), "twin.example.com": twin}
-	for _, name := range hurt {
-		truths[name] = script.Willing
-	}
-	s := script.Serve(script.Config{Name: "hooks", Start: time.Now(), Certificate: f.issue("hooks"), Truths: truths})
-	f.t.Cleanup(s.Close)
-	return s
-}
-
-// serveNamespaces starts the API of a cluster without namespaces.
-func (f *fleet) serveNamespaces() *httptest.Server {
-	f.t.Helper()
-	api := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if r.URL.Query().Get("watch") == "" {
-			_, _ = fmt.Fprint(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"1"},"items":[]}`)
-			return
-		}
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	}))
-	api.TLS = &tls.Config{Certificates: []tls.Certificate{f.issue("api")}, MinVersion: tls.VersionTLS12}
-	api.Config.ErrorLog = log.New(io.Discard, "", 0)
-	api.StartTLS()
-	return api
-}
-
-// serveCollector starts a collector that keeps no traces.
-func serveCollector() *httptest.Server {
-	return httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-}
-
-// before puts a proxy before a server, which it ends with the test.
-func (f *fleet) before(s *httptest.Server) *proxy.Proxy {
-	f.t.Helper()
-	f.t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
-	return f.proxy(s.Listener.Addr().String())
 }
 
 // start starts a replica, and returns when it serves.

@@ -18,21 +18,15 @@ type panels struct {
 	dark []panel
 }
 
-// panel is a panel's query on its dashboard.
-type panel struct {
-	dashboard dashboards.Dashboard
-	title     string
-	expr      string
-}
-
-func (p panel) name() string { return p.dashboard.UID + ", " + p.title }
+// panel is a query of a panel.
+type panel struct{ dashboard, title, expr string }
 
 func newPanels(t *testing.T, from *prometheus) *panels {
 	all := &panels{t: t, from: from}
 	for _, d := range dashboards.All() {
 		for _, p := range d.Panels {
 			for _, q := range p.Queries {
-				all.dark = append(all.dark, panel{d, p.Title, q.Expr})
+				all.dark = append(all.dark, panel{d.UID, p.Title, q.Expr})
 			}
 		}
 	}
@@ -44,23 +38,18 @@ func newPanels(t *testing.T, from *prometheus) *panels {
 func (p *panels) look(except map[string]string) []string {
 	p.t.Helper()
 	chosen := map[string]*strings.Replacer{}
-	var dark []panel
+	for _, d := range dashboards.All() {
+		chosen[d.UID] = p.choose(d.Vars)
+	}
+	p.dark = slices.DeleteFunc(p.dark, func(one panel) bool {
+		return p.from.shows(chosen[one.dashboard].Replace(scaledRanges(p.t, one.expr)))
+	})
 	var names []string
 	for _, one := range p.dark {
-		variables := chosen[one.dashboard.UID]
-		if variables == nil {
-			variables = p.choose(one.dashboard.Vars)
-			chosen[one.dashboard.UID] = variables
-		}
-		if p.from.shows(variables.Replace(scaledRanges(p.t, one.expr))) {
-			continue
-		}
-		dark = append(dark, one)
-		if except[one.name()] == "" {
-			names = append(names, one.name())
+		if name := one.dashboard + ", " + one.title; except[name] == "" {
+			names = append(names, name)
 		}
 	}
-	p.dark = dark
 	return names
 }
 

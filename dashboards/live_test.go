@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -39,7 +38,7 @@ var unplayed = map[string]string{
 	"DispatcherDescriptorsHigh":    "it takes most of the descriptors of a process",
 }
 
-// darkWhileWell are the panels that show nothing until something is wrong, and what.
+// darkWhileWell are the panels that show nothing until there is something to show.
 var darkWhileWell = map[string]string{
 	"dispatcher-fleet, Failing open":                              "a webhook that fails open",
 	"dispatcher-fleet, Failing closed":                            "a webhook that fails closed",
@@ -74,7 +73,6 @@ func TestLive(t *testing.T) {
 	rules := filepath.Join(f.dir, "rules")
 	f.must(os.Mkdir(rules, 0o700))
 	writeScaledRules(t, rules)
-	f.places = strings.NewReplacer("$first", f.replicas[0].admin.Addr(), "$second", f.replicas[1].admin.Addr())
 	f.copy("prometheus.yaml", "prometheus.yaml")
 	server := startPrometheus(t, program, f.dir)
 	story{f, newPanels(t, server), newWatch(t, server)}.play()
@@ -98,15 +96,35 @@ type story struct {
 }
 
 func (s story) play() {
+	silence := s.begin()
+	s.watch.restart()
+	s.outage(silence)
+	s.watch.forget(ofReplicas...) // a machine that is too busy can miss a scrape
+	s.stopReplicas()
+	s.startReplicas()
+	for name, reason := range unplayed {
+		if len(s.watch.silent(name)()) == 0 {
+			s.t.Errorf("%s has fired, although %s", name, reason)
+		}
+	}
+	s.watch.table()
+}
+
+// begin has all clusters call until everything is seen to be well. It returns what
+// silences the cluster west.
+func (s story) begin() (silence func()) {
 	s.call(east)
 	s.call(north)
-	silence := s.call(west)
+	silence = s.call(west)
 	s.watch.until("all is well, and seen", func() []string { return append(s.panels.look(darkWhileWell), s.watch.active()...) })
 	s.watch.until("the cluster west is known", func() []string {
 		return s.panels.unmet(`sum(rate(dispatcher_requests_total{cluster="west"}[1d])) > 0.02`)
 	})
-	s.watch.restart()
+	return silence
+}
 
+// outage breaks everything but the replicas, and puts it right again.
+func (s story) outage(silence func()) {
 	s.breakWebhooks()
 	s.breakConfiguration()
 	silence()
@@ -118,21 +136,9 @@ func (s story) play() {
 	s.watch.until("each panel has shown something", func() []string { return s.panels.look(darkToTheEnd) })
 
 	s.repair()
-	s.must(s.collector.Set(proxy.Fault{}))
 	s.call(west)
 	s.watch.tell("all is put right")
 	s.watch.until("all alerts have cleared", s.watch.active)
-
-	s.watch.forget(ofReplicas...) // a machine that is too busy can miss a scrape
-	s.stopReplicas()
-	s.startReplicas()
-	s.watch.until("all alerts have cleared", s.watch.active)
-	for name, reason := range unplayed {
-		if len(s.watch.silent(name)()) == 0 {
-			s.t.Errorf("%s has fired, although %s", name, reason)
-		}
-	}
-	s.watch.table()
 }
 
 func (s story) breakWebhooks() {
@@ -156,6 +162,7 @@ func (s story) repair() {
 	s.remove("first/registry/coming.yaml")
 	s.remove("second/registry/broken.yaml")
 	s.certify(aYear)
+	s.must(s.collector.Set(proxy.Fault{}))
 }
 
 // stopReplicas ends one replica, and then the other without warning.
@@ -168,7 +175,8 @@ func (s story) stopReplicas() {
 	s.watch.until("both are missed", s.watch.silent("DispatcherAbsent"))
 }
 
-// startReplicas starts both while the API of a cluster is out of reach.
+// startReplicas starts both while the API of a cluster is out of reach, and then
+// lets it answer.
 func (s story) startReplicas() {
 	s.must(s.api.Set(proxy.Fault{Refuse: true, Sever: true}))
 	for _, r := range s.replicas {
@@ -178,4 +186,5 @@ func (s story) startReplicas() {
 	s.watch.until("replicas: all alerts have fired", s.watch.silent(ofReplicas...))
 	s.must(s.api.Set(proxy.Fault{}))
 	s.watch.tell("the API is back")
+	s.watch.until("all alerts have cleared", s.watch.active)
 }
