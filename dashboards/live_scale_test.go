@@ -18,7 +18,7 @@ import (
 const (
 	speed    = 60
 	shortest = 4 * scrapeInterval // or a range would hold too few samples
-	longest  = 10 * time.Second   // that an alert waits: two of the rules wait for longer than the rest
+	longest  = 10 * time.Second   // that an alert waits: a few would hold up all others
 )
 
 var (
