@@ -23,14 +23,16 @@ type Config struct {
 	Metrics http.Handler
 	// Status serves every other path: the status page. Default: nothing does.
 	Status http.Handler
+	// Profiling serves /debug/pprof/.
+	Profiling bool
 	// CertificateRequired keeps callers without a verified client certificate
 	// from everything but the probes: a kubelet presents none.
 	CertificateRequired bool
 	Logger              *slog.Logger // required
 }
 
-// New returns the admin server: GET /livez and /readyz, in plain text, /metrics
-// and the status page. Whoever serves it closes it.
+// New returns the admin server: GET /livez and /readyz, in plain text, /metrics,
+// profiles and the status page. Whoever serves it closes it.
 func New(cfg Config) *http.Server {
 	if cfg.Notes == nil {
 		cfg.Notes = func() []string { return nil }
@@ -46,6 +48,9 @@ func New(cfg Config) *http.Server {
 	})
 	if cfg.Metrics != nil {
 		mux.Handle("GET /metrics", cfg.Metrics)
+	}
+	if cfg.Profiling {
+		profile(mux)
 	}
 	if cfg.Status != nil {
 		mux.Handle("/", cfg.Status)

@@ -55,7 +55,7 @@ func guarded(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		if isRebound(r) {
-			http.Error(w, "this listener is on loopback: call it localhost, or by its address", http.StatusMisdirectedRequest)
+			http.Error(w, wrongHost, http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)

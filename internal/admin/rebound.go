@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// wrongHost answers what isRebound.
+const wrongHost = "this listener is on loopback: call it localhost, or by its address"
+
 // isRebound reports whether a request came over loopback for a host that has a
 // name: a browser sends one where a stranger's site let its name point here, to
 // read with the rights of whoever sits before it.

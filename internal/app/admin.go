@@ -44,6 +44,7 @@ func (a *App) newAdmin() *http.Server {
 		Notes:               a.notes,
 		Metrics:             a.metrics.Handler(),
 		Status:              admin.NewPages(a.status.Status, a.log),
+		Profiling:           a.cfg.Admin.Profiling,
 		CertificateRequired: a.cfg.Admin.TLS.ClientCAFile != "",
 		Logger:              a.log,
 	})

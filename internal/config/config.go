@@ -162,6 +162,11 @@ type Admin struct {
 	// TLS is the identity of the listener and who may see the status page.
 	// Default: none, plain HTTP.
 	TLS AdminTLS `json:"tls,omitzero"`
+	// Profiling serves profiles of the process at /debug/pprof/, to those who may
+	// see the status page. Default: false. Danger: making a profile takes a few
+	// percent of CPU, a trace more; profiles tell what the process does, and its
+	// command line.
+	Profiling bool `json:"profiling,omitempty"`
 }
 
 // AdminTLS is the identity of the admin listener and whom it trusts. The files
