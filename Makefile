@@ -60,9 +60,9 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	  done; \
 	done
 
-bench: ## the promised figures in one table, ten minutes; FIGURE=P1,P2 for some, BENCH="-markdown docs/benchmarks.md"
+bench: ## the promised figures in one table, under fifteen minutes; FIGURE=P1,P2 for some, BENCH="-markdown docs/benchmarks.md"
 	@$(GO) build -o bin/ ./loadtest/bench
-	@bin/bench -figure "$(FIGURE)" $(BENCH)
+	@bin/bench -json bin/bench.json -markdown bin/benchmarks.md -figure "$(FIGURE)" $(BENCH)
 
 microbench: ## every Go benchmark as it is
 	$(GO) test -run '^$$' -bench . -benchmem ./...

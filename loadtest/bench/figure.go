@@ -45,27 +45,35 @@ func absolute(ours []float64, unit string) reading {
 // goal bounds the median of a reading's score.
 type goal struct {
 	least bool // at least, instead of at most
+	above bool // more than that
 	limit float64
 	unit  string
 }
 
 func atMost(limit float64, unit string) goal  { return goal{limit: limit, unit: unit} }
 func atLeast(limit float64, unit string) goal { return goal{least: true, limit: limit, unit: unit} }
+func above(limit float64, unit string) goal   { return goal{above: true, limit: limit, unit: unit} }
 
 // times is the unit of a ratio.
 const times = "x"
 
 func (g goal) met(score spread) bool {
-	if g.least {
+	switch {
+	case g.above:
+		return score.Median > g.limit
+	case g.least:
 		return score.Median >= g.limit
 	}
 	return score.Median <= g.limit
 }
 
-// String is as PERFORMANCE.md writes it: "<= 1.15 x".
+// String is such as "<= 1.15 x".
 func (g goal) String() string {
 	sign := "<="
-	if g.least {
+	switch {
+	case g.above:
+		sign = ">"
+	case g.least:
 		sign = ">="
 	}
 	return fmt.Sprintf("%s %v %s", sign, g.limit, g.unit)

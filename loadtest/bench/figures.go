@@ -2,7 +2,11 @@
 
 package main
 
-import "github.com/admission-dispatcher/dispatcher/loadtest/payload"
+import (
+	"fmt"
+
+	"github.com/admission-dispatcher/dispatcher/loadtest/payload"
+)
 
 // figures are all promises, in the order of the table, and where each comes from:
 //
@@ -35,9 +39,11 @@ func figures() []figure {
 		{"P7", "allocations of a protobuf envelope", "", atMost(0, allocs), benchmark{pkg: "codec", run: "^BenchmarkProtobufEnvelope$", ours: "ProtobufEnvelope/ours", unit: allocs}},
 		{"P8", "verify a webhook's answer", apimachinery, atLeast(10, times), faster("codec", "Verify", "ours", "apimachinery")},
 		{"P8", "allocations of a verification", "", atMost(1, allocs), benchmark{pkg: "codec", run: "^BenchmarkVerify$", ours: "Verify/ours", unit: allocs}},
-		{"P9", "allocations per admission, 5 webhooks", "", atMost(12, allocs), admission(allocs, 0, allocs)},
-		{"P9", "memory allocated per admission, 5 webhooks", "", atMost(2, "KiB"), admission("B/op", 1<<10, "KiB")},
-		{"P9", "all telemetry's share of CPU", "", atMost(10, "%"), unmeasured{"nothing switches all telemetry off"}},
+		{"patch", "decode and apply 5 operations, 6 KB", jsonPatch, above(1, times), patch(6)},
+		{"patch", "decode and apply 5 operations, 30 KB", jsonPatch, above(1, times), patch(30)},
+		{"P9", "the process's allocations per admission, 5 webhooks", "", atMost(12, allocs), allocation{5, "go_memstats_mallocs_total", 1, allocs, allocs}},
+		{"P9", "memory the process allocates per admission, 5 webhooks", "", atMost(2, "KiB"), allocation{5, "go_memstats_alloc_bytes_total", 1 << 10, "KiB", "B/op"}},
+		{"P9", "all telemetry's share of CPU, 5 webhooks", "telemetry off", atMost(10, "%"), telemetry{webhooks: 5}},
 		{"P10", "match 5 of 10,000 webhooks", "5 of 10", atMost(1.5, times), benchmark{pkg: "match", run: "^BenchmarkMatch$", ours: "Match/5_of_10000", peer: "Match/5_of_10", unit: "ns/op"}},
 		{"P11", "p99.9, 1 % of answers 1 s late", "hedging off", atLeast(50, times), hedging()},
 		{"P11", "p99.9, 1 % of answers 1 s late", "theory", atMost(2, times), unmeasured{"the delay of hedges is not observable from outside"}},
@@ -62,6 +68,7 @@ const (
 	nginx        = "nginx, 1 webhook"
 	plain        = "plain net/http"
 	apimachinery = "apimachinery"
+	jsonPatch    = "json-patch.v4"
 	allocs       = "allocs/op"
 	fiveWebhooks = "^BenchmarkFiveWebhooks$"
 )
@@ -75,11 +82,22 @@ func scan(name, peer string) benchmark {
 	return benchmark{pkg: "codec", run: scanOf(name), ours: "Decode/" + name + "/ours", peer: "Decode/" + name + "/" + peer, unit: "ns/op", gain: true}
 }
 
+// patch is how many times faster a patch is decoded and applied to a Pod of so
+// many KB.
+func patch(size int) benchmark {
+	one := fmt.Sprintf("pod=%dKB/operations=5", size)
+	return benchmark{
+		pkg: "codec/jsonpatch", run: fmt.Sprintf("^BenchmarkApply$/^pod=%dKB$/^operations=5$", size),
+		ours: "Apply/" + one + "/codec=ours", peer: "Apply/" + one + "/codec=v4", unit: "ns/op", gain: true,
+	}
+}
+
 // faster is how many times faster one part of a benchmark is than the other.
 func faster(pkg, name, ours, peer string) benchmark {
 	return benchmark{pkg: pkg, run: "^Benchmark" + name + "$", ours: name + "/" + ours, peer: name + "/" + peer, unit: "ns/op", gain: true}
 }
 
+// admission is the benchmark that has everybody in one process.
 func admission(unit string, per float64, show string) benchmark {
 	return benchmark{pkg: "internal/app", run: fiveWebhooks, ours: "FiveWebhooks", unit: unit, per: per, show: show}
 }

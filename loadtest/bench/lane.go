@@ -60,6 +60,7 @@ func (w *lane) call(review *payload.Review, n int) *call {
 	c.request.Header.SetMethod(fasthttp.MethodPost)
 	c.request.Header.SetContentType("application/json")
 	c.request.Header.SetUserAgent("kube-apiserver-admission")
+	c.request.Header.Set("Traceparent", unsampled)
 	c.request.SetBodyRaw(c.review.Body)
 	return c
 }

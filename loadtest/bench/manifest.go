@@ -7,7 +7,7 @@ package main
 const processConfiguration = `apiVersion: dispatcher.dev/v1alpha1
 kind: DispatcherConfiguration
 listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
+admin: {listen: "127.0.0.1:0", profiling: true}
 tls: {certFile: serving.crt, keyFile: serving.key, clientCAFile: ca.crt}
 sources: [{directory: registry}]
 allowedNetworks: ["127.0.0.0/8"]

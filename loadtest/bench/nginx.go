@@ -34,7 +34,7 @@ func (l *lab) startNginx(on cores, webhooks string) (*process, string, error) {
 	if err := l.write("nginx.conf", fmt.Appendf(nil, nginxConfiguration, l.dir, address, webhooks)); err != nil {
 		return nil, "", err
 	}
-	p, err := l.start(on, "nginx", "-p", l.dir, "-e", "stderr", "-c", l.path("nginx.conf"))
+	p, err := l.start(on, nil, "nginx", "-p", l.dir, "-e", "stderr", "-c", l.path("nginx.conf"))
 	return p, address, err
 }
 

@@ -30,14 +30,16 @@ type process struct {
 	seen  int // of lines, by await
 }
 
-// start starts a program that may use the given processors only.
-func (l *lab) start(on cores, program string, args ...string) (*process, error) {
+// start starts a program that may use the given processors only, with variables
+// beside those of this process.
+func (l *lab) start(on cores, environment []string, program string, args ...string) (*process, error) {
 	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	p := &process{cmd: exec.Command(program, args...), exited: make(chan struct{}), news: make(chan struct{}, 1)}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = l.dir, in, in
+	p.cmd.Env = append(os.Environ(), environment...)
 	err = startOn(p.cmd, on)
 	_ = in.Close()
 	if err != nil {

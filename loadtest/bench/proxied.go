@@ -130,24 +130,32 @@ func (p proxied) measure(l *lab) (reading, error) {
 // againstNginx measures nginx, the dispatcher with so many webhooks, and with one.
 func (l *lab) againstNginx(s *stage, review payload.Review, webhooks int) ([][]round, error) {
 	return remember(l, fmt.Sprintf("CPU of %s, %d webhooks, against nginx", review.Name, webhooks), func() ([][]round, error) {
-		contestants := []struct {
-			*target
-			webhooks int
-		}{{s.nginx, 1}, {s.dispatcher, webhooks}}
+		contestants := []contestant{{s.nginx, 1}, {s.dispatcher, webhooks}}
 		if webhooks > 1 {
-			contestants = append(contestants, contestants[1])
-			contestants[2].webhooks = 1
+			contestants = append(contestants, contestant{s.dispatcher, 1})
 		}
-		var lanes []*lane
-		for _, c := range contestants {
-			w, err := l.lane(s, c.target, c.webhooks)
-			if err != nil {
-				return nil, err
-			}
-			lanes = append(lanes, w)
-		}
-		return l.contest(s, lanes, review, busyCallers)
+		return l.race(s, review, contestants...)
 	})
+}
+
+// contestant is a target whose CPU is compared, asked for a cluster with so many
+// webhooks.
+type contestant struct {
+	*target
+	webhooks int
+}
+
+// race measures the CPU of each contestant.
+func (l *lab) race(s *stage, review payload.Review, contestants ...contestant) ([][]round, error) {
+	var lanes []*lane
+	for _, c := range contestants {
+		w, err := l.lane(s, c.target, c.webhooks)
+		if err != nil {
+			return nil, err
+		}
+		lanes = append(lanes, w)
+	}
+	return l.contest(s, lanes, review, busyCallers)
 }
 
 // plainWebhooks is how many webhooks the plain dispatcher asks.

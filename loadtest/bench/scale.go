@@ -133,7 +133,7 @@ func (s *stage) startLarge(l *lab) (*target, error) {
 	if err := l.write("large.yaml", []byte(strings.Replace(processConfiguration, "registry", "large", 1))); err != nil {
 		return nil, err
 	}
-	return l.startServe(s.everywhere(), "large.yaml")
+	return l.startServe(serving{on: s.everywhere(), config: "large.yaml", environment: s.observed()})
 }
 
 // resourceOf is what a webhook is about: the first one about what is sent.

@@ -27,6 +27,7 @@ type stage struct {
 	one        cores // for the process under test
 	others     cores // for everybody else
 	webhooks   string
+	traces     string // URL of where they go
 	dispatcher *target
 	plain      *target
 	nginx      *target // nil without nginx
@@ -37,6 +38,7 @@ type target struct {
 	name string
 	*process
 	address string
+	admin   string // address of what a dispatcher tells of itself
 	path    string // with %s for the cluster
 }
 
@@ -90,7 +92,7 @@ func (s *stage) startWebhooks(l *lab) error {
 	if err != nil {
 		return err
 	}
-	p, err := l.start(s.others, self, webhooksMode, "webhook.crt", "webhook.key")
+	p, err := l.start(s.others, nil, self, webhooksMode, "webhook.crt", "webhook.key")
 	if err != nil {
 		return err
 	}
@@ -121,30 +123,13 @@ func (s *stage) register(l *lab) error {
 	return nil
 }
 
+// startDispatcher starts the dispatcher with all that it records.
 func (s *stage) startDispatcher(l *lab) (err error) {
-	s.dispatcher, err = l.startServe(s.one, "dispatcher.yaml")
+	if s.traces, err = l.startCollector(); err != nil {
+		return err
+	}
+	s.dispatcher, err = l.startServe(serving{on: s.one, config: "dispatcher.yaml", environment: s.observed()})
 	return err
-}
-
-// startServe starts a dispatcher.
-func (l *lab) startServe(on cores, config string) (*target, error) {
-	binary, err := l.build("cmd/dispatcher")
-	if err != nil {
-		return nil, err
-	}
-	p, err := l.start(on, binary, "serve", "--config", config)
-	if err != nil {
-		return nil, err
-	}
-	address, err := p.await(func(line string) string {
-		var record struct{ Msg, Listen string }
-		_ = json.Unmarshal([]byte(line), &record) // a line of another kind has none of these
-		if record.Msg != "serving" {
-			return ""
-		}
-		return record.Listen
-	})
-	return &target{"dispatcher", p, address, "/v1/clusters/%s/validate?timeout=10s"}, err
 }
 
 // startPlain starts the plain dispatcher, with three webhooks.
@@ -157,12 +142,12 @@ func (s *stage) startPlain(l *lab) error {
 	for i := range urls {
 		urls[i] = fmt.Sprintf("https://%s/policy-%d", s.webhooks, i)
 	}
-	p, err := l.start(s.one, binary, "-cert", "serving.crt", "-key", "serving.key", "-ca", "ca.crt", "-webhooks", strings.Join(urls, ","))
+	p, err := l.start(s.one, nil, binary, "-cert", "serving.crt", "-key", "serving.key", "-ca", "ca.crt", "-webhooks", strings.Join(urls, ","))
 	if err != nil {
 		return err
 	}
 	address, err := p.await(func(line string) string { return line })
-	s.plain = &target{"plain", p, address, "/%s?timeout=10s"}
+	s.plain = &target{name: "plain", process: p, address: address, path: "/%s?timeout=10s"}
 	return err
 }
 
@@ -172,7 +157,7 @@ func (s *stage) startNginx(l *lab) error {
 	if errors.Is(err, errNoNginx) {
 		return nil
 	}
-	s.nginx = &target{"nginx", p, address, "/%s?timeout=10s"}
+	s.nginx = &target{name: "nginx", process: p, address: address, path: "/%s?timeout=10s"}
 	return err
 }
 

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// serving is how a dispatcher is started.
+type serving struct {
+	on          cores
+	config      string   // file
+	environment []string // beside this process's own
+	binary      string   // empty: as everybody builds it
+}
+
+// startServe starts a dispatcher, and waits until it serves.
+func (l *lab) startServe(how serving) (*target, error) {
+	binary, err := how.binary, error(nil)
+	if binary == "" {
+		binary, err = l.build("cmd/dispatcher")
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := l.start(how.on, how.environment, binary, "serve", "--config", how.config)
+	if err != nil {
+		return nil, err
+	}
+	t := &target{name: "dispatcher", process: p, path: "/v1/clusters/%s/validate?timeout=10s"}
+	_, err = p.await(func(line string) string {
+		var record struct{ Msg, Listen, Admin string }
+		_ = json.Unmarshal([]byte(line), &record) // a line of another kind has none of these
+		if record.Msg == "serving" {
+			t.address, t.admin = record.Listen, record.Admin
+		}
+		return t.address
+	})
+	return t, err
+}
+
+// tell returns what the dispatcher answers at a path of its admin listener.
+func (t *target) tell(l *lab, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(l.ctx, http.MethodGet, "http://"+t.admin+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %.300s", path, answer.Status, body)
+	}
+	return body, err
+}
+
+// metric returns the value of a metric without labels, as /metrics has it.
+func metric(text []byte, name string) (float64, error) {
+	for line := range strings.Lines(string(text)) {
+		if rest, found := strings.CutPrefix(line, name+" "); found {
+			return parse(strings.TrimSpace(rest))
+		}
+	}
+	return 0, fmt.Errorf("there is no metric %s", name)
+}
