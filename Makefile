@@ -26,7 +26,7 @@ COUNTED := imports alerts race examples conformance faults e2e fuzz
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help build demo demo-once test race examples fuzz bench microbench screenshots lint vet fmt imports alerts conformance cost faults e2e check clean
+.PHONY: print-lint help build demo demo-once test race examples fuzz bench profile pgo microbench screenshots lint vet fmt imports alerts conformance cost faults e2e check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,14 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 bench: ## the promised figures in one table, under fifteen minutes; FIGURE=P1,P2 for some, BENCH="-markdown docs/benchmarks.md"
 	@$(GO) build -o bin/ ./loadtest/bench
 	@bin/bench -json bin/bench.json -markdown bin/benchmarks.md -figure "$(FIGURE)" $(BENCH)
+
+profile: ## a CPU profile of the dispatcher under the load of P2, in bin/cpu.pprof, and its shares (Linux)
+	@$(GO) build -o bin/ ./loadtest/bench
+	@bin/bench -profile bin/cpu.pprof $(BENCH)
+
+pgo: ## what a build gains that is guided by such a profile (Linux; builds everything once more)
+	@$(GO) build -o bin/ ./loadtest/bench
+	@bin/bench -pgo -rounds 7 -json bin/pgo.json $(BENCH)
 
 microbench: ## every Go benchmark as it is
 	$(GO) test -run '^$$' -bench . -benchmem ./...

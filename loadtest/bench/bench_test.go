@@ -153,6 +153,7 @@ func TestTable(t *testing.T) {
 		{"P1", "cost", "nginx", atMost(1.15, times), fixed{reading: against([]float64{11, 12, 13}, []float64{10, 10, 10}, "us")}},
 		{"P5", "speed", "codec", atLeast(20, times), fixed{reading: gain([]float64{1, 1, 1}, []float64{20, 30, 40}, "ns/op")}},
 		{"P9", "memory", "", atMost(2, "KiB"), fixed{reading: absolute([]float64{2}, "KiB")}},
+		{"patch", "as fast", "v4", above(1, times), fixed{reading: gain([]float64{1}, []float64{1}, "ns/op")}},
 		{"P7", "nothing", "", atMost(2, "KiB"), fixed{err: errors.New("no benchmark")}},
 		{"P8", "empty", "", atMost(2, "KiB"), fixed{}},
 	} {
@@ -166,6 +167,7 @@ func TestTable(t *testing.T) {
 P1      cost     nginx  12.0 us     10.0 us     1.20 [1.10-1.30]  <= 1.15 x  not met
 P5      speed    codec  1.00 ns/op  30.0 ns/op  30.0 [20.0-40.0]  >= 20 x    met
 P9      memory          2.00 KiB                2.00              <= 2 KiB   met
+patch   as fast  v4     1.00 ns/op  1.00 ns/op  1.00              > 1 x      not met
 P7      nothing                                                   <= 2 KiB   not measured: no benchmark
 P8      empty                                                     <= 2 KiB   not measured: nothing was measured
 `

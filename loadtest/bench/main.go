@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -37,41 +38,79 @@ func exitOn(err error) {
 	}
 }
 
+// request is what the command line asks for.
+type request struct {
+	options
+	figures       []figure
+	profile       string // file; empty: none but for the page
+	json, written string // files; empty: none
+}
+
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
-	var jsonFile, markdownFile, only string
-	var short bool
-	o := options{}
-	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.StringVar(&jsonFile, "json", "", "also write the results to this file, as JSON")
-	flags.StringVar(&markdownFile, "markdown", "", "also write the results to this file, as a page")
-	flags.StringVar(&only, "figure", "", "measure these figures only, such as P1,P2")
-	flags.IntVar(&o.rounds, "rounds", 5, "rounds of each measurement")
-	flags.DurationVar(&o.span, "span", 1500*time.Millisecond, "time of each measurement in a round")
-	flags.BoolVar(&short, "short", false, "two rounds of 100ms: whether it works, not what comes out")
-	flags.StringVar(&o.note, "note", "", "a remark about the machine")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if short {
-		o.rounds, o.span = 2, 100*time.Millisecond
-	}
-	wanted, err := choose(figures(), only)
+	ask, err := parseArguments(args)
 	if err != nil {
 		return err
 	}
-	l, err := newLab(ctx, o, progress)
+	l, err := newLab(ctx, ask.options, progress)
 	if err != nil {
 		return err
 	}
 	defer l.close()
-	r := report{Machine: describe(ctx, o)}
-	for i := range wanted {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		r.Results = append(r.Results, wanted[i].take(l))
+	r := report{Machine: describe(ctx, ask.options)}
+	if err := r.measure(l, &ask); err != nil {
+		return err
 	}
-	return r.write(out, jsonFile, markdownFile)
+	return r.write(out, ask.json, ask.written)
+}
+
+func parseArguments(args []string) (request, error) {
+	var ask request
+	var only string
+	var short, guided bool
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.StringVar(&ask.json, "json", "", "also write the results to this file, as JSON")
+	flags.StringVar(&ask.written, "markdown", "", "also write the results to this file, as a page")
+	flags.StringVar(&only, "figure", "", "measure these figures only, such as P1,P2")
+	flags.StringVar(&ask.profile, "profile", "", "measure no figures, but write a CPU profile of the dispatcher under the load of P2 to this file")
+	flags.BoolVar(&guided, "pgo", false, "measure other figures: what a build gains that is guided by the profile")
+	flags.IntVar(&ask.rounds, "rounds", 5, "rounds of each measurement")
+	flags.DurationVar(&ask.span, "span", 1500*time.Millisecond, "time of each measurement in a round")
+	flags.BoolVar(&short, "short", false, "two rounds of 100ms: whether it works, not what comes out")
+	flags.StringVar(&ask.note, "note", "", "a remark about the machine")
+	if err := flags.Parse(args); err != nil {
+		return ask, err
+	}
+	if short {
+		ask.rounds, ask.span = 2, 100*time.Millisecond
+	}
+	if ask.profile != "" {
+		return ask, nil
+	}
+	all := figures()
+	if guided {
+		all = guidedFigures()
+	}
+	var err error
+	ask.figures, err = choose(all, only)
+	return ask, err
+}
+
+// measure takes the figures, and the profile where it was asked for or explains
+// one of them.
+func (r *report) measure(l *lab, ask *request) (err error) {
+	explains := ask.profile != ""
+	for i := range ask.figures {
+		if l.ctx.Err() != nil {
+			return l.ctx.Err()
+		}
+		f := &ask.figures[i]
+		r.Results = append(r.Results, f.take(l))
+		explains = explains || f.id == "P2"
+	}
+	if explains {
+		r.Profile, err = l.profile(cmp.Or(ask.profile, l.path("cpu.pprof")))
+	}
+	return err
 }
 
 // choose returns the figures with the names in a list with commas; none: all.

@@ -14,6 +14,7 @@ import (
 type report struct {
 	Machine machine  `json:"machine"`
 	Results []result `json:"results"`
+	Profile *profile `json:"profile,omitempty"`
 }
 
 var columns = []string{"figure", "what", "peer", "ours", "peer's", "ratio", "goal", "met"}
@@ -33,12 +34,17 @@ func withUnit(s *spread, unit string) string {
 	return number(s.Median) + " " + unit
 }
 
-// writeText writes the table for a terminal.
+// writeText writes the tables for a terminal.
 func (r *report) writeText(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, strings.ToUpper(strings.Join(columns, "\t")))
+	if len(r.Results) > 0 {
+		fmt.Fprintln(table, strings.ToUpper(strings.Join(columns, "\t")))
+	}
 	for i := range r.Results {
 		fmt.Fprintln(table, strings.Join(r.Results[i].cells(), "\t"))
+	}
+	if r.Profile != nil {
+		r.Profile.writeText(table)
 	}
 	return table.Flush()
 }
@@ -53,6 +59,9 @@ func (r *report) writeMarkdown(w io.Writer) error {
 	fmt.Fprintf(&out, "\n| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
 	for i := range r.Results {
 		fmt.Fprintf(&out, "| %s |\n", strings.Join(r.Results[i].cells(), " | "))
+	}
+	if r.Profile != nil {
+		r.Profile.writeMarkdown(&out)
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
