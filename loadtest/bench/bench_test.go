@@ -114,6 +114,8 @@ caller and dispatcher, to ten called directly  0.51 (0.45-0.82)  <= 0.25  not me
 `
 	const faults = `progress: P11 pair 1: p99.9 1.003s without hedging, 15ms with: 67 x; 3.4 % extra attempts
 progress: P11 pair 2: p99.9 1.002s without hedging, 20ms with: 50 x; 4.0 % extra attempts
+progress: P11 pair 2: p99.9 12.5ms in theory, with a delay of 5.5ms: 1.60 x that
+progress: F8 pair 1: p99.9 105ms without hedging, 15ms with: 7 x; 2.0 % extra attempts
 progress: P12 at  2 x: 75 answered a second, 95 % of the peak; shed within 12ms
 progress: P12 at 10 x: 74 answered a second, 93 % of the peak; shed within 1.2s
 `
@@ -124,8 +126,10 @@ progress: P12 at 10 x: 74 answered a second, 93 % of the peak; shed within 1.2s
 	}{
 		{"cost", costTable, costs("caller, to one called directly"), []float64{0.84, 1.33, 1.74}},
 		{"cost together", costTable, costs("caller and dispatcher, to ten called directly"), []float64{0.45, 0.51, 0.82}},
-		{"hedging", faults, hedging(), []float64{1003. / 15, 1002. / 20}},
-		{"extra attempts", faults, extraAttempts(), []float64{3.4, 4}},
+		{"hedging", faults, hedging("P11"), []float64{1003. / 15, 1002. / 20}},
+		{"extra attempts", faults, extraAttempts("P11"), []float64{3.4, 4}},
+		{"theory", faults, theory("P11"), []float64{1.6}},
+		{"another row", faults, hedging("F8"), []float64{7}},
 		{"goodput", faults, goodput(10), []float64{93}},
 		{"shedding", faults, shedding(), []float64{12, 1200}},
 	} {

@@ -23,18 +23,36 @@ func fault(row, name string) test {
 	return test{pkg: "loadtest/faults", name: name, env: []string{"FAULTS=1", "ROW=" + row}}
 }
 
-const hedgingLine = `P11 pair \d+: p99\.9 (\S+) without hedging, (\S+) with: \S+ x; ([\d.]+) % extra`
+const (
+	hedgingLine = `%s pair \d+: p99\.9 (\S+) without hedging, (\S+) with: \S+ x; ([\d.]+) %% extra`
+	theoryLine  = `%s pair \d+: p99\.9 (\S+) in theory, with a delay of (\S+): ([\d.]+) x`
+)
 
-// hedging is the p99.9 without hedging and with it.
-func hedging() printed {
-	return printed{test: fault("P11", "TestHedging"), lines: hedgingLine, read: func(lines [][]float64) reading {
+// hedging is the p99.9 of a row without hedging and with it.
+func hedging(row string) printed {
+	return printed{test: fault("P11", "TestHedging"), lines: fmt.Sprintf(hedgingLine, row), read: func(lines [][]float64) reading {
 		return gain(transpose(lines, 1), transpose(lines, 0), "ms")
 	}}
 }
 
-// extraAttempts is the share of attempts that hedging adds.
-func extraAttempts() printed {
-	return printed{test: fault("P11", "TestHedging"), lines: hedgingLine, read: func(lines [][]float64) reading {
+// theory is the p99.9 with hedging, against the best that hedging can do: the
+// p99.9 of min(A, d+B), where A and B are independent draws from the times that the
+// run without hedging took, and d is the dispatcher's delay by the same times: their
+// p95, at least 1 ms and at most four medians.
+func theory(row string) printed {
+	return printed{test: fault("P11", "TestHedging"), lines: fmt.Sprintf(theoryLine, row), read: func(lines [][]float64) reading {
+		best, ratio := transpose(lines, 0), transpose(lines, 2)
+		got := reading{peer: best, unit: "ms", score: ratio, remark: "with a delay of " + number(spreadOf(transpose(lines, 1)).Median) + " ms"}
+		for i := range best {
+			got.ours = append(got.ours, best[i]*ratio[i])
+		}
+		return got
+	}}
+}
+
+// extraAttempts is the share of attempts that hedging adds in a row.
+func extraAttempts(row string) printed {
+	return printed{test: fault("P11", "TestHedging"), lines: fmt.Sprintf(hedgingLine, row), read: func(lines [][]float64) reading {
 		return absolute(transpose(lines, 2), "%")
 	}}
 }
@@ -55,8 +73,3 @@ func shedding() printed {
 		return absolute(transpose(lines, 2), "ms")
 	}}
 }
-
-// unmeasured is a promise that nothing measures yet.
-type unmeasured struct{ why string }
-
-func (u unmeasured) measure(*lab) (reading, error) { return reading{}, fmt.Errorf("%s", u.why) }

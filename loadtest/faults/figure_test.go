@@ -20,28 +20,6 @@ func figure(t *testing.T, id string) {
 	}
 }
 
-// TestHedging is figure P11: a hundredth of the answers comes a second late, from
-// two Endpoints, each on its own; with hedging off and on, in turn.
-func TestHedging(t *testing.T) {
-	figure(t, "P11")
-	for pair := range 3 {
-		var high [2]time.Duration
-		var extra float64
-		for i, hedge := range []string{`  hedge: "Off"` + "\n", ""} {
-			r := &row{id: "P11", what: "1 % of answers 1 s late", servers: 2, timeout: 5, rate: 60, binding: hedge, during: 15 * time.Second,
-				hooks:  willing(),
-				before: 5 * time.Second, begin: behave(script.Behaviour{Delay: 5 * time.Millisecond}),
-				fault: behave(script.Behaviour{Delay: 5 * time.Millisecond, SlowBy: time.Second, SlowShare: 0.01})}
-			w, rec := r.run(t)
-			r.judge(t, w, rec)
-			high[i] = rec.quantile(99.9)
-			extra = float64(rec.extra()) / float64(len(rec.attempts))
-		}
-		progress("P11 pair %d: p99.9 %v without hedging, %v with: %.0f x; %.1f %% extra attempts",
-			pair+1, high[0].Round(time.Millisecond), high[1].Round(time.Millisecond), float64(high[0])/float64(high[1]), 100*extra)
-	}
-}
-
 // willing are hurt webhooks that allow everything, so that no denial ends a call
 // early.
 func willing() []history.Webhook {
