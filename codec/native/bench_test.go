@@ -30,13 +30,20 @@ func newWebhook(tb testing.TB) webhook {
 	return webhook{serializer.NewCodecFactory(scheme).UniversalDeserializer()}
 }
 
-// pod returns the Pod of the review in body, in whatever form.
-func (w webhook) pod(tb testing.TB, body []byte) *corev1.Pod {
+// review returns the review in body, in whatever form.
+func (w webhook) review(tb testing.TB, body []byte) *admissionv1.AdmissionReview {
 	tb.Helper()
 	var review admissionv1.AdmissionReview
 	if _, _, err := w.decoder.Decode(body, nil, &review); err != nil {
 		tb.Fatal(err)
 	}
+	return &review
+}
+
+// pod returns the Pod of the review in body.
+func (w webhook) pod(tb testing.TB, body []byte) *corev1.Pod {
+	tb.Helper()
+	review := w.review(tb, body)
 	var pod corev1.Pod
 	if _, _, err := w.decoder.Decode(review.Request.Object.Raw, nil, &pod); err != nil {
 		tb.Fatal(err)
