@@ -28,6 +28,8 @@ type reload struct {
 	quiet   [][]time.Duration // calls without a reload
 	during  [][]time.Duration // calls during one
 	memory  []float64         // resident, in MiB, after each
+	started float64           // resident before the first
+	live    float64           // MiB on the heap in the end, after a collection
 }
 
 // scale is one of the figures of a reload.
@@ -42,7 +44,12 @@ func (s scale) measure(l *lab) (reading, error) {
 }
 
 func reloadTime(r *reload) reading { return absolute(r.seconds, "s") }
-func memory(r *reload) reading     { return absolute(r.memory, "MiB") }
+
+func memory(r *reload) reading {
+	got := absolute(r.memory, "MiB")
+	got.remark = fmt.Sprintf("%s MiB before the first reload; of the last, %s MiB are in use, and the rest is of the compilation", number(r.started), number(r.live))
+	return got
+}
 
 func reloadLatency(r *reload) reading {
 	var quiet, during []float64
@@ -67,6 +74,10 @@ func (l *lab) reload() (*reload, error) {
 	if err != nil {
 		return nil, err
 	}
+	r := &reload{}
+	if r.started, err = large.resident(); err != nil {
+		return nil, err
+	}
 	review := payload.PodCreate()
 	if err := w.warmUp(&review, pacers, l.span); err != nil {
 		return nil, err
@@ -75,13 +86,13 @@ func (l *lab) reload() (*reload, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reload{}
 	for n := range l.rounds {
 		if err := l.reloadOnce(s, w, &review, r, n+1, max(took, l.span)); err != nil {
 			return nil, err
 		}
 	}
-	return r, nil
+	r.live, err = large.live(l)
+	return r, err
 }
 
 // reloadOnce measures calls for a span, and again while the registry is read.

@@ -61,6 +61,19 @@ func (t *target) tell(l *lab, path string) ([]byte, error) {
 	return body, err
 }
 
+// live returns the MiB on the dispatcher's heap after a collection.
+func (t *target) live(l *lab) (float64, error) {
+	if _, err := t.tell(l, "/debug/pprof/heap?gc=1"); err != nil {
+		return 0, err
+	}
+	text, err := t.tell(l, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	bytes, err := metric(text, "go_memstats_heap_alloc_bytes")
+	return bytes / (1 << 20), err
+}
+
 // metric returns the value of a metric without labels, as /metrics has it.
 func metric(text []byte, name string) (float64, error) {
 	for line := range strings.Lines(string(text)) {
