@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -23,6 +24,8 @@ type benchmark struct {
 	per  float64
 	show string // the unit after division by per; empty: unit as it is
 	gain bool   // the score is how many times less ours is
+	// aside says what else the rounds tell. Default: nothing.
+	aside func(rounds []metrics) string
 }
 
 func (b benchmark) measure(l *lab) (reading, error) {
@@ -30,14 +33,19 @@ func (b benchmark) measure(l *lab) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
+	got, err := b.compare(rounds)
+	if err == nil && b.aside != nil {
+		got.remark = b.aside(rounds)
+	}
+	return got, err
+}
+
+func (b benchmark) compare(rounds []metrics) (reading, error) {
 	ours := column(rounds, b.ours, b.unit, b.per)
 	if len(ours) == 0 {
 		return reading{}, fmt.Errorf("no Benchmark%s in ./%s", b.ours, b.pkg)
 	}
-	unit := b.unit
-	if b.show != "" {
-		unit = b.show
-	}
+	unit := cmp.Or(b.show, b.unit)
 	if b.peer == "" {
 		return absolute(ours, unit), nil
 	}

@@ -47,7 +47,7 @@ func reloadTime(r *reload) reading { return absolute(r.seconds, "s") }
 
 func memory(r *reload) reading {
 	got := absolute(r.memory, "MiB")
-	got.remark = fmt.Sprintf("%s MiB before the first reload; of the last, %s MiB are in use, and the rest is of the compilation", number(r.started), number(r.live))
+	got.remark = fmt.Sprintf("%s MiB before the first reload; in the end %s MiB are in use, and the rest is garbage and room for it", number(r.started), number(r.live))
 	return got
 }
 
