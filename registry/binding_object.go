@@ -81,7 +81,7 @@ type WebhookBindingSpec struct {
 	// webhook says in an answer that it reads protobuf. Danger: a webhook that is
 	// sent what it does not read fails, or denies, each request.
 	Encoding string `json:"encoding,omitempty"`
-	// Compression is Off, Auto, Gzip or Zstd: whether reviews of 16 KiB and more
+	// Compression is Off, Auto, Gzip or Zstd: whether reviews of 14 KB and more
 	// are compressed. Default: Off. Auto does what the webhook says in an answer
 	// that it reads. Danger: within one data centre it costs more time than it
 	// saves.

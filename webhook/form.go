@@ -60,9 +60,9 @@ const (
 
 const (
 	// leastCompressed is the size in bytes from which compression can pay: what is
-	// smaller fits into the first flight of a connection
-	// (docs/decisions/0011-payload-forms.md).
-	leastCompressed = 16 << 10
+	// smaller fits, with its header, into the first flight of a connection, ten
+	// segments (docs/decisions/0011-payload-forms.md).
+	leastCompressed = 14_000
 	// plainTime is how long a Target that rejects what it said it reads is sent
 	// JSON.
 	plainTime = time.Minute
