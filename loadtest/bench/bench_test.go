@@ -143,6 +143,17 @@ progress: P12 at 10 x: 74 answered a second, 93 % of the peak; shed within 1.2s
 	}
 }
 
+func TestComplaint(t *testing.T) {
+	for text, want := range map[string]string{
+		"=== RUN\n    a_test.go:4: wrong\n  call\nFAIL\n": "a_test.go:4: wrong",
+		"panic\nexit 2\n": "exit 2",
+	} {
+		if got := complaint([]byte(text)); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // fixed measures nothing.
 type fixed struct {
 	reading

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,12 +28,17 @@ type test struct {
 	args           []string // of the test's own flags
 }
 
+// measure uses what a test printed that failed, and says that it did.
 func (p printed) measure(l *lab) (reading, error) {
-	text, err := l.printed(&p.test)
+	text, failure := l.printed(&p.test)
+	got, err := p.find(text)
 	if err != nil {
-		return reading{}, err
+		return reading{}, cmp.Or(failure, err)
 	}
-	return p.find(text)
+	if failure != nil {
+		got.remark = failure.Error()
+	}
+	return got, nil
 }
 
 // find reads the figure in what the test has printed.
@@ -86,8 +93,18 @@ func (l *lab) printed(t *test) (string, error) {
 		cmd.Env = append(os.Environ(), t.env...)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
-			return "", fmt.Errorf("%s: %w: %s", t.name, err, lastLine(out))
+			err = fmt.Errorf("%s: %w: %s", t.name, err, complaint(out))
 		}
-		return string(out), nil
+		return string(out), err
 	})
+}
+
+// complaint is the first one of a test that failed.
+func complaint(out []byte) string {
+	for line := range bytes.Lines(out) {
+		if bytes.Contains(line, []byte("_test.go:")) {
+			return string(bytes.TrimSpace(line))
+		}
+	}
+	return lastLine(out)
 }
