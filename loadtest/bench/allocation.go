@@ -12,11 +12,11 @@ import (
 // on both sides and the collector's cleared pools included, and nothing of its
 // caller and its webhooks. It is what /metrics says before and after a flood.
 type allocation struct {
-	webhooks int
-	metric   string
-	per      float64
-	unit     string
-	inside   string // the same of BenchmarkFiveWebhooks, for the remark
+	cluster string
+	metric  string
+	per     float64
+	unit    string
+	inside  string // the same of BenchmarkFiveWebhooks, for the remark; empty: none
 }
 
 func (a allocation) measure(l *lab) (reading, error) {
@@ -24,11 +24,14 @@ func (a allocation) measure(l *lab) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	list, err := remember(l, a.metric+" per admission", func() ([]float64, error) { return l.allocations(s, a) })
+	list, err := remember(l, a.metric+" per admission of "+a.cluster, func() ([]float64, error) { return l.allocations(s, a) })
 	if err != nil {
 		return reading{}, err
 	}
 	got := absolute(list, a.unit)
+	if a.inside == "" {
+		return got, nil
+	}
 	if in, err := admission(a.inside, a.per, a.unit).measure(l); err == nil {
 		got.remark = fmt.Sprintf("%s with caller and webhooks in the same process, and their TLS", withUnit(spreadOf(in.ours), a.unit))
 	}
@@ -37,7 +40,7 @@ func (a allocation) measure(l *lab) (reading, error) {
 
 // allocations returns one value for each round.
 func (l *lab) allocations(s *stage, a allocation) ([]float64, error) {
-	w, err := l.lane(s, s.dispatcher, a.webhooks)
+	w, err := l.lane(s, s.dispatcher, a.cluster)
 	if err != nil {
 		return nil, err
 	}

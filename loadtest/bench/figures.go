@@ -41,8 +41,10 @@ func figures() []figure {
 		{"P8", "allocations of a verification", "", atMost(1, allocs), benchmark{pkg: "codec", run: "^BenchmarkVerify$", ours: "Verify/ours", unit: allocs}},
 		{"patch", "decode and apply 5 operations, 6 KB", jsonPatch, above(1, times), patch(6)},
 		{"patch", "decode and apply 5 operations, 30 KB", jsonPatch, above(1, times), patch(30)},
-		{"P9", "the process's allocations per admission, 5 webhooks", "", atMost(12, allocs), allocation{5, "go_memstats_mallocs_total", 1, allocs, allocs}},
-		{"P9", "memory the process allocates per admission, 5 webhooks", "", atMost(2, "KiB"), allocation{5, "go_memstats_alloc_bytes_total", 1 << 10, "KiB", "B/op"}},
+		{"P9", "the process's allocations per admission, 5 webhooks", "", atMost(12, allocs), allocation{caller(5), mallocs, 1, allocs, ""}},
+		{"P9", "the same, webhooks without selectors and CEL", "", atMost(12, allocs), allocation{bare, mallocs, 1, allocs, allocs}},
+		{"P9", "memory the process allocates per admission, 5 webhooks", "", atMost(2, "KiB"), allocation{caller(5), allocated, 1 << 10, "KiB", ""}},
+		{"P9", "the same, webhooks without selectors and CEL", "", atMost(2, "KiB"), allocation{bare, allocated, 1 << 10, "KiB", "B/op"}},
 		{"P9", "all telemetry's share of CPU, 5 webhooks", "telemetry off", atMost(10, "%"), telemetry{webhooks: 5}},
 		{"P10", "match 5 of 10,000 webhooks", "5 of 10", atMost(1.5, times), benchmark{pkg: "match", run: "^BenchmarkMatch$", ours: "Match/5_of_10000", peer: "Match/5_of_10", unit: "ns/op"}},
 		{"P11", "p99.9, 1 % of answers 1 s late", hedgingOff, atLeast(50, times), hedging("P11")},
@@ -65,13 +67,15 @@ func figures() []figure {
 	}
 }
 
-// Names of peers, units and benchmarks that several figures have.
+// Names of peers, units, benchmarks and metrics that several figures have.
 const (
 	nginx        = "nginx, 1 webhook"
 	plain        = "plain net/http"
 	apimachinery = "apimachinery"
 	jsonPatch    = "json-patch.v4"
 	hedgingOff   = "hedging off"
+	mallocs      = "go_memstats_mallocs_total"
+	allocated    = "go_memstats_alloc_bytes_total"
 	allocs       = "allocs/op"
 	fiveWebhooks = "^BenchmarkFiveWebhooks$"
 )

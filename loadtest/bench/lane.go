@@ -26,9 +26,8 @@ type lane struct {
 	url    string
 }
 
-// lane returns the way to a target for the cluster that has so many webhooks.
-func (l *lab) lane(s *stage, t *target, webhooks int) (*lane, error) {
-	cluster := caller(webhooks)
+// lane returns the way to a target for a cluster.
+func (l *lab) lane(s *stage, t *target, cluster string) (*lane, error) {
 	certificate, err := tls.LoadX509KeyPair(l.path(cluster+".crt"), l.path(cluster+".key"))
 	if err != nil {
 		return nil, err

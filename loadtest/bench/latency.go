@@ -53,7 +53,7 @@ func (l *lab) latencies(s *stage) ([][][]time.Duration, error) {
 			if t == nil {
 				continue
 			}
-			w, err := l.lane(s, t, 1)
+			w, err := l.lane(s, t, caller(1))
 			if err != nil {
 				return nil, err
 			}

@@ -34,8 +34,7 @@ metadata: {name: %[1]q}
 webhooks:
 `
 
-// webhookManifest is a webhook that makes use of everything that can be said of
-// when to call it.
+// webhookManifest is a webhook that is asked about what its rules name.
 const webhookManifest = `- name: policy-%[1]d.example.com
   clientConfig: {url: "https://%[2]s/policy-%[1]d", caBundle: %[3]s}
   rules:
@@ -45,7 +44,10 @@ const webhookManifest = `- name: policy-%[1]d.example.com
   sideEffects: None
   admissionReviewVersions: ["v1"]
   timeoutSeconds: 10
-  namespaceSelector:
+`
+
+// conditions are everything else that can be said of when to call a webhook.
+const conditions = `  namespaceSelector:
     matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system]}]
   objectSelector:
     matchExpressions: [{key: policy.example.com/exempt, operator: DoesNotExist}]

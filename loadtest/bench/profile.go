@@ -51,7 +51,7 @@ func (l *lab) profileInto(file string, webhooks int) error {
 		return err
 	}
 	_, err = remember(l, fmt.Sprintf("profile with %d webhooks", webhooks), func() (struct{}, error) {
-		w, err := l.lane(s, s.dispatcher, webhooks)
+		w, err := l.lane(s, s.dispatcher, caller(webhooks))
 		if err != nil {
 			return struct{}{}, err
 		}

@@ -149,7 +149,7 @@ type contestant struct {
 func (l *lab) race(s *stage, review payload.Review, contestants ...contestant) ([][]round, error) {
 	var lanes []*lane
 	for _, c := range contestants {
-		w, err := l.lane(s, c.target, c.webhooks)
+		w, err := l.lane(s, c.target, caller(c.webhooks))
 		if err != nil {
 			return nil, err
 		}
@@ -194,11 +194,11 @@ func (l *lab) againstPlain(callers int) ([][]round, error) {
 		return nil, err
 	}
 	return remember(l, fmt.Sprintf("throughput with %d callers, against the plain dispatcher", callers), func() ([][]round, error) {
-		ours, err := l.lane(s, s.dispatcher, plainWebhooks)
+		ours, err := l.lane(s, s.dispatcher, caller(plainWebhooks))
 		if err != nil {
 			return nil, err
 		}
-		plain, err := l.lane(s, s.plain, plainWebhooks)
+		plain, err := l.lane(s, s.plain, caller(plainWebhooks))
 		if err != nil {
 			return nil, err
 		}

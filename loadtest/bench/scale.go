@@ -70,7 +70,7 @@ func (l *lab) reload() (*reload, error) {
 		return nil, err
 	}
 	defer large.kill()
-	w, err := l.lane(s, large, 1)
+	w, err := l.lane(s, large, caller(1))
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,10 @@ const mostWebhooks = 5
 // certificate.
 func caller(webhooks int) string { return fmt.Sprintf("calls-%d", webhooks) }
 
+// bare is the cluster that calls for mostWebhooks webhooks of rules alone: without
+// selectors and without conditions in CEL.
+const bare = "bare"
+
 // stage is where admissions go: the processes under test, all on one core, and
 // their webhooks.
 type stage struct {
@@ -68,7 +72,7 @@ func (s *stage) issueAll(l *lab) (err error) {
 	if err := l.write("ca.crt", s.authority.PEM); err != nil {
 		return err
 	}
-	names := []string{"serving", "webhook"}
+	names := []string{"serving", "webhook", bare}
 	for n := range mostWebhooks {
 		names = append(names, caller(n+1))
 	}
@@ -101,7 +105,7 @@ func (s *stage) startWebhooks(l *lab) error {
 }
 
 // register writes what the dispatcher reads: for each number of webhooks a cluster
-// that has so many.
+// that has so many, and the bare one.
 func (s *stage) register(l *lab) error {
 	if err := l.write("dispatcher.yaml", []byte(processConfiguration)); err != nil {
 		return err
@@ -111,16 +115,21 @@ func (s *stage) register(l *lab) error {
 		return err
 	}
 	for n := 1; n <= mostWebhooks; n++ {
-		var out strings.Builder
-		fmt.Fprintf(&out, clusterManifests, caller(n))
-		for i := range n {
-			fmt.Fprintf(&out, webhookManifest, i, s.webhooks, authority)
-		}
-		if err := l.write("registry/"+caller(n)+".yaml", []byte(out.String())); err != nil {
+		if err := s.registerFor(l, caller(n), n, webhookManifest+conditions, authority); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.registerFor(l, bare, mostWebhooks, webhookManifest, authority)
+}
+
+// registerFor registers n webhooks for a cluster of its own.
+func (s *stage) registerFor(l *lab, cluster string, n int, manifest string, authority []byte) error {
+	var out strings.Builder
+	fmt.Fprintf(&out, clusterManifests, cluster)
+	for i := range n {
+		fmt.Fprintf(&out, manifest, i, s.webhooks, authority)
+	}
+	return l.write("registry/"+cluster+".yaml", []byte(out.String()))
 }
 
 // startDispatcher starts the dispatcher with all that it records.
