@@ -5,7 +5,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -42,7 +41,7 @@ func exitOn(err error) {
 type request struct {
 	options
 	figures       []figure
-	profile       string // file; empty: none but for the page
+	profile       string // file, if nothing but a profile is wanted
 	json, written string // files; empty: none
 }
 
@@ -95,10 +94,14 @@ func parseArguments(args []string) (request, error) {
 	return ask, err
 }
 
-// measure takes the figures, and the profile where it was asked for or explains
-// one of them.
+// measure takes the figures, and the profile where that alone was asked for or
+// explains one of them.
 func (r *report) measure(l *lab, ask *request) (err error) {
-	explains := ask.profile != ""
+	if ask.profile != "" {
+		r.Profile, err = l.profile(ask.profile)
+		return err
+	}
+	explains := false
 	for i := range ask.figures {
 		if l.ctx.Err() != nil {
 			return l.ctx.Err()
@@ -108,9 +111,11 @@ func (r *report) measure(l *lab, ask *request) (err error) {
 		explains = explains || f.id == "P2"
 	}
 	if explains {
-		r.Profile, err = l.profile(cmp.Or(ask.profile, l.path("cpu.pprof")))
+		if r.Profile, err = l.profile(l.path("cpu.pprof")); err != nil {
+			l.say("no profile: %v", err)
+		}
 	}
-	return err
+	return nil
 }
 
 // choose returns the figures with the names in a list with commas; none: all.

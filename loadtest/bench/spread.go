@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 )
 
 // spread is what came out in several rounds.
@@ -47,6 +48,9 @@ func (s *spread) String() string {
 	}
 	return fmt.Sprintf("%s [%s-%s]", number(s.Median), number(s.Min), number(s.Max))
 }
+
+// milliseconds of a duration.
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // number writes three significant digits, and no exponent.
 func number(v float64) string {
