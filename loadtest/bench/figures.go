@@ -10,9 +10,9 @@ import (
 
 // figures are all promises, in the order of the table, and where each comes from:
 //
-//   - proxied, throughput, collapse, latency and scale start the shipped binary,
-//     its peers and webhooks as processes of their own: proxied.go, latency.go,
-//     scale.go;
+//   - proxied, throughput, collapse, telemetry, allocation, latency and scale start
+//     the shipped binary, its peers and webhooks as processes of their own: stage.go,
+//     and a file for each;
 //   - benchmark runs Go benchmarks of a package: gobench.go;
 //   - costs, hedging, goodput and so on run a test that prints what it measures:
 //     printouts.go.
