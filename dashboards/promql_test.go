@@ -111,7 +111,7 @@ func (s schema) add(f telemetry.Family, labels map[string][]string) {
 // addProcess makes known what the Go runtime and the process export.
 func (s schema) addProcess(t *testing.T) {
 	t.Helper()
-	m, err := telemetry.NewMetrics()
+	m, err := telemetry.NewMetrics(telemetry.MetricsConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	a.loops, a.stopLoops = context.WithCancel(context.Background())
 	if err := a.wire(o); err != nil {
 		_ = admin.Close()
-		a.decisions.Close()
+		a.closeTelemetry()
 		return nil, err
 	}
 	return a, nil
@@ -99,7 +99,7 @@ func (a *App) wire(o Options) error {
 		return err
 	}
 	a.wireServer()
-	return a.metrics.Watch(a.source())
+	return a.metrics.Watch(a.source(o.Version))
 }
 
 // wireRegistry makes what keeps the configuration, and the names in it, current.
@@ -128,7 +128,7 @@ func (a *App) wireRegistry(version string) {
 		ConnectTimeout: cfg.Timeouts.Connect.Duration,
 		ResponseLimit:  cfg.Limits.ResponseBytes,
 		Concurrency:    cfg.Limits.CallsPerEndpoint,
-		Observer:       a.metrics,
+		Observer:       a.callObserver(),
 	})
 }
 

@@ -4,28 +4,44 @@ package app
 
 import (
 	"os"
+	"sync"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // observers are told of every admission.
 func (a *App) observers() []dispatcher.Observer {
-	list := []dispatcher.Observer{a.metrics, a.status}
+	list := []dispatcher.Observer{a.status}
+	if !environment().Disabled() {
+		list = append(list, a.metrics)
+	}
 	if a.decisions != nil {
 		list = append(list, a.decisions)
 	}
 	return list
 }
 
+// callObserver is told of every attempt; nil where nobody counts them.
+func (a *App) callObserver() webhook.Observer {
+	if environment().Disabled() {
+		return nil
+	}
+	return a.metrics
+}
+
+func environment() telemetry.Environment { return os.Getenv }
+
 // wireTelemetry makes what watches the others.
 func (a *App) wireTelemetry(o Options) (err error) {
-	if a.metrics, err = telemetry.NewMetrics(); err != nil {
+	metrics := telemetry.MetricsConfig{Environment: environment(), Version: o.Version, Logger: a.log}
+	if a.metrics, err = telemetry.NewMetrics(metrics); err != nil {
 		return err
 	}
 	tracing := telemetry.TracingConfig{
-		Environment: os.Getenv,
+		Environment: environment(),
 		UserNames:   a.cfg.Telemetry.UserNames,
 		Version:     o.Version,
 		Logger:      a.log,
@@ -56,4 +72,14 @@ func (a *App) openDecisionLog() error {
 		Mask:    cfg.Mask,
 	})
 	return nil
+}
+
+// closeTelemetry sends what is waiting, all sinks at once: those that hang do not
+// add up.
+func (a *App) closeTelemetry() {
+	var closing sync.WaitGroup
+	closing.Go(a.decisions.Close)
+	closing.Go(a.tracing.Close)
+	closing.Go(a.metrics.Close)
+	closing.Wait()
 }

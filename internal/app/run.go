@@ -116,8 +116,7 @@ func (a *App) drain() error {
 func (a *App) release() {
 	a.dispatcher.Wait()
 	a.client.Close()
-	a.decisions.Close()
-	a.tracing.Close()
+	a.closeTelemetry()
 	for _, t := range append(a.registry.Targets(), a.registry.Draining()...) {
 		t.Close()
 	}

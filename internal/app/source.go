@@ -3,6 +3,7 @@
 package app
 
 import (
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // source is what metrics are read from when somebody scrapes.
-func (a *App) source() telemetry.Source {
+func (a *App) source(version string) telemetry.Source {
 	return telemetry.Source{
 		Registry:     a.registry,
 		InFlight:     a.dispatcher.InFlight,
@@ -18,7 +19,7 @@ func (a *App) source() telemetry.Source {
 		Certificates: a.expiries,
 		Namespaces:   a.staleNamespaces,
 		Dropped:      a.dropped,
-		Build:        build(),
+		Build:        build(version),
 	}
 }
 
@@ -44,20 +45,21 @@ func (a *App) staleNamespaces() map[string]bool {
 
 // dropped returns what telemetry has given up, by signal.
 func (a *App) dropped() map[string]int64 {
-	dropped := map[string]int64{"spans": a.tracing.Dropped(), "decisions": a.decisions.Dropped()}
+	dropped := map[string]int64{"spans": a.tracing.Dropped(), "decisions": a.decisions.Dropped(), "metrics": a.metrics.Dropped()}
 	if a.LogDropped != nil {
 		dropped["logs"] = a.LogDropped()
 	}
 	return dropped
 }
 
-// build says what was built, as far as the binary knows.
-func build() telemetry.Build {
+// build says what was built: the version as it was stamped, the rest as far as
+// the binary knows.
+func build(version string) telemetry.Build {
+	b := telemetry.Build{Version: version, Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return telemetry.Build{}
+		return b
 	}
-	b := telemetry.Build{Version: info.Main.Version, Go: info.GoVersion}
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
 			b.Revision = s.Value

@@ -84,6 +84,7 @@ func modules() map[string][]string {
 		"go.opentelemetry.io/otel/trace":       {anything},
 		"go.opentelemetry.io/otel/sdk":         {"internal/telemetry"},
 		"go.opentelemetry.io/otel/exporters":   {"internal/telemetry"},
+		"go.opentelemetry.io/contrib/bridges":  {"internal/telemetry"},
 		"github.com/prometheus/client_golang":  {"internal/telemetry"},
 	}
 }

@@ -3,14 +3,9 @@
 package telemetry
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
-
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
 // Environment looks up a variable, as os.Getenv does. Those that are not read
@@ -27,25 +22,24 @@ func (e Environment) first(names ...string) string {
 	return ""
 }
 
-// exporter returns the exporter that the variables ask for, nil if none.
-func (e Environment) exporter() (sdk.SpanExporter, error) {
-	wanted := e.first("OTEL_TRACES_EXPORTER")
-	endpoint := e.first("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-	switch {
-	case strings.EqualFold(e.first("OTEL_SDK_DISABLED"), "true"), wanted == "none":
-		return nil, nil
-	case wanted != "" && wanted != "otlp":
-		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER is %q: must be otlp or none", wanted)
-	case wanted == "" && endpoint == "":
-		return nil, nil
-	}
-	switch protocol := e.first("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol {
+// Disabled reports whether nothing at all is to be recorded, pushed or traced.
+func (e Environment) Disabled() bool { return strings.EqualFold(e.first("OTEL_SDK_DISABLED"), "true") }
+
+// The signals, as variables spell them.
+const (
+	tracesSignal  = "TRACES"
+	metricsSignal = "METRICS"
+)
+
+// isGRPC reports whether a signal goes out over gRPC, or else over HTTP.
+func (e Environment) isGRPC(signal string) (bool, error) {
+	switch protocol := e.first("OTEL_EXPORTER_OTLP_"+signal+"_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol {
 	case "grpc":
-		return otlptracegrpc.New(context.Background())
+		return true, nil
 	case "", "http/protobuf":
-		return otlptracehttp.New(context.Background())
+		return false, nil
 	default:
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: must be grpc or http/protobuf", protocol)
+		return false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: must be grpc or http/protobuf", protocol)
 	}
 }
 

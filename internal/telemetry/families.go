@@ -120,8 +120,8 @@ func processFamilies() []Family {
 			"When the first certificate of a role expires, in Unix seconds."},
 		{namespacesStale, ObservedGauge, "", labels(cluster()),
 			"1 where the cached namespaces of a cluster do not count and each is asked for, else 0. Clusters without namespaces of their own have no series."},
-		{telemetryDropped, ObservedCounter, "{item}", labels(closed("signal", "logs", "decisions", "spans")),
-			"Log lines, decision log records and spans that were given up because their sink is slow or gone."},
+		{telemetryDropped, ObservedCounter, "{item}", labels(closed("signal", "logs", "decisions", "spans", "metrics")),
+			"Log lines, decision log records, spans and pushes of metrics that were given up because their sink is slow or gone."},
 		{buildInfo, ObservedGauge, "", labels(named("version"), named("revision"), named("goversion")),
 			"1, with what was built."},
 	}

@@ -3,7 +3,9 @@
 package telemetry
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,8 +22,11 @@ const scope = "github.com/admission-dispatcher/dispatcher"
 // Metrics counts what happens: it is a dispatcher.Observer and a
 // webhook.Observer. It is safe for concurrent use.
 type Metrics struct {
+	provider *sdk.MeterProvider
 	meter    metric.Meter
-	registry *prometheus.Registry
+	registry *prometheus.Registry // what is counted
+	runtime  *prometheus.Registry // what Go and the system know of the process
+	push     *push                // nil: metrics are scraped only
 	sets     *sets
 	phases   [phases]attrs
 
@@ -30,16 +35,37 @@ type Metrics struct {
 	duration, left, call                                   metric.Float64Histogram
 }
 
-// NewMetrics returns Metrics that count into a registry of their own.
-func NewMetrics() (*Metrics, error) {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
+// MetricsConfig is the configuration of Metrics.
+type MetricsConfig struct {
+	Environment Environment  // the OTEL_* variables; default: none is set
+	Exporter    sdk.Exporter // takes pushes; default: OTLP, where the Environment asks for it
+	Version     string       // of the service
+	Logger      *slog.Logger // required where metrics are pushed
+}
+
+// NewMetrics returns Metrics that count into a registry of their own, and push
+// what they count where that is asked for. Who makes them closes them.
+func NewMetrics(cfg MetricsConfig) (*Metrics, error) {
+	push, err := newPush(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	described, err := describe(cfg.Version)
+	if err != nil {
+		return nil, err
+	}
+	m := &Metrics{registry: prometheus.NewRegistry(), runtime: prometheus.NewRegistry(), push: push, sets: newSets(), phases: byPhase()}
+	m.runtime.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	scraped, err := exporter.New(exporter.WithRegisterer(m.registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	provider := sdk.NewMeterProvider(sdk.WithReader(reader), sdk.WithCardinalityLimit(maxSeries))
-	m := &Metrics{meter: provider.Meter(scope), registry: registry, sets: newSets(), phases: byPhase()}
+	options := []sdk.Option{sdk.WithReader(scraped), sdk.WithCardinalityLimit(maxSeries), sdk.WithResource(described)}
+	if push != nil {
+		options = append(options, sdk.WithReader(push.reader(m.runtime)))
+	}
+	m.provider = sdk.NewMeterProvider(options...)
+	m.meter = m.provider.Meter(scope)
 	return m, m.instrument()
 }
 
@@ -71,5 +97,23 @@ func (m *Metrics) instrument() error {
 
 // Handler serves the metrics as Prometheus and OpenMetrics text.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
+	return promhttp.HandlerFor(prometheus.Gatherers{m.registry, m.runtime}, promhttp.HandlerOpts{EnableOpenMetrics: true})
+}
+
+// Dropped returns how many pushes the collector has not taken.
+func (m *Metrics) Dropped() int64 {
+	if m.push == nil {
+		return 0
+	}
+	return m.push.dropped.Load()
+}
+
+// Close pushes a last time, as far as the collector takes it at once.
+func (m *Metrics) Close() {
+	if m == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	_ = m.provider.Shutdown(ctx) // what it could not push it has said
 }

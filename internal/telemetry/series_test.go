@@ -92,7 +92,7 @@ func TestSeries(t *testing.T) {
 
 func newMetrics(t testing.TB) *telemetry.Metrics {
 	t.Helper()
-	m, err := telemetry.NewMetrics()
+	m, err := telemetry.NewMetrics(telemetry.MetricsConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

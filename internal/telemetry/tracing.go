@@ -39,7 +39,7 @@ type TracingConfig struct {
 // traced then, and callers' traces pass through. It dials nothing yet.
 func NewTracing(cfg TracingConfig) (*Tracing, error) {
 	if cfg.Exporter == nil {
-		exporter, err := cfg.Environment.exporter()
+		exporter, err := cfg.Environment.spanExporter()
 		if exporter == nil || err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func NewTracing(cfg TracingConfig) (*Tracing, error) {
 	return t, nil
 }
 
-// describe is the resource that spans belong to; OTEL_SERVICE_NAME and
+// describe is the resource that all signals belong to; OTEL_SERVICE_NAME and
 // OTEL_RESOURCE_ATTRIBUTES go on top.
 func describe(version string) (*resource.Resource, error) {
 	r, err := resource.New(context.Background(),
