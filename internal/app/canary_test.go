@@ -142,7 +142,7 @@ func (w *world) configureCanaries() {
 // for them in everything that the process tells: the log at its lowest level,
 // spans, metrics, pages, the decision log, and what the caller reads.
 func TestCanaries(t *testing.T) {
-	receiver, w := newReceiver(t), newWorld(t)
+	receiver, w := newReceiver(t, overHTTP), newWorld(t)
 	w.configureCanaries()
 	p := w.start("lameDuck: 0s\nlog: {level: debug}\ntelemetry: {userNames: true, decisionLog: {file: decisions}}\n")
 	c := w.clientOf(p.awaitReady())

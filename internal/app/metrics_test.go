@@ -5,6 +5,7 @@ package app_test
 import (
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -56,6 +57,8 @@ func TestMetrics(t *testing.T) {
 		`dispatcher_webhook_attempts_total{configuration="policy",kind="first",webhook="policy.example.com"} 4.0`,
 		`dispatcher_config_reloads_total{result="success"} 1.0`,
 		`dispatcher_connections 1.0`,
+		`dispatcher_build_info{goversion="` + runtime.Version() + `",revision="`,
+		`,version="test"} 1.0`,
 		`dispatcher_breaker_state{endpoint="` + strings.TrimPrefix(w.webhook.URL, "https://") + `",target="` + w.webhook.URL + `/policy"} 0.0`,
 		`dispatcher_endpoints{state="closed",target="` + w.webhook.URL + `/policy"} 1.0`,
 		`dispatcher_webhook_info{configuration="policy",phase="validate",target="` + w.webhook.URL + `/policy",webhook="policy.example.com"} 1.0`,

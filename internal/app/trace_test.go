@@ -3,7 +3,6 @@
 package app_test
 
 import (
-	"cmp"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	diff "github.com/google/go-cmp/cmp"
-	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
 // Two callers' traces: one that is sampled, one that is not.
@@ -33,7 +31,13 @@ const warmth = 700 * time.Millisecond
 // a server span below the caller's, a webhook's below it, two attempts below that,
 // the loser marked; each attempt told the webhook which span it is.
 func TestTraceOfAHedgedCall(t *testing.T) {
-	receiver, w := newReceiver(t), newWorld(t)
+	for _, protocol := range []string{overHTTP, overGRPC} {
+		t.Run(protocol, func(t *testing.T) { testTraceOfAHedgedCall(t, protocol) })
+	}
+}
+
+func testTraceOfAHedgedCall(t *testing.T, protocol string) {
+	receiver, w := newReceiver(t, protocol), newWorld(t)
 	p := w.start("lameDuck: 0s\n")
 	c := w.clientOf(p.awaitReady())
 	for begin := time.Now(); time.Since(begin) < warmth; {
@@ -49,17 +53,16 @@ func TestTraceOfAHedgedCall(t *testing.T) {
 	eventually(t, "the trace arrives", func() bool { return len(receiver.received(sampledTrace)) == 4 })
 
 	spans := receiver.received(sampledTrace)
-	slices.SortFunc(spans, func(a, b *traces.Span) int { return cmp.Compare(a.StartTimeUnixNano, b.StartTimeUnixNano) })
-	got := tree(spans, callersSpan, "")
+	got := newSpanTree(spans, marks).below(callersSpan, "")
 	want := `SERVER POST /v1/clusters/{cluster}/validate allowed
   INTERNAL webhook policy.example.com allowed
-    CLIENT POST first true
+    CLIENT POST first lost
     CLIENT POST hedge
 `
 	if d := diff.Diff(want, got); d != "" {
 		t.Errorf("the trace (-want +got):\n%s", d)
 	}
-	t.Logf("the trace as received:\n%s", got)
+	t.Logf("the trace as received over %s:\n%s", protocol, newSpanTree(spans, timed).below(callersSpan, ""))
 	for _, s := range spans {
 		if strings.HasPrefix(s.Name, "POST /") {
 			for key, want := range map[string]string{"k8s.cluster.name": "east", "k8s.namespace.name": "shop", "admission.uid": "u-1", "admission.operation": "CREATE", "user.name": ""} {
@@ -72,10 +75,8 @@ func TestTraceOfAHedgedCall(t *testing.T) {
 			t.Errorf("no attempt told of span %x", s.SpanId)
 		}
 	}
-	for _, trace := range []string{"1af7651916cd43dd8448eb211c80319c"} {
-		if n := len(receiver.received(trace)); n > 0 {
-			t.Errorf("%d spans of a trace that is not sampled", n)
-		}
+	if n := len(receiver.received("1af7651916cd43dd8448eb211c80319c")); n > 0 {
+		t.Errorf("%d spans of a trace that is not sampled", n)
 	}
 	if !strings.Contains(p.scrape(), `# {span_id=`) && !strings.Contains(p.scrape(), `trace_id="`+sampledTrace) {
 		t.Error("no exemplar")
