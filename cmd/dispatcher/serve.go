@@ -30,6 +30,7 @@ serves on as a lame duck, drains and exits 0; a second one exits at once.`,
 		}
 		log := newLog(cmd.ErrOrStderr(), cfg.Log.Level)
 		defer log.Close()
+		telemetry.LogSDKErrors(log.Logger)
 		a, err := app.New(cfg, app.Options{Version: version, Logger: log.Logger})
 		if err != nil {
 			return err

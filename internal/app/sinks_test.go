@@ -4,8 +4,7 @@ package app_test
 
 import (
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
+	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,9 +25,16 @@ func (b blocked) Write(line []byte) (int, error) {
 // TestSinksThatBlock has the collector hang, and the log's sink take nothing (F31): verdicts are as ever, and what is lost is counted.
 func TestSinksThatBlock(t *testing.T) {
 	release := make(chan struct{})
-	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
-	t.Cleanup(hanging.Close) // after the process has ended, which flushes to it
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", hanging.URL)
+	hanging, err := net.Listen("tcp", "127.0.0.1:0") // and never accept
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = hanging.Close() }) // after the process has ended, which flushes to it
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+hanging.Addr().String())
+	t.Setenv("OTEL_METRICS_EXPORTER", "otlp")
+	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "grpc")
+	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "10")
+	t.Setenv("OTEL_METRIC_EXPORT_TIMEOUT", "50")
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "300") // milliseconds, after which it tries again
 	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "16")
 	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")
@@ -44,7 +50,7 @@ func TestSinksThatBlock(t *testing.T) {
 		askTraced(t, c, sampled)
 	}
 	got := p.scrape()
-	for _, signal := range []string{"logs", "spans"} {
+	for _, signal := range []string{"logs", "spans", "metrics"} {
 		if !strings.Contains(got, `dispatcher_telemetry_dropped_total{signal="`+signal+`"} `) ||
 			strings.Contains(got, `dispatcher_telemetry_dropped_total{signal="`+signal+`"} 0`) {
 			t.Errorf("%s: nothing was dropped", signal)

@@ -55,7 +55,7 @@ func marks(s *traces.Span) string {
 
 // timed adds to the marks how long it took.
 func timed(s *traces.Span) string {
-	elapsed := time.Duration(s.EndTimeUnixNano - s.StartTimeUnixNano) //nolint:gosec // a time that has passed
+	elapsed := time.Duration(s.EndTimeUnixNano - s.StartTimeUnixNano)
 	return fmt.Sprintf("%s  %s", marks(s), elapsed.Round(10*time.Microsecond))
 }
 

@@ -5,11 +5,17 @@ package telemetry
 import (
 	"context"
 	"log/slog"
+	"net"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.uber.org/goleak"
 )
 
 // stuck is an exporter that tries until it is shut down.
@@ -44,4 +50,73 @@ func TestCloseEndsAnExporterThatIsStuck(t *testing.T) {
 		span.End()
 		tracing.Close()
 	})
+}
+
+// stuckPush is an exporter that tries for as long as it may.
+type stuckPush struct{ began chan struct{} }
+
+func (stuckPush) Temporality(metric.InstrumentKind) metricdata.Temporality {
+	return metricdata.CumulativeTemporality
+}
+
+func (stuckPush) Aggregation(kind metric.InstrumentKind) metric.Aggregation {
+	return metric.DefaultAggregationSelector(kind)
+}
+
+func (s stuckPush) Export(ctx context.Context, _ *metricdata.ResourceMetrics) error {
+	s.began <- struct{}{}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (stuckPush) ForceFlush(context.Context) error { return nil }
+func (stuckPush) Shutdown(context.Context) error   { return nil }
+
+// A push that is stuck is counted, and holds up the end no longer than it may.
+func TestCloseEndsAPushThatIsStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		exporter := stuckPush{make(chan struct{}, 3)}
+		m, err := NewMetrics(MetricsConfig{Exporter: exporter, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-exporter.began // after a minute of the bubble's time
+		start := time.Now()
+		m.Close()
+		if elapsed := time.Since(start); elapsed > flushTimeout {
+			t.Errorf("Close took %s", elapsed)
+		}
+		if n := m.Dropped(); n != 2 {
+			t.Errorf("%d dropped: not the one under way and the last", n)
+		}
+	})
+}
+
+// The exporters themselves end, too, when their collector takes nothing.
+func TestCloseWithACollectorThatHangs(t *testing.T) {
+	hanging, err := net.Listen("tcp", "127.0.0.1:0") // and never accept
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = hanging.Close() }()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+hanging.Addr().String())
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "grpc")
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "3600000") // nobody waits for that
+	t.Setenv("OTEL_METRICS_EXPORTER", "otlp")
+	log := slog.New(slog.DiscardHandler)
+	m, err := NewMetrics(MetricsConfig{Environment: os.Getenv, Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracing, err := NewTracing(TracingConfig{Environment: os.Getenv, Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, span := tracing.tracer.Start(t.Context(), "span")
+	span.End()
+	var closing sync.WaitGroup
+	closing.Go(m.Close)
+	closing.Go(tracing.Close)
+	closing.Wait()
+	goleak.VerifyNone(t)
 }

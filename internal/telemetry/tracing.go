@@ -95,6 +95,7 @@ func (t *Tracing) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	if t.provider.Shutdown(ctx) != nil { // what it could not send it has said
-		_ = t.exporter.Shutdown(context.Background()) // ends what it is still trying
+		cancel()                     // or an exporter over gRPC waits for what it is still trying
+		_ = t.exporter.Shutdown(ctx) // ends that
 	}
 }
