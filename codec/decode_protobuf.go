@@ -65,11 +65,11 @@ func (d *decoder) readProtobuf() bool {
 // one whose fields are of other types is not an AdmissionReview.
 
 func (d *decoder) noteField(name string, again bool) bool {
-	return !again || d.refuse(d.at.member([]byte(name)), "duplicate field")
+	return !again || d.refuse(d.at.member(name), "duplicate field")
 }
 
 func (d *decoder) mistyped(name string) bool {
-	return d.refuse(d.at.member([]byte(name)), "must have another wire type")
+	return d.refuse(d.at.member(name), "must have another wire type")
 }
 
 func (d *decoder) malformed(fault string) bool {

@@ -149,7 +149,7 @@ func TestDecodeProtobufRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := decodeReview(t, []byte(tt.body))
 			var envelope *codec.EnvelopeError
-			if !errors.As(err, &envelope) || envelope.Pointer != tt.pointer {
+			if !errors.As(err, &envelope) || envelope.Pointer+envelope.Member != tt.pointer {
 				t.Errorf("got %v, want an EnvelopeError at %q", err, tt.pointer)
 			}
 		})

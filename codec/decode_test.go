@@ -139,8 +139,8 @@ func TestUnreadableEnvelope(t *testing.T) {
 			if !errors.As(err, &bad) {
 				t.Fatalf("got %v, want an EnvelopeError", err)
 			}
-			if bad.Pointer != tt.pointer {
-				t.Errorf("got %q, want the pointer %q", bad, tt.pointer)
+			if bad.Pointer+bad.Member != tt.pointer {
+				t.Errorf("got %q, want the pointer %q", bad.Detail(), tt.pointer)
 			}
 		})
 	}

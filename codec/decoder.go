@@ -84,6 +84,14 @@ func (d *decoder) refuse(pointer, reason string) bool {
 	return false
 }
 
+// refuseMember is refuse for a member whose key the sender made up.
+func (d *decoder) refuseMember(key []byte, reason string) bool {
+	if d.envelope == nil {
+		d.envelope = &EnvelopeError{Pointer: d.at.String(), Member: quoted(key), Reason: reason}
+	}
+	return false
+}
+
 // reject records a RequestError about the value being read and skips that.
 func (d *decoder) reject(reason string) bool {
 	if d.request == nil {
@@ -129,7 +137,7 @@ func (d *decoder) members(t *table[*decoder]) bool {
 			}
 		}
 		if seen&(1<<i) != 0 {
-			return d.duplicate([]byte(t.fields[i].name))
+			return d.refuse(d.at.member(t.fields[i].name), duplicateKey)
 		}
 		seen |= 1 << i
 		expected = i + 1
@@ -145,7 +153,7 @@ func (d *decoder) members(t *table[*decoder]) bool {
 // unknown skips the value of a key that t does not have.
 func (d *decoder) unknown(t *table[*decoder], key []byte) bool {
 	if i := t.variant(key); i >= 0 {
-		return d.refuse(d.at.member(key), "the key is a case variant of "+t.fields[i].name)
+		return d.refuseMember(key, "the key is a case variant of "+t.fields[i].name)
 	}
 	if t.unique {
 		d.keys = append(d.keys, key)
@@ -163,6 +171,6 @@ func (d *decoder) uniqueSince(base int) bool {
 	return true
 }
 
-func (d *decoder) duplicate(key []byte) bool {
-	return d.refuse(d.at.member(key), "duplicate key")
-}
+func (d *decoder) duplicate(key []byte) bool { return d.refuseMember(key, duplicateKey) }
+
+const duplicateKey = "duplicate key"

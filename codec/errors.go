@@ -3,24 +3,34 @@
 package codec
 
 // EnvelopeError says that a body is not an AdmissionReview that can be answered:
-// there is no uid to answer to, so the caller gets HTTP 400. Pointer is the RFC
-// 6901 pointer of the offending value where there is one. It never quotes input
-// beyond that pointer.
+// there is no uid to answer to, so the caller gets HTTP 400. It never quotes input
+// beyond Member.
 type EnvelopeError struct {
+	// Pointer is the RFC 6901 pointer of the offending value where there is one, of
+	// names that every review has: it may be logged.
 	Pointer string
-	Reason  string
+	// Member goes behind Pointer where the value is a member whose key the sender
+	// made up, as that of a label. It is the sender's business alone.
+	Member string
+	Reason string
 }
 
-func (e *EnvelopeError) Error() string {
-	if e.Pointer == "" {
+// Error names no key that the sender made up.
+func (e *EnvelopeError) Error() string { return e.at(e.Pointer) }
+
+// Detail is Error for the sender, who may read every key.
+func (e *EnvelopeError) Detail() string { return e.at(e.Pointer + e.Member) }
+
+func (e *EnvelopeError) at(pointer string) string {
+	if pointer == "" {
 		return "invalid AdmissionReview: " + e.Reason
 	}
-	return "invalid AdmissionReview at " + e.Pointer + ": " + e.Reason
+	return "invalid AdmissionReview at " + pointer + ": " + e.Reason
 }
 
 // RequestError says that the envelope is readable, uid and version included,
 // but that the request in it cannot be judged: the caller gets a denial with
-// code 400.
+// code 400. Pointer is as that of an EnvelopeError; no key is quoted.
 type RequestError struct {
 	Pointer string
 	Reason  string

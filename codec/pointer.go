@@ -35,16 +35,19 @@ func (p *pointer) String() string {
 // a label.
 const maxQuotedKey = 253 + 1 + 63
 
-// member returns the pointer to the member key. A key that no honest client
-// sends is not quoted: then it is the pointer to the object.
-func (p *pointer) member(key []byte) string {
+// member returns the pointer to the member name, which is one of ours.
+func (p *pointer) member(name string) string { return p.String() + "/" + name }
+
+// quoted returns what goes behind a pointer for a key that the sender made up. One
+// that no honest client sends is not quoted.
+func quoted(key []byte) string {
 	if len(key) > maxQuotedKey {
-		return p.String()
+		return ""
 	}
 	for _, r := range string(key) {
 		if !unicode.IsPrint(r) {
-			return p.String()
+			return ""
 		}
 	}
-	return p.String() + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(string(key))
+	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(string(key))
 }

@@ -51,21 +51,51 @@ func (p *planter) review(kind string) string {
 		kind, strings.ToLower(kind)+"s", p.secret(), p.object(kind), p.object(kind), p.secret())
 }
 
-// reviews are reviews, whole and broken in many ways.
+// reviews are reviews that can be judged, or denied at least.
 func (p *planter) reviews() []string {
 	whole := p.review("Pod")
 	return []string{
 		whole,
 		p.review("Secret"),
 		p.review("ConfigMap"),
+		strings.Replace(whole, `"labels":{`, fmt.Sprintf(`"labels":{%q:1,`, p.secret()), 1),
+		strings.Replace(whole, `"extra":{`, fmt.Sprintf(`"extra":{%q:%q,`, p.secret(), p.secret()), 1),
+		strings.Replace(whole, `"extra":{`, fmt.Sprintf(`"extra":{%q:[%q,1],`, p.secret(), p.secret()), 1),
+		strings.Replace(whole, `"spec":{`, fmt.Sprintf(`"spec":{%[1]q:%[2]q,%[1]q:%[2]q,`, p.secret(), p.secret()), 1),
+	}
+}
+
+// broken are reviews that are turned away.
+func (p *planter) broken() []string {
+	whole := p.review("Pod")
+	return []string{
 		whole[:len(whole)-40], // cut
 		whole + p.secret(),    // trailing
 		strings.Replace(whole, `"metadata":{`, fmt.Sprintf(`"metadata":{"labels":{"x":%q},"labels":{"x":%q},`, p.secret(), p.secret()), 1),
 		strings.Replace(whole, `"metadata":{`, fmt.Sprintf(`"metadata":%q,"Metadata":{`, p.secret()), 1),
 		strings.Replace(whole, `"object":{`, fmt.Sprintf(`"object":%q,"object":{`, p.secret()), 1),
 		strings.Replace(whole, `"spec":{`, fmt.Sprintf("\"spec\":{\"x\":\"%s\xff\",", p.secret()), 1),
+		strings.Replace(whole, `"spec":{`, fmt.Sprintf(`"spec":{"%s\ud800":1,`, p.secret()), 1),
+		strings.Replace(whole, `"spec":{`, fmt.Sprintf(`"spec":{%q:%s,`, p.secret(), p.secret()), 1),
+		strings.Replace(whole, `"extra":{`, fmt.Sprintf(`"extra":{%q:[%s],`, p.secret(), p.secret()), 1),
 		p.secret(),
 	}
+}
+
+// duplicated are reviews with a secret for a key that is there twice, where keys
+// are the sender's to make up; and where they are not.
+func (p *planter) duplicated() []string {
+	whole := p.review("Pod")
+	var all []string
+	for _, object := range []string{`"labels":{`, `"metadata":{`, `"extra":{`, `"userInfo":{`, `"request":{`, `"resource":{`, `{`} {
+		value := `"v"`
+		if object == `"extra":{` {
+			value = `["v"]`
+		}
+		twice := fmt.Sprintf(`%[1]q:%[2]s,%[1]q:%[2]s,`, p.secret(), value)
+		all = append(all, strings.Replace(whole, object, object+twice, 1))
+	}
+	return all
 }
 
 // answers are what the webhook says: patches that apply and that do not, and what
@@ -84,7 +114,15 @@ func (p *planter) answers() []func(http.ResponseWriter, string) {
 		apply(fmt.Sprintf(`[{"op":"add","path":%q}]`, p.secret())),
 		apply(fmt.Sprintf(`[{"op":"replace","path":"/metadata/namespace","value":%q}]`, p.secret())),
 		apply(fmt.Sprintf(`[{"op":"replace","path":"/kind","value":%q}]`, p.secret())),
+		apply(fmt.Sprintf(`[{"op":"remove","path":"/x",%[1]q:1,%[1]q:2}]`, p.secret())),
+		apply(fmt.Sprintf(`[{"op":"replace","path":"/metadata/labels","value":{%[1]q:"a",%[1]q:"b"}}]`, p.secret())),
+		apply(fmt.Sprintf(`[{"op":"replace","path":"/metadata/labels","value":{%q:1}}]`, p.secret())),
+		apply(fmt.Sprintf(`[{"op":"add","path":"/metadata/%[1]s","value":{%[1]q:%[2]q,%[1]q:%[2]q}}]`, p.secret(), p.secret())),
 		apply(p.secret()),
+		says(fmt.Sprintf(`"allowed":true,%[1]q:1,%[1]q:2`, p.secret())),
+		says(fmt.Sprintf(`"allowed":true,"auditAnnotations":{%[1]q:"a",%[1]q:"b"}`, p.secret())),
+		says(fmt.Sprintf(`"allowed":true,"auditAnnotations":{%q:1}`, p.secret())),
+		says(fmt.Sprintf(`"allowed":false,"status":{%[1]q:1,%[1]q:2,"details":{%[2]q:1,%[2]q:%[1]s}}`, p.secret(), p.secret())),
 		says(fmt.Sprintf(`"allowed":true,"patch":%q,"patchType":%q`, p.secret(), p.secret())),
 		says(fmt.Sprintf(`"allowed":%q`, p.secret())),
 		raw(p.secret()),
@@ -141,13 +179,27 @@ func (w *world) configureCanaries() {
 // TestCanaries plants secrets in every string of reviews and of answers, and looks
 // for them in everything that the process tells: the log at its lowest level,
 // spans, metrics, pages, the decision log, and what the caller reads.
+//
+// The rule for keys: what is wrong is located by names that every review has. Of a
+// key that somebody made up (a label, an annotation, userInfo.extra, anything else
+// inside an object or an answer) the one exception is the answer to a review that
+// has it twice: it names the key to whoever sent it, and to nobody else.
 func TestCanaries(t *testing.T) {
 	receiver, w := newReceiver(t, overHTTP), newWorld(t)
+	t.Setenv("OTEL_METRICS_EXPORTER", "otlp")
 	w.configureCanaries()
 	p := w.start("lameDuck: 0s\nlog: {level: debug}\ntelemetry: {userNames: true, decisionLog: {file: decisions}}\n")
 	c := w.clientOf(p.awaitReady())
 	plant := &planter{}
 	var told strings.Builder
+	for _, review := range plant.duplicated() { // first: few lines of a kind are logged
+		if answer := heard(t, c, "validate", review); !strings.Contains(answer, "/"+canary) || !strings.Contains(answer, "duplicate key") {
+			t.Errorf("the sender does not learn which key is there twice: %s", answer)
+		}
+	}
+	for _, review := range plant.broken() {
+		told.WriteString(heard(t, c, "validate", review))
+	}
 	for plant.planted < 1000 {
 		for _, answer := range plant.answers() {
 			w.answers(answer)

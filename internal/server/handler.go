@@ -23,18 +23,18 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	defer received.Release()
 	snapshot := s.cfg.Snapshot()
 	if snapshot == nil {
-		s.refuse(ctx, notReady, "")
+		s.refuse(ctx, notReady)
 		return
 	}
 	defer snapshot.Release()
 	req, r := s.request(ctx, snapshot)
 	if r != accepted {
-		s.refuse(ctx, r, "")
+		s.refuse(ctx, r)
 		return
 	}
 	body, r := s.plainBody(ctx, received, req.Cluster)
 	if r != accepted {
-		s.refuse(ctx, r, "")
+		s.refuse(ctx, r)
 		return
 	}
 	defer body.Release()
@@ -94,7 +94,16 @@ func (s *Server) undecodable(ctx *fasthttp.RequestCtx, review *codec.Review, err
 		})
 		return
 	}
-	s.refuse(ctx, notReview, printable(err.Error()))
+	_, text := notReview.describe()
+	s.turnAway(ctx, notReview, text+": "+printable(detail(err)), text+": "+printable(err.Error()))
+}
+
+// detail is what the caller reads of err; the log must do with less.
+func detail(err error) string {
+	if envelope, ok := errors.AsType[*codec.EnvelopeError](err); ok {
+		return envelope.Detail()
+	}
+	return err.Error()
 }
 
 // decide dispatches req. A panic there is a denial, not the end of the process.
@@ -116,6 +125,6 @@ func (s *Server) decide(ctx context.Context, req dispatcher.Request) (response c
 func (s *Server) contain(ctx *fasthttp.RequestCtx) {
 	if value := recover(); value != nil {
 		s.records.panicked(value, debug.Stack())
-		s.refuse(ctx, panicked, "")
+		s.refuse(ctx, panicked)
 	}
 }

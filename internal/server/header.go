@@ -47,7 +47,7 @@ func refusedFor(contentLength int) refusal {
 
 // notReceived is fasthttp's hook for a request that did not come to handle.
 func (s *Server) notReceived(ctx *fasthttp.RequestCtx, err error) {
-	s.refuse(ctx, reception(&ctx.Request.Header, err), "")
+	s.refuse(ctx, reception(&ctx.Request.Header, err))
 }
 
 // reception maps fasthttp's errors.

@@ -78,20 +78,23 @@ func (r refusal) describe() (status int, text string) {
 	}
 }
 
-// refuse answers with r and makes fasthttp close the connection. detail, if
-// any, must be safe to send.
-func (s *Server) refuse(ctx *fasthttp.RequestCtx, r refusal, detail string) {
-	status, text := r.describe()
-	if detail != "" {
-		text += ": " + detail
-	}
+// refuse answers with r and makes fasthttp close the connection.
+func (s *Server) refuse(ctx *fasthttp.RequestCtx, r refusal) {
+	_, text := r.describe()
+	s.turnAway(ctx, r, text, text)
+}
+
+// turnAway is refuse with more to say: told goes to the caller, recorded to the
+// log.
+func (s *Server) turnAway(ctx *fasthttp.RequestCtx, r refusal, told, recorded string) {
+	status, _ := r.describe()
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("text/plain; charset=utf-8")
-	ctx.SetBodyString(text + "\n")
+	ctx.SetBodyString(told + "\n")
 	if r == notPost {
 		ctx.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
 	}
 	ctx.SetConnectionClose()
 	connOf(ctx).lingers.Store(r != tooSlow)
-	s.records.refused(ctx, r, text)
+	s.records.refused(ctx, r, recorded)
 }
