@@ -50,19 +50,19 @@ func NewMetrics(cfg MetricsConfig) (*Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	described, err := describe(cfg.Version)
-	if err != nil {
-		return nil, err
-	}
 	m := &Metrics{registry: prometheus.NewRegistry(), runtime: prometheus.NewRegistry(), push: push, sets: newSets(), phases: byPhase()}
 	m.runtime.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	scraped, err := exporter.New(exporter.WithRegisterer(m.registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	options := []sdk.Option{sdk.WithReader(scraped), sdk.WithCardinalityLimit(maxSeries), sdk.WithResource(described)}
+	options := []sdk.Option{sdk.WithReader(scraped), sdk.WithCardinalityLimit(maxSeries)}
 	if push != nil {
-		options = append(options, sdk.WithReader(push.reader(m.runtime)))
+		described, err := describe(cfg.Version)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, sdk.WithResource(described), sdk.WithReader(push.reader(m.runtime)))
 	}
 	m.provider = sdk.NewMeterProvider(options...)
 	m.meter = m.provider.Meter(scope)
