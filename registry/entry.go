@@ -25,6 +25,7 @@ type entry struct {
 	number        uint32 // position among all entries
 	matcher       *match.Matcher
 	bindings      []*binding // that bind it, by name
+	bindingNames  []string   // of these; shared by all that is compiled
 	restricted    bool       // serves only clusters that one of them selects
 
 	encoding webhook.Encoding      // where no binding says
@@ -118,6 +119,7 @@ func (c *compiler) bind(e *entry) {
 			continue
 		}
 		e.bindings = append(e.bindings, b)
+		e.bindingNames = append(e.bindingNames, b.Name)
 		e.restricted = e.restricted || b.Spec.OnlySelectedClusters
 		if t := b.says.timeout; t != nil && *t > e.timeout() {
 			c.problem(b.problem(field.NewPath("spec", "timeout"), t.String(),
@@ -148,14 +150,6 @@ func (c *compiler) checkRepeat(b *binding, e *entry) {
 	if b.says.retry != nil {
 		c.problem(b.problem(field.NewPath("spec", "failurePolicy"), b.Spec.FailurePolicy, reason))
 	}
-}
-
-func (e *entry) bindingNames() []string {
-	var names []string
-	for _, b := range e.bindings {
-		names = append(names, b.Name)
-	}
-	return names
 }
 
 func (e *entry) timeout() time.Duration { return time.Duration(*e.spec.TimeoutSeconds) * time.Second }

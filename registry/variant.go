@@ -27,7 +27,7 @@ func (e *entry) compile(d dispatch, endpoints []webhook.EndpointSpec, targets *t
 		Rules:         e.spec.Rules,
 		Matcher:       e.matcher,
 		Spec:          e.matchSpec(),
-		Bindings:      e.bindingNames(),
+		Bindings:      e.bindingNames,
 		Target:        target,
 		FailurePolicy: failurePolicyOf(*e.spec.FailurePolicy),
 		SideEffects:   sideEffectsOf(*e.spec.SideEffects),

@@ -3,11 +3,7 @@
 package status
 
 import (
-	"crypto/sha256"
-	"encoding/json"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -69,50 +65,4 @@ func (h *history) into(s *Status) {
 	if s.Snapshot != nil && s.Snapshot.Hash == h.hash {
 		s.Snapshot.Since = h.since
 	}
-}
-
-// digests are what a Snapshot has, by name, with a sum over what it says of it.
-// They stay when it has gone.
-type digests map[string][sha256.Size]byte
-
-func digestsOf(s *registry.Snapshot) digests {
-	said := map[string][]string{}
-	say := func(name string, what any) {
-		text, _ := json.Marshal(what) // plain data
-		said[name] = append(said[name], string(text))
-	}
-	for _, c := range s.Clusters {
-		say("Cluster/"+c.Name, []any{c.Labels, c.Anonymous, c.Timeout, c.RequestBytes, c.Bypass.Sources(), c.FailOpen.Sources()})
-	}
-	for _, w := range catalogOf(s).webhooks {
-		w.ID = "" // depends on its neighbours
-		say(w.Configuration+"/"+w.Name, w)
-	}
-	sums := make(digests, len(said))
-	for name, texts := range said {
-		slices.Sort(texts)
-		sums[name] = sha256.Sum256([]byte(strings.Join(texts, "\n")))
-	}
-	return sums
-}
-
-// differences returns what d has and before has not, the reverse, and what both
-// have and is not the same, each sorted and never nil.
-func (d digests) differences(before digests) (added, removed, changed []string) {
-	added, removed, changed = []string{}, []string{}, []string{}
-	for _, name := range slices.Sorted(maps.Keys(d)) {
-		was, there := before[name]
-		switch {
-		case !there:
-			added = append(added, name)
-		case was != d[name]:
-			changed = append(changed, name)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if _, there := d[name]; !there {
-			removed = append(removed, name)
-		}
-	}
-	return added, removed, changed
 }

@@ -53,34 +53,42 @@ type Condition struct {
 }
 
 func newWebhook(w *registry.Webhook, p registry.Phase) Webhook {
-	v := Webhook{
-		Configuration:     w.Configuration,
-		Name:              w.Name,
-		Phase:             p.String(),
-		Matches:           sentence(&w.Spec),
-		Rules:             []string{},
-		MatchPolicy:       string(w.Spec.MatchPolicy),
-		NamespaceSelector: selectorText(w.Spec.NamespaceSelector),
-		ObjectSelector:    selectorText(w.Spec.ObjectSelector),
-		Conditions:        []Condition{},
-		FailurePolicy:     w.FailurePolicy.String(),
-		Retry:             w.Repeat.Failures,
-		SideEffects:       w.SideEffects.String(),
-		TimeoutSeconds:    w.Timeout.Seconds(),
-		Mode:              w.Mode.String(),
-		Stage:             w.Stage.String(),
-		Reinvocation:      w.Reinvocation,
-		Hedge:             !w.Repeat.NoHedge && w.SideEffects.Repeatable(true),
-		Bindings:          append([]string{}, w.Bindings...),
-		Target:            targetID(w.Target),
+	v := newVariant(w, p)
+	v.describe(&w.Spec)
+	return v
+}
+
+// newVariant returns what bindings may say of w.
+func newVariant(w *registry.Webhook, p registry.Phase) Webhook {
+	return Webhook{
+		Configuration:  w.Configuration,
+		Name:           w.Name,
+		Phase:          p.String(),
+		FailurePolicy:  w.FailurePolicy.String(),
+		Retry:          w.Repeat.Failures,
+		SideEffects:    w.SideEffects.String(),
+		TimeoutSeconds: w.Timeout.Seconds(),
+		Mode:           w.Mode.String(),
+		Stage:          w.Stage.String(),
+		Reinvocation:   w.Reinvocation,
+		Hedge:          !w.Repeat.NoHedge && w.SideEffects.Repeatable(true),
+		Bindings:       append([]string{}, w.Bindings...),
+		Target:         targetID(w.Target),
 	}
-	for _, r := range w.Spec.Rules {
+}
+
+// describe fills in what the webhook wants, which is the same for all clusters.
+func (v *Webhook) describe(s *match.Spec) {
+	v.Matches = sentence(s)
+	v.Rules, v.Conditions = []string{}, []Condition{}
+	v.MatchPolicy = string(s.MatchPolicy)
+	v.NamespaceSelector, v.ObjectSelector = selectorText(s.NamespaceSelector), selectorText(s.ObjectSelector)
+	for _, r := range s.Rules {
 		v.Rules = append(v.Rules, match.RuleString(r))
 	}
-	for _, c := range w.Spec.MatchConditions {
+	for _, c := range s.MatchConditions {
 		v.Conditions = append(v.Conditions, Condition{Name: c.Name, Expression: c.Expression})
 	}
-	return v
 }
 
 // Target is where webhooks are served. The counts are since it was made.
