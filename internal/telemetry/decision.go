@@ -168,5 +168,3 @@ func hashed(patch []byte) string {
 	sum := sha256.Sum256(patch)
 	return hex.EncodeToString(sum[:])
 }
-
-func cutTo(s string, n int) string { return s[:min(len(s), n)] }

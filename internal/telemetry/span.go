@@ -87,12 +87,6 @@ func (t *Tracing) requestAttributes(req dispatcher.Request) []attribute.KeyValue
 	return attrs
 }
 
-// maxAttribute bounds what a request can put into one attribute, in bytes.
-const maxAttribute = 256
-
-// short copies the beginning of borrowed bytes.
-func short(b []byte) string { return string(b[:min(len(b), maxAttribute)]) }
-
 // conclude says what was decided. A denial is no error; that a webhook was not
 // heard, and that this decided, is one.
 func conclude(span trace.Span, v *dispatcher.Verdict) {
