@@ -24,7 +24,7 @@ be tried with curl.`,
 	}
 	exit := cmd.Flags().Bool("exit", false, "end after the table, also on a terminal")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ctx, stop := untilSignal(cmd.Context())
+		ctx, stop := untilSignal(cmd.Context(), hangup()...) // it leaves no keys behind
 		defer stop()
 		stdout := cmd.OutOrStdout()
 		return demo.Run(ctx, demo.Config{Stdout: stdout, Stay: !*exit && isTerminal(stdout), Version: version})

@@ -9,12 +9,13 @@ import (
 	"syscall"
 )
 
-// untilSignal returns a context that ends with the first SIGTERM or interrupt.
-// The second one has its default action: the process ends at once.
-func untilSignal(parent context.Context) (ctx context.Context, stop context.CancelFunc) {
+// untilSignal returns a context that ends with the first SIGTERM or interrupt, or
+// one of the others. The second one has its default action: the process ends at
+// once.
+func untilSignal(parent context.Context, others ...os.Signal) (ctx context.Context, stop context.CancelFunc) {
 	ctx, stop = context.WithCancel(parent)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+	signal.Notify(signals, append(others, syscall.SIGTERM, os.Interrupt)...)
 	go func() {
 		select {
 		case <-signals:
@@ -26,6 +27,15 @@ func untilSignal(parent context.Context) (ctx context.Context, stop context.Canc
 		stop()
 	}()
 	return ctx, stop
+}
+
+// hangup is SIGHUP, as long as whoever started the process has not had it ignored
+// (nohup): a terminal that is closed is then none of its business.
+func hangup() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) {
+		return nil
+	}
+	return []os.Signal{syscall.SIGHUP}
 }
 
 // onHangup calls reload at each SIGHUP until stop.
