@@ -5,6 +5,7 @@ package main
 import (
 	"io"
 	"log/slog"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +31,7 @@ serves on as a lame duck, drains and exits 0; a second one exits at once.`,
 		}
 		log := newLog(cmd.ErrOrStderr(), cfg.Log.Level)
 		defer log.Close()
-		telemetry.LogSDKErrors(log.Logger)
+		telemetry.Redirect(log.Logger, os.Getenv)
 		a, err := app.New(cfg, app.Options{Version: version, Logger: log.Logger})
 		if err != nil {
 			return err

@@ -36,6 +36,9 @@ func environment() telemetry.Environment { return os.Getenv }
 
 // wireTelemetry makes what watches the others.
 func (a *App) wireTelemetry(o Options) (err error) {
+	if err := environment().Check(); err != nil {
+		return err
+	}
 	metrics := telemetry.MetricsConfig{Environment: environment(), Version: o.Version, Logger: a.log}
 	if a.metrics, err = telemetry.NewMetrics(metrics); err != nil {
 		return err

@@ -86,6 +86,8 @@ func modules() map[string][]string {
 		"go.opentelemetry.io/otel/exporters":   {"internal/telemetry"},
 		"go.opentelemetry.io/contrib/bridges":  {"internal/telemetry"},
 		"github.com/prometheus/client_golang":  {"internal/telemetry"},
+		"github.com/go-logr/logr":              {"internal/telemetry"}, // to keep OpenTelemetry and gRPC
+		"google.golang.org/grpc":               {"internal/telemetry"}, // off standard error
 	}
 }
 

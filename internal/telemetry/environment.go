@@ -3,7 +3,6 @@
 package telemetry
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -32,20 +31,13 @@ const (
 )
 
 // isGRPC reports whether a signal goes out over gRPC, or else over HTTP.
-func (e Environment) isGRPC(signal string) (bool, error) {
-	switch protocol := e.first("OTEL_EXPORTER_OTLP_"+signal+"_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol {
-	case "grpc":
-		return true, nil
-	case "", "http/protobuf":
-		return false, nil
-	default:
-		return false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: must be grpc or http/protobuf", protocol)
-	}
+func (e Environment) isGRPC(signal string) bool {
+	return e.first("OTEL_EXPORTER_OTLP_"+signal+"_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL") == "grpc"
 }
 
 // parentDecides reports whether the sampler does as the caller's traceparent says.
 func (e Environment) parentDecides() bool {
-	sampler := e.first("OTEL_TRACES_SAMPLER")
+	sampler := strings.ToLower(e.first("OTEL_TRACES_SAMPLER"))
 	return sampler == "" || strings.HasPrefix(sampler, "parentbased_")
 }
 

@@ -4,7 +4,7 @@ package telemetry
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
@@ -18,44 +18,32 @@ import (
 // spanExporter returns the exporter of spans that the variables ask for, nil if
 // none.
 func (e Environment) spanExporter() (trace.SpanExporter, error) {
-	wanted, err := e.wantsSpans()
-	if !wanted || err != nil {
-		return nil, err
-	}
-	grpc, err := e.isGRPC(tracesSignal)
 	switch {
-	case err != nil:
-		return nil, err
-	case grpc:
+	case !e.wantsSpans():
+		return nil, nil
+	case e.isGRPC(tracesSignal):
 		return otlptracegrpc.New(context.Background())
 	}
 	return otlptracehttp.New(context.Background())
 }
 
-func (e Environment) wantsSpans() (bool, error) {
-	switch wanted := e.first("OTEL_TRACES_EXPORTER"); {
-	case e.Disabled(), wanted == "none":
-		return false, nil
-	case wanted == "":
-		return e.first("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT") != "", nil
-	case wanted != "otlp":
-		return false, fmt.Errorf("OTEL_TRACES_EXPORTER is %q: must be otlp or none", wanted)
+func (e Environment) wantsSpans() bool {
+	if e.Disabled() {
+		return false
 	}
-	return true, nil
+	if wanted := e.first("OTEL_TRACES_EXPORTER"); wanted != "" {
+		return wanted == "otlp"
+	}
+	return e.first("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT") != ""
 }
 
 // metricExporter returns the exporter that metrics are pushed with, nil if they
 // are only scraped.
 func (e Environment) metricExporter() (metric.Exporter, error) {
-	wanted, err := e.wantsPushes()
-	if !wanted || err != nil {
-		return nil, err
-	}
-	grpc, err := e.isGRPC(metricsSignal)
 	switch {
-	case err != nil:
-		return nil, err
-	case grpc:
+	case !e.wantsPushes():
+		return nil, nil
+	case e.isGRPC(metricsSignal):
 		return otlpmetricgrpc.New(context.Background())
 	}
 	return otlpmetrichttp.New(context.Background())
@@ -63,23 +51,21 @@ func (e Environment) metricExporter() (metric.Exporter, error) {
 
 // wantsPushes differs from wantsSpans: an endpoint for every signal does not ask
 // for a push. It may be there for traces only, and metrics can be scraped.
-func (e Environment) wantsPushes() (bool, error) {
-	wanted := e.first("OTEL_METRICS_EXPORTER")
+func (e Environment) wantsPushes() bool {
 	if e.Disabled() {
-		return false, nil
+		return false
 	}
-	if wanted == "" {
-		return e.first("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") != "", nil
+	if wanted := e.first("OTEL_METRICS_EXPORTER"); wanted != "" {
+		return slices.Contains(words(wanted), "otlp") // the metrics endpoint is there in any case
 	}
-	pushed := false
-	for name := range strings.SplitSeq(wanted, ",") {
-		switch strings.TrimSpace(name) {
-		case "otlp":
-			pushed = true
-		case "none", "prometheus": // the metrics endpoint is there in any case
-		default:
-			return false, fmt.Errorf("OTEL_METRICS_EXPORTER is %q: must be of otlp, prometheus and none", wanted)
-		}
+	return e.first("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") != ""
+}
+
+// words returns what stands between commas.
+func words(list string) []string {
+	words := strings.Split(list, ",")
+	for i := range words {
+		words[i] = strings.TrimSpace(words[i])
 	}
-	return pushed, nil
+	return words
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -54,12 +53,4 @@ func (h tracedHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler.
 func (h tracedHandler) WithGroup(name string) slog.Handler {
 	return tracedHandler{h.Handler.WithGroup(name)}
-}
-
-// LogSDKErrors has what the OpenTelemetry SDK complains of, such as a variable
-// with a wrong value, logged. The SDK knows one such log for the whole process.
-func LogSDKErrors(log *slog.Logger) {
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		log.Warn("telemetry is not as asked for", "error", err.Error())
-	}))
 }

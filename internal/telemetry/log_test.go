@@ -6,12 +6,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"strings"
 	"testing"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
@@ -52,15 +50,4 @@ func TestLogNeverBlocks(t *testing.T) {
 	}
 	close(sink.release)
 	l.Close()
-}
-
-func TestLogTakesErrorsOfTheSDK(t *testing.T) {
-	out := &collected{}
-	l := telemetry.NewLog(out, slog.LevelInfo)
-	telemetry.LogSDKErrors(l.Logger)
-	otel.Handle(errors.New("no such sampler"))
-	l.Close()
-	if line := out.String(); !strings.Contains(line, `"level":"WARN"`) || !strings.Contains(line, "no such sampler") {
-		t.Errorf("the line is %q", line)
-	}
 }

@@ -18,6 +18,7 @@ type push struct {
 	sdk.Exporter
 	dropped atomic.Int64
 	log     *slog.Logger
+	secrets secrets
 }
 
 // newPush returns nil where nothing is pushed.
@@ -32,7 +33,7 @@ func newPush(cfg *MetricsConfig) (*push, error) {
 	if cfg.Exporter == nil {
 		return nil, nil
 	}
-	return &push{Exporter: cfg.Exporter, log: cfg.Logger}, nil
+	return &push{Exporter: cfg.Exporter, log: cfg.Logger, secrets: cfg.Environment.secrets()}, nil
 }
 
 // reader pushes until it is shut down: what is recorded, and what others gathers.
@@ -45,7 +46,7 @@ func (p *push) reader(others prometheus.Gatherer) sdk.Reader {
 func (p *push) Export(ctx context.Context, all *metricdata.ResourceMetrics) error {
 	if err := p.Exporter.Export(ctx, all); err != nil {
 		p.dropped.Add(1)
-		p.log.Warn("metrics not pushed: the collector does not take them", "error", err.Error())
+		p.log.Warn("metrics not pushed: the collector does not take them", "error", p.secrets.hide(err))
 	}
 	return nil
 }

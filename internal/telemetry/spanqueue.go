@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
@@ -27,7 +28,12 @@ func newSpanQueue(cfg *TracingConfig) *spanQueue {
 	if cfg.Delay > 0 {
 		options = append(options, sdk.WithBatchTimeout(cfg.Delay))
 	}
-	q.SpanProcessor = sdk.NewBatchSpanProcessor(countedExporter{cfg.Exporter, q, cfg.Logger}, options...)
+	q.SpanProcessor = sdk.NewBatchSpanProcessor(&countedExporter{
+		SpanExporter: cfg.Exporter,
+		queue:        q,
+		log:          cfg.Logger,
+		secrets:      cfg.Environment.secrets(),
+	}, options...)
 	return q
 }
 
@@ -47,18 +53,27 @@ func (q *spanQueue) OnEnd(s sdk.ReadOnlySpan) {
 // countedExporter counts what leaves a spanQueue.
 type countedExporter struct {
 	sdk.SpanExporter
-	queue *spanQueue
-	log   *slog.Logger
+	queue   *spanQueue
+	log     *slog.Logger
+	secrets secrets
+	said    throttle
 }
 
 // ExportSpans implements sdk.SpanExporter. It keeps its error: the SDK's way to
 // tell it is a global one.
-func (e countedExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+func (e *countedExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	e.queue.waiting.Add(-int64(len(spans)))
 	err := e.SpanExporter.ExportSpans(ctx, spans)
 	if err != nil {
 		e.queue.dropped.Add(int64(len(spans)))
-		e.log.Warn("spans dropped: the collector does not take them", "spans", len(spans), "error", err.Error())
+		e.record(len(spans), err)
 	}
 	return nil
+}
+
+func (e *countedExporter) record(spans int, err error) {
+	if leftOut, ok := e.said.pass(time.Now()); ok {
+		e.log.Warn("spans dropped: the collector does not take them",
+			"spans", spans, "error", e.secrets.hide(err), "left_out", leftOut)
+	}
 }

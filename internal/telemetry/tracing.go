@@ -36,8 +36,12 @@ type TracingConfig struct {
 }
 
 // NewTracing returns nil where the Environment names no exporter: nothing is
-// traced then, and callers' traces pass through. It dials nothing yet.
+// traced then, and callers' traces pass through. It dials nothing yet. An error
+// names the variables that are at fault, not their values.
 func NewTracing(cfg TracingConfig) (*Tracing, error) {
+	if err := cfg.Environment.Check(); err != nil {
+		return nil, err
+	}
 	if cfg.Exporter == nil {
 		exporter, err := cfg.Environment.spanExporter()
 		if exporter == nil || err != nil {
@@ -71,7 +75,7 @@ func describe(version string) (*resource.Resource, error) {
 			attribute.String("service.version", version)),
 		resource.WithFromEnv())
 	if err != nil {
-		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+		return nil, fmt.Errorf("describe the process to collectors: %w", err)
 	}
 	return r, nil
 }
