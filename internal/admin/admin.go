@@ -47,7 +47,7 @@ func New(cfg Config) *http.Server {
 		say(w, http.StatusOK, append([]string{"ok"}, cfg.Notes()...)...)
 	})
 	if cfg.Metrics != nil {
-		mux.Handle("GET /metrics", cfg.Metrics)
+		mux.Handle("GET /metrics", unrebound(cfg.Metrics))
 	}
 	if cfg.Profiling {
 		profile(mux)

@@ -40,11 +40,10 @@ func NewPages(status func() status.Status, log *slog.Logger) http.Handler {
 	for _, name := range []string{"style.css", "script.js", "icon.svg"} {
 		mux.HandleFunc("GET /assets/"+name, p.asset(name))
 	}
-	return guarded(mux)
+	return guarded(unrebound(mux))
 }
 
-// guarded sets the headers that every answer has, and keeps sites out that have
-// their own name point at this host: who calls over loopback says so.
+// guarded sets the headers that every answer has.
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -54,10 +53,6 @@ func guarded(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		if isRebound(r) {
-			http.Error(w, wrongHost, http.StatusMisdirectedRequest)
-			return
-		}
 		next.ServeHTTP(w, r)
 	})
 }

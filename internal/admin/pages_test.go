@@ -7,11 +7,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"regexp"
 	"strings"
 	"testing"
@@ -201,31 +201,38 @@ func TestDocument(t *testing.T) {
 }
 
 // A stranger's site whose name points at loopback reads nothing; a person on the
-// same host does.
+// same host does, and so does a scraper that comes to the host's address, whatever
+// it calls it.
 func TestRebound(t *testing.T) {
-	server := httptest.NewServer(pagesOf(healthy))
-	defer server.Close()
-	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
-	for host, code := range map[string]int{
-		"localhost:" + port:    http.StatusOK,
-		"127.0.0.1:" + port:    http.StatusOK,
-		"[::1]:" + port:        http.StatusOK,
-		"evil.example:" + port: http.StatusMisdirectedRequest,
-		"evil.example":         http.StatusMisdirectedRequest,
+	metrics := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	handler := admin.New(admin.Config{
+		Unready: func() []string { return nil },
+		Metrics: metrics,
+		Status:  pagesOf(healthy),
+		Logger:  slog.New(slog.DiscardHandler),
+	}).Handler
+	for _, c := range []struct {
+		local, host string
+		code        int
+	}{
+		{"127.0.0.1:8081", "localhost:8081", http.StatusOK},
+		{"127.0.0.1:8081", "127.0.0.1:8081", http.StatusOK},
+		{"[::1]:8081", "[::1]:8081", http.StatusOK},
+		{"127.0.0.1:8081", "evil.example:8081", http.StatusMisdirectedRequest},
+		{"[::1]:8081", "evil.example", http.StatusMisdirectedRequest},
+		{"10.0.0.1:8081", "10.0.0.1:8081", http.StatusOK},
+		{"10.0.0.1:8081", "dispatcher.example:8081", http.StatusOK},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/v1/status", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Host = host
-		resp, err := server.Client().Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		_ = resp.Body.Close()
-		if resp.StatusCode != code {
-			t.Errorf("%s: HTTP status %d, want %d", host, resp.StatusCode, code)
+		for _, path := range []string{"/", "/api/v1/status", "/metrics"} {
+			local := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(c.local))
+			req := httptest.NewRequest(http.MethodGet, path, nil)
+			req = req.WithContext(context.WithValue(req.Context(), http.LocalAddrContextKey, net.Addr(local)))
+			req.Host = c.host
+			got := httptest.NewRecorder()
+			handler.ServeHTTP(got, req)
+			if got.Code != c.code {
+				t.Errorf("%s of %s at %s: %d, want %d", path, c.host, c.local, got.Code, c.code)
+			}
 		}
 	}
 }

@@ -10,22 +10,11 @@ import (
 // profile serves what go tool pprof asks for. A profile of n seconds may take
 // that much longer than other answers: net/http/pprof sees to that.
 func profile(mux *http.ServeMux) {
-	mux.HandleFunc("GET /debug/pprof/", guard(pprof.Index))
-	mux.HandleFunc("GET /debug/pprof/cmdline", guard(pprof.Cmdline))
-	mux.HandleFunc("GET /debug/pprof/profile", guard(pprof.Profile))
-	mux.HandleFunc("GET /debug/pprof/trace", guard(pprof.Trace))
+	mux.Handle("GET /debug/pprof/", unrebound(http.HandlerFunc(pprof.Index)))
+	mux.Handle("GET /debug/pprof/cmdline", unrebound(http.HandlerFunc(pprof.Cmdline)))
+	mux.Handle("GET /debug/pprof/profile", unrebound(http.HandlerFunc(pprof.Profile)))
+	mux.Handle("GET /debug/pprof/trace", unrebound(http.HandlerFunc(pprof.Trace)))
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		mux.HandleFunc(method+" /debug/pprof/symbol", guard(pprof.Symbol))
-	}
-}
-
-// guard keeps strangers' sites out, as the status page does.
-func guard(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if isRebound(r) {
-			say(w, http.StatusMisdirectedRequest, wrongHost)
-			return
-		}
-		next(w, r)
+		mux.Handle(method+" /debug/pprof/symbol", unrebound(http.HandlerFunc(pprof.Symbol)))
 	}
 }

@@ -9,8 +9,17 @@ import (
 	"strings"
 )
 
-// wrongHost answers what isRebound.
-const wrongHost = "this listener is on loopback: call it localhost, or by its address"
+// unrebound keeps sites out that have their own name point at this host: who calls
+// over loopback says so.
+func unrebound(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isRebound(r) {
+			http.Error(w, "this listener is on loopback: call it localhost, or by its address", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 // isRebound reports whether a request came over loopback for a host that has a
 // name: a browser sends one where a stranger's site let its name point here, to
