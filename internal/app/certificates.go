@@ -105,14 +105,14 @@ func (c *certificates) refuse(err error) {
 	}
 }
 
-// expiries returns when the first certificate of each role expires.
-func (c *certificates) expiries() map[string]time.Time {
-	id := c.current.Load()
-	first := map[string]time.Time{"serving": id.tls.Certificates[0].Leaf.NotAfter}
-	for _, ca := range id.authorities {
-		if at, ok := first["client_ca"]; !ok || ca.NotAfter.Before(at) {
-			first["client_ca"] = ca.NotAfter
+// expiries adds when the first certificate of each role expires, under the roles'
+// names in metrics.
+func (c *certificates) expiries(first map[string]time.Time, serving, authority string) {
+	used := c.current.Load()
+	first[serving] = used.tls.Certificates[0].Leaf.NotAfter
+	for _, ca := range used.authorities {
+		if at, ok := first[authority]; !ok || ca.NotAfter.Before(at) {
+			first[authority] = ca.NotAfter
 		}
 	}
-	return first
 }

@@ -3,7 +3,12 @@
 package app_test
 
 import (
+	"crypto/tls"
+	"io"
 	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
@@ -58,4 +63,34 @@ func TestCertificateOfAnotherKey(t *testing.T) {
 	}
 	w.write("serving.key", pair.Key)
 	eventually(t, "the new pair is served", func() bool { return servedName(t, w, address) == "successor" })
+}
+
+// Each certificate that can end has its role in the metrics, also those of the
+// admin listener.
+func TestExpiryOfEachRole(t *testing.T) {
+	w := newWorld(t)
+	w.issue("admin", pki.Subject{CommonName: "admin", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	p := w.startFrom(strings.Replace(fileConfig, `admin: {listen: "127.0.0.1:0"}`,
+		`admin: {listen: "127.0.0.1:0", tls: {certFile: admin.crt, keyFile: admin.key, clientCAFile: ca.crt}}`, 1) + "lameDuck: 0s\n")
+	p.awaitReady()
+	operator, err := tls.LoadX509KeyPair(filepath.Join(w.dir, "east.crt"), filepath.Join(w.dir, "east.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: w.authority.Pool(), Certificates: []tls.Certificate{operator}}}
+	defer transport.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: transport}).Get(p.app.AdminURL() + "metrics") //nolint:noctx // bounded by the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	page, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range []string{"serving", "client_ca", "admin_serving", "admin_client_ca"} {
+		if want := `dispatcher_certificate_expiry_timestamp_seconds{role="` + role + `"} `; !strings.Contains(string(page), want) {
+			t.Errorf("no %s", want)
+		}
+	}
 }

@@ -25,7 +25,11 @@ func (a *App) source(version string) telemetry.Source {
 
 // expiries returns when the first certificate of each role expires.
 func (a *App) expiries() map[string]time.Time {
-	first := a.certificates.expiries()
+	first := map[string]time.Time{}
+	a.certificates.expiries(first, "serving", "client_ca")
+	if a.adminCertificates != nil {
+		a.adminCertificates.expiries(first, "admin_serving", "admin_client_ca")
+	}
 	for _, t := range a.registry.Targets() {
 		at := t.CertificateExpiry()
 		if known, ok := first["webhook_client"]; !at.IsZero() && (!ok || at.Before(known)) {

@@ -116,7 +116,7 @@ func processFamilies() []Family {
 			"1, with the short hash of the configuration that is served: replicas must agree on it."},
 		{configProblems, ObservedGauge, "{problem}", nil,
 			"Problems of the configuration that was read last; above 0 what is served is older."},
-		{certificateExpiry, ObservedGauge, "s", labels(closed("role", "serving", "client_ca", "webhook_client")),
+		{certificateExpiry, ObservedGauge, "s", labels(closed("role", "serving", "client_ca", "webhook_client", "admin_serving", "admin_client_ca")),
 			"When the first certificate of a role expires, in Unix seconds."},
 		{namespacesStale, ObservedGauge, "", labels(cluster()),
 			"1 where the cached namespaces of a cluster do not count and each is asked for, else 0. Clusters without namespaces of their own have no series."},
