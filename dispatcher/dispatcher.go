@@ -116,6 +116,11 @@ type Request struct {
 	Phase    registry.Phase
 	Snapshot string    // short hash of the Snapshot that Cluster is from
 	Deadline time.Time // when the Verdict must be there
+
+	// What traces say of the call: when its headers came (zero: just now), and by
+	// which name, perhaps with a port, the caller called us. Host is borrowed.
+	Arrived time.Time
+	Host    []byte
 }
 
 // Verdict is the merged answer for the caller with what it came from. It

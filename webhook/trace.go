@@ -5,6 +5,8 @@ package webhook
 import (
 	"context"
 	"errors"
+	"net/url"
+	"strconv"
 
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/attribute"
@@ -32,15 +34,28 @@ func startSpan(ctx context.Context, t *Target, e *Endpoint, kind Kind) (context.
 		trace.WithAttributes(
 			attribute.String("http.request.method", fasthttp.MethodPost),
 			attribute.String("url.full", t.url),
-			attribute.String("server.address", t.host),
 			attribute.String("admission.attempt.kind", kind.String()),
-		))
+		), trace.WithAttributes(serverAttributes(t.url)...))
 	if e != nil && e.address.IsValid() {
 		span.SetAttributes(
 			attribute.String("network.peer.address", e.address.Addr().String()),
 			attribute.Int("network.peer.port", int(e.address.Port())))
 	}
 	return ctx, attemptSpan{span}
+}
+
+// serverAttributes say which server a URL names, as HTTP's semantic conventions
+// want it of a client: host and port apart, whatever address is dialled.
+func serverAttributes(address string) []attribute.KeyValue {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil // a Target's URL has been parsed before
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		port = 443
+	}
+	return []attribute.KeyValue{attribute.String("server.address", u.Hostname()), attribute.Int("server.port", port)}
 }
 
 // end ends the span. A loser is marked, and one that failed: a denial is no error.

@@ -77,6 +77,8 @@ func (s *Server) request(ctx *fasthttp.RequestCtx, snapshot *registry.Snapshot) 
 		Phase:    route.phase,
 		Snapshot: snapshot.ShortHash(),
 		Deadline: c.arrived.Add(budget(timeout, cluster.Timeout, s.cfg.MaxTimeout)),
+		Arrived:  c.arrived,
+		Host:     h.Host(),
 	}, accepted
 }
 

@@ -5,6 +5,9 @@ package telemetry
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strconv"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -38,7 +41,7 @@ func (d tracedDecider) Dispatch(ctx context.Context, req dispatcher.Request) dis
 	if parent := trace.SpanContextFromContext(ctx); d.tracing.obedient && parent.IsValid() && !parent.IsSampled() {
 		return d.next.Dispatch(ctx, req)
 	}
-	ctx, span := d.tracing.tracer.Start(ctx, route(req).name, trace.WithSpanKind(trace.SpanKindServer))
+	ctx, span := d.tracing.tracer.Start(ctx, route(req).name, trace.WithSpanKind(trace.SpanKindServer), arrival(req))
 	if !span.IsRecording() {
 		return d.next.Dispatch(ctx, req)
 	}
@@ -57,6 +60,29 @@ func route(req dispatcher.Request) routeNames {
 	return routeNames{http.MethodPost + " " + path, path}
 }
 
+// arrival has the span begin with the request: reading and decoding it takes
+// longer than deciding where reviews are large.
+func arrival(req dispatcher.Request) trace.SpanStartEventOption {
+	if req.Arrived.IsZero() {
+		return trace.WithTimestamp(time.Now())
+	}
+	return trace.WithTimestamp(req.Arrived)
+}
+
+// serverAttributes say whom the caller called, as HTTP's semantic conventions want
+// it; none where that is no host.
+func serverAttributes(host []byte) []attribute.KeyValue {
+	u, err := url.Parse("https://" + short(host))
+	if err != nil || u.Hostname() == "" {
+		return nil
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		port = 443
+	}
+	return []attribute.KeyValue{attribute.String("server.address", u.Hostname()), attribute.Int("server.port", port)}
+}
+
 // requestAttributes say what is to be decided: nothing from inside an object, and
 // who asks only if that is switched on.
 func (t *Tracing) requestAttributes(req dispatcher.Request) []attribute.KeyValue {
@@ -65,6 +91,7 @@ func (t *Tracing) requestAttributes(req dispatcher.Request) []attribute.KeyValue
 		attribute.String("http.request.method", http.MethodPost),
 		attribute.String("http.route", route(req).route),
 		attribute.String("url.scheme", "https"),
+		attribute.String("url.path", "/v1/clusters/"+req.Cluster.Name+"/"+req.Phase.String()),
 		attribute.String("k8s.cluster.name", req.Cluster.Name),
 		attribute.String("admission.uid", short(r.UID)),
 		attribute.String("admission.phase", req.Phase.String()),
@@ -84,7 +111,7 @@ func (t *Tracing) requestAttributes(req dispatcher.Request) []attribute.KeyValue
 	if t.userNames {
 		attrs = append(attrs, attribute.String("user.name", short(r.User.Username)))
 	}
-	return attrs
+	return append(attrs, serverAttributes(req.Host)...)
 }
 
 // conclude says what was decided. A denial is no error; that a webhook was not
@@ -104,6 +131,17 @@ func conclude(span trace.Span, v *dispatcher.Verdict) {
 		span.SetAttributes(attribute.String("admission.bypass", v.Bypass))
 	}
 	if word == failed {
+		span.SetAttributes(attribute.String("error.type", causeOf(v)))
 		span.SetStatus(codes.Error, "a webhook was not heard")
 	}
+}
+
+// causeOf returns why the first webhook that decided by its silence was not heard.
+func causeOf(v *dispatcher.Verdict) string {
+	for i := range v.Outcomes {
+		if o := &v.Outcomes[i]; o.Result == dispatcher.Failed && o.Denies() {
+			return string(o.Cause)
+		}
+	}
+	return ""
 }
