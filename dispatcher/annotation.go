@@ -83,6 +83,9 @@ func hashedTail(key, configuration string) string {
 	return strings.TrimRight(head, ".-_") + tail
 }
 
+// denier says that and how the Outcome denies, without a word of the webhook's.
+func (o *Outcome) denier() string { return fmt.Sprintf("%s (%s)", o.Webhook.Name, causeType(o)) }
+
 // ownAnnotations returns what the dispatcher itself has to say, in a fixed order.
 func ownAnnotations(outcomes []Outcome) []codec.Annotation {
 	var all []codec.Annotation
@@ -102,7 +105,7 @@ func ownAnnotations(outcomes []Outcome) []codec.Annotation {
 		if !o.Denies() {
 			return ""
 		}
-		return fmt.Sprintf("%s (%s)", o.Webhook.Name, causeType(o))
+		return o.denier()
 	})
 	list(failOpenAnnotation, func(o *Outcome) string {
 		if o.Result != FailedOpen {

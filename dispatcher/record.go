@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -17,7 +18,8 @@ import (
 const maxLogged = 512
 
 // record logs one admission: a denial and whatever failed open always, a bypass now
-// and then, an allow when debugging. Nothing from inside an object is logged.
+// and then, an allow when debugging. Nothing from inside an object is logged, and
+// no message of a webhook: it is for the user, and may quote the object.
 func (d *Dispatcher) record(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
 	for i := range v.Outcomes {
 		o := &v.Outcomes[i]
@@ -42,9 +44,28 @@ func (d *Dispatcher) record(ctx context.Context, req Request, v *Verdict, elapse
 	if !d.log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	attrs := append(decidedAttrs(req, v, elapsed),
-		slog.Int("code", int(v.Response.Code)), slog.String("message", cutBytes(v.Response.Message, maxLogged)))
-	d.log.LogAttrs(ctx, slog.LevelInfo, "admission denied", attrs...)
+	attrs := append(decidedAttrs(req, v, elapsed), slog.Int("code", int(v.Response.Code)))
+	d.log.LogAttrs(ctx, slog.LevelInfo, "admission denied", append(attrs, denialAttrs(v.Outcomes)...)...)
+}
+
+// denialAttrs say who denied, and what was wrong where that was no decision.
+func denialAttrs(outcomes []Outcome) []slog.Attr {
+	var by, problems []string
+	for i := range outcomes {
+		o := &outcomes[i]
+		if !o.Denies() {
+			continue
+		}
+		by = append(by, o.denier())
+		if o.Err != nil {
+			problems = append(problems, o.Webhook.Name+": "+o.Err.Error())
+		}
+	}
+	attrs := []slog.Attr{slog.String("by", cutBytes(strings.Join(by, "; "), maxLogged))}
+	if len(problems) > 0 {
+		attrs = append(attrs, slog.String("error", cutBytes(strings.Join(problems, "; "), maxLogged)))
+	}
+	return attrs
 }
 
 // recordAllow logs an allow if it is one of the sample, or when debugging.
@@ -84,7 +105,7 @@ func (d *Dispatcher) recordShadow(ctx context.Context, cluster *registry.Cluster
 		slog.String("cluster", cluster.Name),
 		slog.String("uid", cutBytes(string(inv.call.Want.UID), maxLogged)),
 		slog.Bool("allowed", err == nil && resp.Allowed),
-		slog.String("message", cutBytes(resp.Message, maxLogged)),
+		slog.Int("code", int(resp.Code)),
 		slog.Float64("elapsed_seconds", elapsed.Seconds()))
 	d.log.LogAttrs(ctx, slog.LevelInfo, "shadow webhook answered", attrs...)
 }
