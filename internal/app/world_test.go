@@ -190,7 +190,7 @@ func (w *world) start(more string) *process {
 }
 
 // startFrom starts a dispatcher with this configuration, which it looks at all the
-// time unless it says otherwise.
+// time unless it says otherwise, and which logs everything unless it says otherwise.
 func (w *world) startFrom(configuration string) *process {
 	w.t.Helper()
 	if !strings.Contains(configuration, "reloadInterval") {
@@ -202,8 +202,10 @@ func (w *world) startFrom(configuration string) *process {
 		w.t.Fatal(problems)
 	}
 	level := slog.LevelDebug
-	if strings.Contains(configuration, "level: warn") {
-		level = slog.LevelWarn
+	if strings.Contains(configuration, "level: ") {
+		if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	a, err := app.New(cfg, app.Options{Version: "test", Logger: slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))})
 	if err != nil {
