@@ -3,8 +3,12 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,8 +17,12 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
 )
 
-// noObject is what a line without objects leaves open.
-const noObject = "the line has no objects: what objectSelector and matchConditions say of them is decided as if there were none"
+// What a line leaves open, which is decided as if it were not there.
+const (
+	noObject = "the line has no objects: what objectSelector and matchConditions say of them, of options and of userInfo.extra is decided as if there were none"
+	isMasked = "the line has " + telemetry.Masked + " for values in objects, and is decided by that"
+	isCut    = "the line has some names or lists cut short"
+)
 
 // explainDecision explains a line of the decision log.
 func explainDecision(cmd *cobra.Command, cfg *config.Config, path string) (*dispatcher.Explanation, error) {
@@ -42,9 +50,23 @@ func explainDecision(cmd *cobra.Command, cfg *config.Config, path string) (*disp
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	explanation.Note = "by the configuration as it is now; the decision was made by snapshot " + d.Snapshot
-	if d.Request.Object == nil && d.Request.OldObject == nil {
-		explanation.Note += "; " + noObject
-	}
+	explanation.Note = strings.Join(append([]string{
+		"by the configuration as it is now; the decision was made by snapshot " + d.Snapshot,
+	}, gaps(&d)...), "; ")
 	return explanation, nil
+}
+
+// gaps says what the review had and the line does not.
+func gaps(d *telemetry.Decision) (list []string) {
+	objects := slices.Concat(d.Request.Object, d.Request.OldObject, d.Request.Options)
+	switch {
+	case d.Request.Object == nil && d.Request.OldObject == nil:
+		list = append(list, noObject)
+	case bytes.Contains(objects, []byte(strconv.Quote(telemetry.Masked))):
+		list = append(list, isMasked)
+	}
+	if d.Cut {
+		list = append(list, isCut)
+	}
+	return list
 }

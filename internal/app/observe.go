@@ -68,13 +68,13 @@ func (a *App) openDecisionLog() error {
 	if err != nil {
 		return err
 	}
-	a.decisions = telemetry.NewDecisionLog(telemetry.DecisionLogConfig{
+	a.decisions, err = telemetry.NewDecisionLog(telemetry.DecisionLogConfig{
 		Out:     file,
 		Allows:  cfg.Allows,
 		Objects: cfg.Objects,
 		Mask:    cfg.Mask,
 	})
-	return nil
+	return err
 }
 
 // closeTelemetry sends what is waiting, all sinks at once: those that hang do not

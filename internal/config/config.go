@@ -327,12 +327,15 @@ type DecisionLog struct {
 	// Danger: without them the file does not say who was asked and agreed.
 	Allows bool `json:"allows,omitempty"`
 	// Objects adds the objects as they were sent, without the data of Secrets and
-	// with mask applied. Default: false. Danger: objects hold what no log should:
-	// environment variables, annotations, the content of ConfigMaps.
+	// with mask applied, the options, and userInfo.extra. Default: false. Danger:
+	// objects hold what no log should: environment variables, annotations, the
+	// content of ConfigMaps.
 	Objects bool `json:"objects,omitempty"`
 	// Mask are the paths in objects whose values are left out, such as
-	// spec.containers.env: a list is gone through, * is any member. Default: none.
-	// Danger: a path that is misspelt masks nothing.
+	// spec.containers.env: a list is gone through, * is any member, and a name with
+	// a dot stands in brackets, as in metadata.annotations["example.com/token"].
+	// Default: none. Danger: a path that is misspelt masks nothing; a webhook that
+	// quotes the object in its message is not masked.
 	Mask []string `json:"mask,omitempty"`
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/internal/objectpath"
 	"github.com/admission-dispatcher/dispatcher/match"
 )
 
@@ -52,8 +53,8 @@ func (d *DecisionLog) validate(at *field.Path) field.ErrorList {
 		errs = append(errs, file(at.Child("file"), d.File, "")...)
 	}
 	for i, path := range d.Mask {
-		if path == "" || strings.Contains("."+path+".", "..") {
-			errs = append(errs, field.Invalid(at.Child("mask").Index(i), path, "must be names with dots between them"))
+		if _, err := objectpath.Parse(path); err != nil {
+			errs = append(errs, field.Invalid(at.Child("mask").Index(i), path, err.Error()))
 		}
 	}
 	return errs

@@ -27,8 +27,9 @@ func packages() map[string][]string {
 		// What there is to tell of a process, from everywhere that knows.
 		"internal/status":     {"breaker", "match", "webhook", "registry", "registry/kube", "dispatcher"},
 		"internal/admin":      {"internal/status", "registry"},
-		"internal/config":     {"registry", "match", "webhook"}, // types of its fields
-		"internal/telemetry":  {"dispatcher", "registry", "webhook", "breaker", "codec"},
+		"internal/config":     {"registry", "match", "webhook", "internal/objectpath"}, // types of its fields
+		"internal/telemetry":  {"dispatcher", "registry", "webhook", "breaker", "codec", "internal/objectpath"},
+		"internal/objectpath": {},
 		"internal/app":        {anything},
 		"internal/pki":        {},
 		"internal/demo":       {"internal/app", "internal/telemetry", "internal/config", "internal/pki", "registry", "codec", "examples/quickstart", "webhookserver"},

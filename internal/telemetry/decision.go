@@ -11,7 +11,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 )
 
@@ -37,6 +36,8 @@ type Decision struct {
 	Webhooks []DecisionWebhook `json:"webhooks,omitempty"`
 	Skipped  []DecisionSkip    `json:"skipped,omitempty"` // their rules select the resource
 
+	// Cut: Request has some names or lists shorter than they were.
+	Cut bool `json:"cut,omitempty"`
 	// Request is in the form of an AdmissionReview's request, so that explain can
 	// read it.
 	Request DecisionRequest `json:"request"`
@@ -69,17 +70,25 @@ type DecisionSkip struct {
 
 // DecisionRequest is the review's request.
 type DecisionRequest struct {
-	UID         string          `json:"uid"`
-	Kind        gvk             `json:"kind"`
-	Resource    gvr             `json:"resource"`
-	SubResource string          `json:"subResource,omitempty"`
-	Name        string          `json:"name,omitempty"`
-	Namespace   string          `json:"namespace,omitempty"`
-	Operation   string          `json:"operation"`
-	UserInfo    decisionUser    `json:"userInfo"`
-	DryRun      bool            `json:"dryRun,omitempty"`
-	Object      json.RawMessage `json:"object,omitempty"`
-	OldObject   json.RawMessage `json:"oldObject,omitempty"`
+	UID         string       `json:"uid"`
+	Kind        gvk          `json:"kind"`
+	Resource    gvr          `json:"resource"`
+	SubResource string       `json:"subResource,omitempty"`
+	Name        string       `json:"name,omitempty"`
+	Namespace   string       `json:"namespace,omitempty"`
+	Operation   string       `json:"operation"`
+	UserInfo    decisionUser `json:"userInfo"`
+	DryRun      bool         `json:"dryRun,omitempty"`
+
+	// What was asked for, where the review is of an equivalent.
+	RequestKind        *gvk   `json:"requestKind,omitempty"`
+	RequestResource    *gvr   `json:"requestResource,omitempty"`
+	RequestSubResource string `json:"requestSubResource,omitempty"`
+
+	// Only where the log has objects.
+	Object    json.RawMessage `json:"object,omitempty"`
+	OldObject json.RawMessage `json:"oldObject,omitempty"`
+	Options   json.RawMessage `json:"options,omitempty"`
 }
 
 type gvk struct {
@@ -94,11 +103,13 @@ type gvr struct {
 	Resource string `json:"resource"`
 }
 
-// decisionUser leaves out what authenticators put into extra.
+// decisionUser has what authenticators put into extra only where the log has
+// objects: it may be a token.
 type decisionUser struct {
-	Username string   `json:"username,omitempty"`
-	UID      string   `json:"uid,omitempty"`
-	Groups   []string `json:"groups,omitempty"`
+	Username string              `json:"username,omitempty"`
+	UID      string              `json:"uid,omitempty"`
+	Groups   []string            `json:"groups,omitempty"`
+	Extra    map[string][]string `json:"extra,omitempty"`
 }
 
 // maxMessage bounds what a webhook can put into a line, in bytes.
@@ -114,8 +125,8 @@ func newDecision(ctx context.Context, r *dispatcher.Record) *Decision {
 		ElapsedSeconds: r.Elapsed.Seconds(),
 		LeftSeconds:    r.Deadline.Sub(r.Start.Add(r.Elapsed)).Seconds(),
 		PatchSHA256:    hashed(v.Response.Patch),
-		Request:        newDecisionRequest(r.Review),
 	}
+	d.setRequest(r.Review)
 	if s := trace.SpanContextFromContext(ctx); s.IsValid() {
 		d.TraceID, d.SpanID = s.TraceID().String(), s.SpanID().String()
 	}
@@ -135,29 +146,6 @@ func newDecisionWebhook(o *dispatcher.Outcome) DecisionWebhook {
 		Message: cutTo(o.Response.Message, maxMessage), FailOpenRule: o.FailOpenRule,
 		Operations: o.Operations, PatchSHA256: hashed(o.Response.Patch), ElapsedSeconds: o.Elapsed.Seconds(),
 	}
-}
-
-func newDecisionRequest(r *codec.Review) DecisionRequest {
-	return DecisionRequest{
-		UID:         short(r.UID),
-		Kind:        gvk{short(r.Kind.Group), short(r.Kind.Version), short(r.Kind.Kind)},
-		Resource:    gvr{short(r.Resource.Group), short(r.Resource.Version), short(r.Resource.Resource)},
-		SubResource: short(r.SubResource), Name: short(r.Name), Namespace: short(r.Namespace),
-		Operation: r.Operation.String(), DryRun: r.DryRun,
-		UserInfo: decisionUser{short(r.User.Username), short(r.User.UID), shortAll(r.User.Groups)},
-	}
-}
-
-// maxGroups bounds the groups in a line.
-const maxGroups = 64
-
-func shortAll(list [][]byte) []string {
-	list = list[:min(len(list), maxGroups)]
-	all := make([]string, len(list))
-	for i, b := range list {
-		all[i] = short(b)
-	}
-	return all
 }
 
 // hashed is the hex SHA-256 of a patch, empty where there is none.

@@ -18,7 +18,7 @@ import (
 type DecisionLogConfig struct {
 	Out     io.WriteCloser // takes whole lines; closed with the log
 	Allows  bool           // plain allows are written, too
-	Objects bool           // objects are written, masked
+	Objects bool           // objects and options are written, masked, and userInfo.extra
 	Mask    []string       // paths in objects, as the configuration says
 }
 
@@ -43,16 +43,21 @@ type DecisionLog struct {
 
 // entry is a Decision with its objects as they were sent.
 type entry struct {
-	decision    *Decision
-	object, old []byte // copies
-	secret      bool   // they are Secrets
+	decision             *Decision
+	object, old, options []byte // copies
+	secret               bool   // the first two are Secrets
 }
 
 // NewDecisionLog returns a DecisionLog and starts to write. Who makes it closes it.
-func NewDecisionLog(cfg DecisionLogConfig) *DecisionLog {
-	l := &DecisionLog{cfg: cfg, mask: newMask(cfg.Mask), entries: make(chan entry, decisionLines), done: make(chan struct{})}
+// The error is about cfg.Mask.
+func NewDecisionLog(cfg DecisionLogConfig) (*DecisionLog, error) {
+	m, err := newMask(cfg.Mask)
+	if err != nil {
+		return nil, err
+	}
+	l := &DecisionLog{cfg: cfg, mask: m, entries: make(chan entry, decisionLines), done: make(chan struct{})}
 	go l.run()
-	return l
+	return l, nil
 }
 
 // Observe implements dispatcher.Observer.
@@ -62,14 +67,16 @@ func (l *DecisionLog) Observe(ctx context.Context, r *dispatcher.Record) {
 	}
 	e := entry{decision: newDecision(ctx, r)}
 	if l.cfg.Objects {
-		size := int64(len(r.Review.Object.Raw) + len(r.Review.OldObject.Raw))
+		v := r.Review
+		size := int64(len(v.Object.Raw) + len(v.OldObject.Raw) + len(v.Options))
 		if l.bytes.Add(size) > decisionBytes {
 			l.bytes.Add(-size)
 			l.dropped.Add(1)
 			return
 		}
-		e.secret = string(r.Review.Resource.Resource) == "secrets"
-		e.object, e.old = bytes.Clone(r.Review.Object.Raw), bytes.Clone(r.Review.OldObject.Raw)
+		e.secret = string(v.Resource.Resource) == "secrets"
+		e.object, e.old, e.options = bytes.Clone(v.Object.Raw), bytes.Clone(v.OldObject.Raw), bytes.Clone(v.Options)
+		e.decision.addExtra(v.User.Extra)
 	}
 	if !l.offer(e) {
 		l.bytes.Add(-e.size())
@@ -77,7 +84,7 @@ func (l *DecisionLog) Observe(ctx context.Context, r *dispatcher.Record) {
 	}
 }
 
-func (e *entry) size() int64 { return int64(len(e.object) + len(e.old)) }
+func (e *entry) size() int64 { return int64(len(e.object) + len(e.old) + len(e.options)) }
 
 // offer reports whether there was room.
 func (l *DecisionLog) offer(e entry) bool {
@@ -113,6 +120,7 @@ func (l *DecisionLog) run() {
 func (l *DecisionLog) line(e entry) ([]byte, error) {
 	e.decision.Request.Object = l.mask.apply(e.object, e.secret)
 	e.decision.Request.OldObject = l.mask.apply(e.old, e.secret)
+	e.decision.Request.Options = l.mask.apply(e.options, false)
 	line, err := json.Marshal(e.decision)
 	return append(line, '\n'), err
 }

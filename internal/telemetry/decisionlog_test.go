@@ -31,7 +31,10 @@ func decide(t *testing.T, cfg telemetry.DecisionLogConfig, resource, object stri
 	t.Helper()
 	out := &collected{}
 	cfg.Out = out
-	l := telemetry.NewDecisionLog(cfg)
+	l, err := telemetry.NewDecisionLog(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	f := newFleet(1, 1)
 	r := f.record(f.clusters[0], f.webhooks, dispatcher.Allowed, "")
 	r.Review = reviewOf(t, resource, object)
@@ -74,6 +77,7 @@ func TestDecisionLogWithoutAllows(t *testing.T) {
 
 func TestDecisionLogMasks(t *testing.T) {
 	const secret = `{"kind":"Secret","metadata":{"name":"p","annotations":{"last":"hidden"}},"data":{"a":"hidden"},"stringData":{"b":"hidden"},"type":"Opaque"}`
+	const configMap = `{"kind":"ConfigMap","metadata":{"annotations":{"example.com/token":"hidden","example.com/other":"seen"}},"data":{"app.yaml":"hidden","b":"c"}}`
 	const pod = `{"kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"c","env":[{"name":"a","value":"hidden"}]},{"env":"hidden"}],"x":{"y":{"z":"hidden","w":"seen"}}}}`
 	for name, test := range map[string]struct {
 		resource, object, shown string
@@ -83,6 +87,7 @@ func TestDecisionLogMasks(t *testing.T) {
 		"a Secret elsewhere":  {"things", secret, `"type":"Opaque"`, nil},
 		"a Secret by its URL": {"secrets", strings.Replace(secret, `"kind":"Secret",`, "", 1), `"type":"Opaque"`, nil},
 		"paths":               {"pods", pod, `"w":"seen"`, []string{"spec.containers.env", "spec.*.y.z"}},
+		"names with dots":     {"configmaps", configMap, `"example.com/other":"seen"`, []string{`metadata.annotations["example.com/token"]`, `data['app.yaml']`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			line := decide(t, telemetry.DecisionLogConfig{Allows: true, Objects: true, Mask: test.mask}, test.resource, test.object)
@@ -90,6 +95,12 @@ func TestDecisionLogMasks(t *testing.T) {
 				t.Errorf("the line is %s", line)
 			}
 		})
+	}
+}
+
+func TestDecisionLogRefusesAMask(t *testing.T) {
+	if l, err := telemetry.NewDecisionLog(telemetry.DecisionLogConfig{Mask: []string{"a..b"}}); err == nil || l != nil {
+		t.Errorf("%v, %v", l, err)
 	}
 }
 
@@ -109,7 +120,10 @@ func (s blockedSink) Close() error { return nil }
 // F31: a sink that takes nothing holds up nobody, and what is lost is counted.
 func TestDecisionLogNeverBlocks(t *testing.T) {
 	sink := blockedSink{release: make(chan struct{})}
-	l := telemetry.NewDecisionLog(telemetry.DecisionLogConfig{Out: sink, Allows: true})
+	l, err := telemetry.NewDecisionLog(telemetry.DecisionLogConfig{Out: sink, Allows: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	f := newFleet(1, 1)
 	for range 5000 {
 		l.Observe(context.Background(), f.record(f.clusters[0], f.webhooks, dispatcher.Allowed, ""))

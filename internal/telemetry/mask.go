@@ -5,28 +5,34 @@ package telemetry
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
+	"fmt"
+
+	"github.com/admission-dispatcher/dispatcher/internal/objectpath"
 )
 
-// masked stands where a value was.
-const masked = "***"
+// Masked stands where a value was that a DecisionLog leaves out.
+const Masked = "***"
 
 // mask takes values out of objects.
-type mask [][]string
+type mask []objectpath.Path
 
 // newMask compiles paths such as spec.containers.env.
-func newMask(paths []string) mask {
+func newMask(paths []string) (mask, error) {
 	var m mask
-	for _, path := range paths {
-		m = append(m, strings.Split(path, "."))
+	for _, text := range paths {
+		path, err := objectpath.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("mask %s: %w", text, err)
+		}
+		m = append(m, path)
 	}
-	return m
+	return m, nil
 }
 
 // secretPaths are where a Secret keeps what it is for. kubectl's annotation has
 // the whole object once more.
 func secretPaths() mask {
-	return mask{{"data"}, {"stringData"}, {"metadata", "annotations"}}
+	return mask{{{Name: "data"}}, {{Name: "stringData"}}, {{Name: "metadata"}, {Name: "annotations"}}}
 }
 
 // apply returns the object's JSON without what is masked, and without a Secret's
@@ -39,7 +45,7 @@ func (m mask) apply(raw []byte, secret bool) json.RawMessage {
 	d.UseNumber()
 	var object any
 	if d.Decode(&object) != nil {
-		return json.RawMessage(`"` + masked + `"`)
+		return json.RawMessage(`"` + Masked + `"`)
 	}
 	if secret || isSecret(object) {
 		secretPaths().hide(object)
@@ -47,7 +53,7 @@ func (m mask) apply(raw []byte, secret bool) json.RawMessage {
 	m.hide(object)
 	out, err := json.Marshal(object)
 	if err != nil {
-		return json.RawMessage(`"` + masked + `"`)
+		return json.RawMessage(`"` + Masked + `"`)
 	}
 	return out
 }
@@ -65,7 +71,7 @@ func (m mask) hide(object any) {
 }
 
 // hide replaces what path leads to below v. A list is gone through.
-func hide(v any, path []string) {
+func hide(v any, path objectpath.Path) {
 	switch v := v.(type) {
 	case []any:
 		for _, item := range v {
@@ -74,9 +80,9 @@ func hide(v any, path []string) {
 	case map[string]any:
 		for key, value := range v {
 			switch {
-			case path[0] != "*" && path[0] != key:
+			case !path[0].Is(key):
 			case len(path) == 1:
-				v[key] = masked
+				v[key] = Masked
 			default:
 				hide(value, path[1:])
 			}

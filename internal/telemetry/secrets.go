@@ -47,7 +47,7 @@ func (s secrets) with(value string) secrets {
 func (s secrets) hide(err error) string {
 	text := err.Error()
 	for _, secret := range s {
-		text = strings.ReplaceAll(text, secret, masked)
+		text = strings.ReplaceAll(text, secret, Masked)
 	}
 	return cutTo(text, maxForeign)
 }
