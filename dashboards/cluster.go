@@ -7,15 +7,12 @@ const (
 	clusterTitle = "Dispatcher: cluster"
 )
 
-// clusterTraces finds the traces of the clusters that are chosen.
-const clusterTraces = `{ span.k8s.cluster.name =~ "${cluster:pipe}" }`
-
 // cluster answers: what happens to the requests of this cluster?
 func cluster() Dashboard {
 	return Dashboard{
 		UID: clusterUID, Title: clusterTitle,
 		About: "What happens to the requests of a cluster?",
-		Vars:  []Variable{job(), clusterVariable()},
+		Vars:  []Variable{job(), clusterVariable(), webhookVariable()},
 		Panels: []Panel{
 			{Title: "Decisions", Unit: "reqps", Traces: clusterTraces,
 				About:   "Admissions decided. failed: denied because a webhook was not heard; failed_open: allowed although.",
@@ -34,7 +31,7 @@ func cluster() Dashboard {
 				Limit:   Limit{Alert: "DispatcherShedding", Value: 0.1}},
 			{Title: "Failing open by webhook", Unit: "cps", Next: webhookUID, Traces: clusterTraces,
 				About:   "Calls without a usable answer that did not block.",
-				Queries: []Query{{`sum by (cluster, webhook, cause) (webhook:dispatcher_fail_open:rate5m{job=~"$job", cluster=~"$cluster"})`, "{{cluster}} {{webhook}} {{cause}}"}}},
+				Queries: []Query{{`sum by (cluster, webhook, cause) (webhook:dispatcher_fail_open:rate5m{job=~"$job", cluster=~"$cluster", webhook=~"$webhook"})`, "{{cluster}} {{webhook}} {{cause}}"}}},
 			{Title: "Bypassed by rule", Unit: "reqps",
 				About:   "Admissions that passed without any webhook being asked.",
 				Queries: []Query{{`sum by (cluster, rule) (rate(dispatcher_bypass_total{job=~"$job", cluster=~"$cluster"}[$__rate_interval]))`, "{{cluster}} {{rule}}"}}},

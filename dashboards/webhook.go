@@ -7,9 +7,6 @@ const (
 	webhookTitle = "Dispatcher: webhook"
 )
 
-// webhookTraces finds the calls of the webhooks that are chosen.
-const webhookTraces = `{ span.admission.webhook =~ "${webhook:pipe}" }`
-
 // webhook answers: is this webhook slow or down, and whom does it hurt?
 func webhook() Dashboard {
 	return Dashboard{
@@ -35,15 +32,15 @@ func webhookCalls() []Panel {
 		{Title: "Errors by cause", Unit: "cps", Traces: webhookTraces,
 			About:   "Why there was no usable answer, whatever came of it.",
 			Queries: []Query{{`sum by (webhook, cause) (rate(dispatcher_webhook_errors_total{job=~"$job", webhook=~"$webhook"}[$__rate_interval]))`, "{{webhook}} {{cause}}"}}},
-		{Title: "Failing closed", Unit: "cps",
+		{Title: "Failing closed", Unit: "cps", Traces: failedTraces,
 			About:   "Calls without a usable answer that denied.",
 			Queries: []Query{{`sum by (job, configuration, webhook) (webhook:dispatcher_webhook_calls:rate5m{job=~"$job", webhook=~"$webhook", outcome="failed"})`, "{{configuration}}/{{webhook}}"}},
 			Limit:   Limit{Alert: "DispatcherFailingClosed", Value: 0.01}},
-		{Title: "Failing open", Unit: "cps",
+		{Title: "Failing open", Unit: "cps", Traces: failedOpenTraces,
 			About:   "Calls without a usable answer that did not block.",
 			Queries: []Query{{`sum by (job, configuration, webhook) (webhook:dispatcher_fail_open:rate5m{job=~"$job", webhook=~"$webhook"})`, "{{configuration}}/{{webhook}}"}},
 			Limit:   Limit{Alert: "DispatcherFailingOpen", Value: 0.01}},
-		{Title: "Failing open by cause", Unit: "cps", Next: clusterUID,
+		{Title: "Failing open by cause", Unit: "cps", Next: clusterUID, Traces: failedOpenTraces,
 			About:   "By the cluster that it hurts.",
 			Queries: []Query{{`sum by (cluster, webhook, cause) (webhook:dispatcher_fail_open:rate5m{job=~"$job", cluster=~"$cluster", webhook=~"$webhook"})`, "{{cluster}} {{webhook}} {{cause}}"}}},
 		{Title: "Patch operations", Unit: "ops",
@@ -54,7 +51,7 @@ func webhookCalls() []Panel {
 
 func webhookAttempts() []Panel {
 	return []Panel{
-		{Title: "Attempts by kind", Unit: "cps",
+		{Title: "Attempts by kind", Unit: "cps", Traces: attemptTraces,
 			About:   "HTTP tries.",
 			Queries: []Query{{`sum by (webhook, kind) (rate(dispatcher_webhook_attempts_total{job=~"$job", webhook=~"$webhook"}[$__rate_interval]))`, "{{webhook}} {{kind}}"}}},
 		{Title: "Extra attempts refused", Unit: "cps",
