@@ -85,7 +85,7 @@ func (w *world) configureModes() {
 func TestSpokenCanaries(t *testing.T) {
 	for level, secrets := range map[string]int{"debug": 1000, "info": 500, "warn": 500, "error": 500} {
 		t.Run(level, func(t *testing.T) {
-			receiver, w := newReceiver(t), newWorld(t)
+			receiver, w := newReceiver(t, overHTTP), newWorld(t)
 			w.configureModes()
 			p := w.start("lameDuck: 0s\nlog: {level: " + level + ", allowsPerSecond: 100}\ntelemetry: {userNames: true, decisionLog: {file: decisions}}\n")
 			c := w.clientOf(p.awaitReady())

@@ -21,6 +21,16 @@ func (e Environment) first(names ...string) string {
 	return ""
 }
 
+// all returns the values of the variables that are set.
+func (e Environment) all(names []string) (values []string) {
+	for _, name := range names {
+		if value := e.first(name); value != "" {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
 // Disabled reports whether nothing at all is to be recorded, pushed or traced.
 func (e Environment) Disabled() bool { return strings.EqualFold(e.first("OTEL_SDK_DISABLED"), "true") }
 

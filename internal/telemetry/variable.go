@@ -4,13 +4,9 @@ package telemetry
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -30,6 +26,7 @@ func (e Environment) Check() error {
 			}
 		}
 	}
+	problems = append(problems, e.checkEndpoints()...)
 	return errors.Join(append(problems, e.checkPairs()...)...)
 }
 
@@ -47,7 +44,6 @@ func variableRules() []variableRule {
 		{[]string{"OTEL_METRIC_EXPORT_INTERVAL", "OTEL_METRIC_EXPORT_TIMEOUT"}, "milliseconds", isCount},
 		{[]string{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"}, "cumulative, delta or lowmemory", oneOfFolded("cumulative", "delta", "lowmemory")},
 		{otlp("PROTOCOL"), "grpc or http/protobuf", oneOf("grpc", "http/protobuf")},
-		{otlp("ENDPOINT"), "a URL such as https://collector:4318", isURL},
 		{otlp("HEADERS"), "a list such as key1=value1,key2=value2, with %XX for what is special", isHeaders},
 		{otlp("TIMEOUT"), "milliseconds", isCount},
 		{otlp("COMPRESSION"), "gzip or none", oneOf("gzip", "none")},
@@ -89,6 +85,21 @@ func samplers() []string {
 	}
 }
 
+// checkEndpoints wants URLs, of HTTP unless it is gRPC that somebody asks for: that
+// takes other addresses, too.
+func (e Environment) checkEndpoints() (problems []error) {
+	holds := isHTTP
+	if slices.Contains(e.all(otlp("PROTOCOL")), "grpc") {
+		holds = isURL
+	}
+	for _, name := range otlp("ENDPOINT") {
+		if value := e.first(name); value != "" && !holds(value) {
+			problems = append(problems, fmt.Errorf("%s: must be a URL such as https://collector:4318", name))
+		}
+	}
+	return problems
+}
+
 // checkPairs looks at the client certificates, which need their keys.
 func (e Environment) checkPairs() (problems []error) {
 	certificates, keys := otlp("CLIENT_CERTIFICATE"), otlp("CLIENT_KEY")
@@ -102,92 +113,4 @@ func (e Environment) checkPairs() (problems []error) {
 		}
 	}
 	return problems
-}
-
-func oneOf(words ...string) func(string) bool {
-	return func(value string) bool { return slices.Contains(words, value) }
-}
-
-// oneOfFolded is oneOf where case does not matter.
-func oneOfFolded(words ...string) func(string) bool {
-	return func(value string) bool { return slices.Contains(words, strings.ToLower(value)) }
-}
-
-// someOf wants words with commas between them.
-func someOf(known ...string) func(string) bool {
-	return func(value string) bool {
-		return !slices.ContainsFunc(words(value), func(word string) bool { return !slices.Contains(known, word) })
-	}
-}
-
-func isBool(value string) bool {
-	return strings.EqualFold(value, "true") || strings.EqualFold(value, "false")
-}
-
-func isRatio(value string) bool {
-	ratio, err := strconv.ParseFloat(value, 64)
-	return err == nil && ratio >= 0 && ratio <= 1
-}
-
-func isNumber(value string) bool {
-	_, err := strconv.Atoi(value)
-	return err == nil
-}
-
-func isCount(value string) bool {
-	n, err := strconv.Atoi(value)
-	return err == nil && n >= 0
-}
-
-func isSize(value string) bool {
-	n, err := strconv.Atoi(value)
-	return err == nil && n > 0
-}
-
-func isURL(value string) bool {
-	_, err := url.Parse(value)
-	return err == nil && utf8.ValidString(value)
-}
-
-// isPairs wants key=value, with nothing between two commas allowed.
-func isPairs(value string) bool {
-	for _, pair := range strings.Split(value, ",") {
-		if strings.TrimSpace(pair) == "" {
-			continue
-		}
-		key, text, found := strings.Cut(pair, "=")
-		plain, err := url.PathUnescape(strings.TrimSpace(text))
-		if !found || err != nil || strings.TrimSpace(key) == "" || !utf8.ValidString(key+plain) {
-			return false
-		}
-	}
-	return true
-}
-
-// isHeaders wants pairs whose keys and values HTTP can carry.
-func isHeaders(value string) bool {
-	if !isPairs(value) {
-		return false
-	}
-	for _, pair := range strings.Split(value, ",") {
-		key, text, _ := strings.Cut(pair, "=")
-		plain, _ := url.PathUnescape(text)
-		if strings.ContainsFunc(strings.TrimSpace(key), isNoToken) || strings.ContainsFunc(strings.TrimSpace(plain), isControl) {
-			return false
-		}
-	}
-	return true
-}
-
-// isNoToken is by RFC 9110, section 5.6.2.
-func isNoToken(r rune) bool {
-	letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-	return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
-}
-
-func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
-
-func isAuthorities(file string) bool {
-	text, err := os.ReadFile(file)
-	return err == nil && x509.NewCertPool().AppendCertsFromPEM(text)
 }

@@ -34,6 +34,8 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_PROTOCOL=hunter2",
 		"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/hunter2",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://user:hunter2@%zz",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=hunter2:4318",
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=ftp://hunter2",
 		"OTEL_EXPORTER_OTLP_HEADERS=api-key=hunter2%ZZ",
 		"OTEL_EXPORTER_OTLP_HEADERS=a=b,hunter2",
 		"OTEL_EXPORTER_OTLP_TRACES_HEADERS=a b=hunter2",
