@@ -80,7 +80,8 @@ func serverAttributes(host []byte) []attribute.KeyValue {
 	if err != nil {
 		port = 443
 	}
-	return []attribute.KeyValue{attribute.String("server.address", u.Hostname()), attribute.Int("server.port", port)}
+	name := cutTo(u.Hostname(), maxAttribute) // %ff is a host, too
+	return []attribute.KeyValue{attribute.String("server.address", name), attribute.Int("server.port", port)}
 }
 
 // requestAttributes say what is to be decided: nothing from inside an object, and

@@ -98,6 +98,7 @@ func TestServerAttributes(t *testing.T) {
 		":8443":                  {},
 		"a b":                    {},
 		"%zz":                    {},
+		"a%ff.example":           {"a?.example", "443"},
 	} {
 		s := spanOf(t, requestOf(host), dispatcher.Verdict{})
 		got := attributesOf(s)
