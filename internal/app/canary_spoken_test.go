@@ -38,6 +38,7 @@ func (s *speaker) answers() []func(http.ResponseWriter, string) {
 	extra := func() string {
 		return fmt.Sprintf(`"warnings":[%q,%q],"auditAnnotations":{%q:%q,"a":%q}`, s.secret(), s.secret(), s.secret(), s.secret(), s.secret())
 	}
+	cry := s.secret()
 	return []func(http.ResponseWriter, string){
 		says(`"allowed":false,` + status()),
 		says(fmt.Sprintf(`"allowed":false,"status":{"reason":%q}`, s.secret())),
@@ -45,7 +46,7 @@ func (s *speaker) answers() []func(http.ResponseWriter, string) {
 		says(`"allowed":true,` + status() + "," + extra()),
 		says(`"allowed":true,` + extra()),
 		s.redirect(),
-		func(http.ResponseWriter, string) { panic(s.secret()) }, // breaks the connection
+		func(http.ResponseWriter, string) { panic(cry) }, // breaks the connection
 		func(rw http.ResponseWriter, _ string) {
 			rw.Header().Set("X-"+spoken+"header", spoken+"value")
 			rw.Header().Set("Set-Cookie", spoken+"cookie")
