@@ -24,8 +24,10 @@ type ending struct {
 	// stale: a connection that had been used before, and gave no byte. The webhook
 	// may just have closed it, which says nothing about it.
 	stale bool
-	// misread: the webhook perhaps does not read the form that it was sent.
+	// misread: the webhook perhaps does not read the form that it was sent, because
+	// it had said that it does.
 	misread bool
+	plain   bool // it was sent Call.Plain
 	// pause is how long the webhook asks to be spared extra attempts.
 	pause time.Duration
 }

@@ -60,6 +60,7 @@ type race struct {
 	over     bool
 	held     ending // an allow that waits for its twin, if holding
 	holding  bool
+	denial   ending // that was perhaps a misreading; its err is nil if there is none
 	decided  bool // over with an answer, which allowed, or not
 	allowed  bool
 }
@@ -202,7 +203,8 @@ func (r *race) ended(c choice, end ending) (next choice, again bool) {
 		r.mu.Unlock()
 		return choice{}, false
 	}
-	if r.isMisread(c, &end) {
+	if r.isDoubtful(&end) {
+		r.doubt(&end)
 		if r.toPlain(&next) {
 			r.enter(&next)
 			r.mu.Unlock()
@@ -240,35 +242,9 @@ func (r *race) ended(c choice, end ending) (next choice, again bool) {
 	return next, true
 }
 
-// isMisread reports whether the webhook perhaps did not read the form that it was
-// sent, because it had said that it does.
-func (r *race) isMisread(c choice, end *ending) bool {
-	return end.misread && r.Plain != nil && !c.plain
-}
-
-// toPlain has plain JSON sent from now on, and chooses whom to send it to at once,
-// if the attempt may be repeated. That takes nothing from the budget: it is the
-// Target's first review in this form, and its last for a while in the other.
-func (r *race) toPlain(next *choice) bool {
-	if r.plain {
-		return false
-	}
-	now := time.Now()
-	r.Target.language.refuse(now)
-	r.Target.stats.misread.Add(1)
-	r.plain = true
-	if !r.Repeat.Safe || r.attempts >= maxAttempts || !now.Before(r.Deadline) {
-		return false
-	}
-	c, ok := r.choose()
-	c.kind = Retry
-	*next = c
-	return ok
-}
-
 // settle decides between the allow that waits and its twin.
 func (r *race) settle(twin ending) ending {
-	if twin.verdict() && !twin.allows() {
+	if twin.verdict() && !twin.allows() && !twin.misread {
 		r.disagree()
 		return twin
 	}
@@ -278,6 +254,9 @@ func (r *race) settle(twin ending) ending {
 // finish tells the receiver. It is called under the lock, which it gives back.
 func (r *race) finish(end ending) {
 	r.over = true
+	if r.yieldsToDenial(&end) {
+		end = r.denial
+	}
 	r.decided, r.allowed = end.err == nil, end.allows()
 	r.disarm()
 	r.mu.Unlock()
@@ -408,7 +387,8 @@ func (r *race) try(c choice, fresh bool) ending {
 		median, _, _ = t.latency.quantiles(now)
 	}
 	lost := r.lost(&end)
-	if result = end.judge(allowed, now.Sub(r.Deadline), median, lost); r.isMisread(c, &end) {
+	end.plain, end.misread = c.plain, end.misread && !c.plain && r.Plain != nil
+	if result = end.judge(allowed, now.Sub(r.Deadline), median, lost); end.misread {
 		result = breaker.Excluded // the same review in another form may be answered
 	}
 	span.end(&end, lost)

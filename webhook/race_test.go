@@ -339,6 +339,44 @@ func TestWhatIsNobodysFaultOpensNoBreaker(t *testing.T) {
 	}
 }
 
+// A denial that is in doubt, in a race with a hedge, stands unless plain JSON brings
+// a verdict.
+func TestMisreadDenialAmongTwins(t *testing.T) {
+	denies := reply{30 * time.Millisecond, ending{err: &codec.AnswerError{Denies: true}, kind: breaker.BadAnswer, misread: true}}
+	fast := denies
+	fast.after = time.Millisecond
+	broken := fails(time.Millisecond, HTTPStatus, breaker.ServerError)
+	safe, denyWins := Repeat{Safe: true}, Repeat{Safe: true, DenyWins: true}
+	for _, row := range []struct {
+		name    string
+		repeat  Repeat
+		replies []reply // of the first, the hedge, the one in plain JSON
+		denied  bool
+	}{
+		{"the hedge allows in the same form, plain JSON fails", safe, []reply{denies, says(100*time.Millisecond, true), broken}, true},
+		{"the hedge allows in the same form first", safe, []reply{denies, says(40*time.Millisecond, true), {60 * time.Millisecond, broken.ending}}, true},
+		{"plain JSON allows", safe, []reply{denies, says(100*time.Millisecond, true), says(0, true)}, false},
+		{"the hedge denies, plain JSON fails", safe, []reply{never, fast, broken}, true},
+		{"the allow that waits is in the same form", denyWins, []reply{denies, says(time.Millisecond, true), broken}, true},
+		{"and plain JSON is late", denyWins, []reply{denies, says(time.Millisecond, true), never}, true},
+		{"and plain JSON allows", denyWins, []reply{denies, says(time.Millisecond, true), says(200*time.Millisecond, true)}, false},
+		{"the allow that waits is in plain JSON", denyWins, []reply{{200 * time.Millisecond, denies.ending}, fast, says(0, true)}, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := newTable(t, 2)
+				x.warm()
+				resp, _, err := x.call(row.repeat, row.replies...)
+				x.attempts()
+				var denial *codec.AnswerError
+				if row.denied != errors.As(err, &denial) || !row.denied && (err != nil || !resp.Allowed) {
+					t.Errorf("allowed %v, error %v", resp.Allowed, err)
+				}
+			})
+		})
+	}
+}
+
 // Twins that contradict each other are counted.
 func TestDisagreement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -372,6 +410,9 @@ func TestMisread(t *testing.T) {
 		{name: "415", repeat: Repeat{Safe: true}, replies: []reply{unsupported, says(0, true)}, plain: []bool{false, true}},
 		{name: "a denial without uid is no verdict in this form", repeat: Repeat{Safe: true}, replies: []reply{denies, says(0, true)}, plain: []bool{false, true}},
 		{name: "nor in plain JSON, where it stands", repeat: Repeat{Safe: true}, replies: []reply{denies}, plain: []bool{false, true}, denied: true},
+		{name: "it stands if plain JSON brings no verdict", repeat: Repeat{Safe: true}, replies: []reply{denies, unsupported}, plain: []bool{false, true}, denied: true},
+		{name: "nor one in time", repeat: Repeat{Safe: true}, replies: []reply{denies, never}, plain: []bool{false, true}, denied: true},
+		{name: "nor may be asked", replies: []reply{denies}, plain: []bool{false}, denied: true},
 		{name: "only once", repeat: Repeat{Safe: true}, replies: []reply{unsupported}, plain: []bool{false, true}, cause: HTTPStatus},
 		{name: "not with side effects", replies: []reply{unsupported, says(0, true)}, plain: []bool{false}, cause: HTTPStatus},
 	} {
