@@ -69,14 +69,14 @@ func (a *admission) prepare(inv *invocation) error {
 	return nil
 }
 
-// plain returns the review as plain JSON, for a webhook that is sent form because
-// it has said that it reads it; nil where there is nothing to fall back from.
-func (a *admission) plain(w *registry.Webhook, form codec.Form) *codec.Body {
-	plain := codec.Form{Version: form.Version}
-	if form == plain || !w.Wire.Learned(form) {
-		return nil
+// plain returns the review without what of form the webhook has only said that it
+// reads; none where that is nothing.
+func (a *admission) plain(w *registry.Webhook, form codec.Form) codec.Deferred {
+	plain := w.Wire.Plain(form)
+	if plain == form {
+		return codec.Deferred{}
 	}
-	return a.payloads.Get(plain, a.generation, a.object)
+	return a.payloads.Later(plain, a.generation, a.object)
 }
 
 // start makes the call of inv, which may outlive the admission; the answer arrives

@@ -23,16 +23,20 @@ func (c *Client) attempt(ctx context.Context, call *Call, chosen choice, fresh b
 	if left <= 0 {
 		return ending{endpoint: e, kind: breaker.NotSent, unsent: true, err: noTimeLeft()}
 	}
+	body, form, err := call.sent(chosen.plain)
+	if err != nil {
+		return ending{endpoint: e, kind: breaker.NotSent, err: err}
+	}
+	defer body.Release()
 	c.adopt(e)
 	answer := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(answer)
-	body, form := call.sent(chosen.plain)
 	req := request{head: &call.Target.head, form: form, timeout: left, cluster: call.Cluster, body: body.Bytes()}
 	inject(ctx, &req.trace)
 	if err := e.exchange(&req, answer, call.Deadline, fresh); err != nil {
 		return e.failed(err, call.Target.host, left)
 	}
-	call.Target.language.learn(answer, form)
+	c.learn(ctx, call, answer)
 	status := answer.StatusCode()
 	if err := checkHTTP(answer, call.Target.host, form); err != nil {
 		return ending{endpoint: e, err: err, status: status, kind: kindOfStatus(status), pause: pauseOf(answer), misread: isMisreading(status)}
@@ -46,18 +50,31 @@ func (c *Client) attempt(ctx context.Context, call *Call, chosen choice, fresh b
 	return ending{endpoint: e, resp: resp, status: status, kind: kindOf(resp, nil)}
 }
 
-// sent returns what an attempt sends.
-func (c *Call) sent(plain bool) (*codec.Body, codec.Form) {
-	if plain {
-		return c.Plain, codec.Form{Version: c.Form.Version}
+// learn notes what an answer says that the webhook reads.
+func (c *Client) learn(ctx context.Context, call *Call, answer *fasthttp.Response) {
+	now := time.Now()
+	changed, lost := call.Target.language.learn(answer, now)
+	if !changed {
+		return
 	}
-	return c.Body, c.Form
+	s := Switch{Owner: call.Owner, Target: call.Target, Reads: call.Target.Reads(now)}
+	if lost {
+		s.Err = errTakenBack
+	}
+	c.observer.Switched(ctx, s)
 }
 
-// isMisreading reports whether a status says, or may say, that the webhook does
-// not read what it was sent.
+var errTakenBack = errors.New("its answers do not say any more that it reads what it has read")
+
+// isMisreading reports whether an answer that is none may be what a webhook says that
+// does not read what it was sent: by any status and by any defect, but those that say
+// that it is too busy to read.
 func isMisreading(status int) bool {
-	return status == fasthttp.StatusUnsupportedMediaType || status == fasthttp.StatusBadRequest
+	switch status {
+	case fasthttp.StatusTooManyRequests, fasthttp.StatusServiceUnavailable, fasthttp.StatusGatewayTimeout:
+		return false
+	}
+	return true
 }
 
 // unusable makes a CallError of an answer that does not fit, unless it denies.
@@ -76,6 +93,7 @@ func (e *Endpoint) failed(err error, host string, left time.Duration) ending {
 	end.kind = kindOf(codec.Response{}, end.err)
 	end.unsent = errors.As(err, &dial) || errors.Is(err, fasthttp.ErrNoFreeConns)
 	end.stale = errors.As(err, &silent) && silent.reused && end.kind == breaker.Reset
+	end.misread = end.kind == breaker.BadAnswer || end.kind == breaker.Reset && !end.stale // as when its server panics
 	return end
 }
 

@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -17,10 +18,10 @@ type Call struct {
 	Body *codec.Body
 	// Form is the form of Body.
 	Form codec.Form
-	// Plain, if not nil, is the same review as plain JSON: what is sent in place of
-	// Body, in the same call where that is possible, to a webhook that turns out not
-	// to read Form. The caller keeps it as long as Body.
-	Plain *codec.Body
+	// Plain, if any, is the same review without what of Form the webhook has only
+	// said that it reads: what is sent in place of Body, in the same call where that
+	// is possible, if it turns out not to. The caller keeps it as long as Body.
+	Plain codec.Deferred
 	// Want is what the answer must fit. Its UID must not change before the
 	// deadline: an attempt that lost its race still verifies what it gets.
 	Want codec.Expectation
@@ -40,17 +41,25 @@ type Call struct {
 // Retain adds a reference to the Bodies of the Call.
 func (c *Call) Retain() {
 	c.Body.Retain()
-	if c.Plain != nil {
-		c.Plain.Retain()
-	}
+	c.Plain.Retain()
 }
 
 // Release takes back Retain.
 func (c *Call) Release() {
 	c.Body.Release()
-	if c.Plain != nil {
-		c.Plain.Release()
+	c.Plain.Release()
+}
+
+// sent returns what an attempt sends, with a reference of the caller's.
+func (c *Call) sent(plain bool) (*codec.Body, codec.Form, error) {
+	if !plain {
+		return c.Body.Retain(), c.Form, nil
 	}
+	body, err := c.Plain.Body()
+	if err != nil {
+		return nil, codec.Form{}, &CallError{Cause: NotConvertible, Err: fmt.Errorf("the review cannot be written as %s: %w", c.Plain.Form().Encoding, err)}
+	}
+	return body, c.Plain.Form(), nil
 }
 
 // Receiver is told what a call came to.

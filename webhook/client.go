@@ -28,6 +28,7 @@ type Client struct {
 	dialer        dialer
 	responseLimit int
 	concurrency   int
+	observer      Observer
 	running       sync.WaitGroup // races and probes: attempts may outlive their Call
 	workers       workers
 	races         sync.Pool // of *race
@@ -40,11 +41,12 @@ func NewClient(cfg ClientConfig) *Client {
 		dialer:        dialer{policy: cfg.Addresses, timeout: cfg.ConnectTimeout},
 		responseLimit: cfg.ResponseLimit,
 		concurrency:   cfg.Concurrency,
+		observer:      cfg.Observer,
 	}
-	rules := rules{attempt: c.attempt, start: c.launch, free: c.forget, observer: cfg.Observer}
-	if rules.observer == nil {
-		rules.observer = silent{}
+	if c.observer == nil {
+		c.observer = Silent{}
 	}
+	rules := rules{attempt: c.attempt, start: c.launch, free: c.forget, observer: c.observer}
 	c.races.New = func() any { return &race{rules: rules} }
 	c.waits.New = func() any { return &wait{told: make(chan struct{}, 1)} }
 	if c.dialer.timeout == 0 {

@@ -3,11 +3,7 @@
 package webhook
 
 import (
-	"bytes"
-	"sync/atomic"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
@@ -58,37 +54,15 @@ const (
 	CompressZstd
 )
 
-const (
-	// leastCompressed is the size in bytes from which compression can pay: what is
-	// smaller fits, with its header, into the first flight of a connection, ten
-	// segments (docs/decisions/0011-payload-forms.md).
-	leastCompressed = 14_000
-	// plainTime is how long a Target that rejects what it said it reads is sent
-	// JSON.
-	plainTime = time.Minute
-)
-
-// What a webhook says that it reads.
-const (
-	readsProtobuf = 1 << iota
-	readsNative
-	readsGzip
-	readsZstd
-)
-
-// language is what a Target has said that it reads. It is safe for concurrent use.
-type language struct {
-	reads      atomic.Uint32
-	plainUntil atomic.Int64 // in Unix nanoseconds
-}
+// leastCompressed is the size in bytes from which compression can pay: what is
+// smaller fits, with its header, into the first flight of a connection, ten
+// segments (docs/decisions/0011-payload-forms.md).
+const leastCompressed = 14_000
 
 // Form returns the form for a review of size bytes, sent now.
 func (t *Target) Form(v codec.Version, w Wire, size int, now time.Time) codec.Form {
 	form := codec.Form{Version: v}
-	reads := t.language.reads.Load()
-	if reads != 0 && now.UnixNano() < t.language.plainUntil.Load() {
-		reads = 0
-	}
+	reads := t.language.now(now)
 	switch {
 	case w.Encoding == Protobuf, w.Encoding == Auto && reads&readsProtobuf != 0:
 		form.Encoding = codec.Protobuf
@@ -104,13 +78,19 @@ func (t *Target) Form(v codec.Version, w Wire, size int, now time.Time) codec.Fo
 	return form
 }
 
-// Learned reports whether anything of form is what the webhook has said that it
-// reads, and not what it must be sent.
-func (w Wire) Learned(form codec.Form) bool {
-	return w.Encoding == Auto && form.Encoding != codec.JSON || w.Compression == CompressAuto && form.Coding != codec.Identity
+// Plain returns form without what of it the webhook has said that it reads: what it
+// must be sent in any case.
+func (w Wire) Plain(form codec.Form) codec.Form {
+	if w.Encoding == Auto {
+		form.Encoding = codec.JSON
+	}
+	if w.Compression == CompressAuto {
+		form.Coding = codec.Identity
+	}
+	return form
 }
 
-func (c Compression) coding(reads uint32) codec.Coding {
+func (c Compression) coding(reads reading) codec.Coding {
 	switch {
 	case c == CompressZstd, c == CompressAuto && reads&readsZstd != 0:
 		return codec.Zstd
@@ -118,61 +98,4 @@ func (c Compression) coding(reads uint32) codec.Coding {
 		return codec.Gzip
 	}
 	return codec.Identity
-}
-
-// learn notes what an answer says that the webhook reads. One to a plain review
-// that says nothing takes back what was said before.
-func (l *language) learn(answer *fasthttp.Response, form codec.Form) {
-	post, coding := answer.Header.Peek("Accept-Post"), answer.Header.Peek("Accept-Encoding")
-	if len(post)+len(coding) == 0 && !isPlain(form) {
-		return
-	}
-	if reads := readsPost(post) | readsCoding(coding); reads != l.reads.Load() {
-		l.reads.Store(reads)
-	}
-}
-
-// refuse has JSON sent for a while.
-func (l *language) refuse(now time.Time) { l.plainUntil.Store(now.Add(plainTime).UnixNano()) }
-
-func isPlain(f codec.Form) bool { return f.Encoding == codec.JSON && f.Coding == codec.Identity }
-
-// readsPost reads a list of media types (W3C LDP, 7.1). It allocates nothing.
-func readsPost(list []byte) (reads uint32) {
-	for item := range bytes.SplitSeq(list, []byte(",")) {
-		kind, parameters, _ := bytes.Cut(item, []byte(";"))
-		if !bytes.EqualFold(bytes.TrimSpace(kind), []byte(codec.MediaTypeProtobuf)) {
-			continue
-		}
-		reads |= readsProtobuf
-		for parameter := range bytes.SplitSeq(parameters, []byte(";")) {
-			if bytes.EqualFold(bytes.TrimSpace(parameter), []byte("objects=native")) {
-				reads |= readsNative
-			}
-		}
-	}
-	return reads
-}
-
-// readsCoding reads a list of content codings (RFC 9110, 12.5.3).
-func readsCoding(list []byte) (reads uint32) {
-	for item := range bytes.SplitSeq(list, []byte(",")) {
-		coding, weight, _ := bytes.Cut(item, []byte(";"))
-		if isZero(weight) {
-			continue
-		}
-		switch coding = bytes.TrimSpace(coding); {
-		case bytes.EqualFold(coding, []byte("gzip")):
-			reads |= readsGzip
-		case bytes.EqualFold(coding, []byte("zstd")):
-			reads |= readsZstd
-		}
-	}
-	return reads
-}
-
-// isZero reports whether a weight says "not at all".
-func isZero(weight []byte) bool {
-	value, ok := bytes.CutPrefix(bytes.ToLower(bytes.TrimSpace(weight)), []byte("q=0"))
-	return ok && len(bytes.Trim(value, ".0")) == 0
 }

@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -49,7 +50,7 @@ func TestForm(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var target Target
-			target.language.learn(saying(row.post, row.coding), codec.Form{})
+			target.language.learn(saying(row.post, row.coding), now)
 			row.want.Version = codec.V1
 			if got := target.Form(codec.V1, row.wire, row.size, now); got != row.want {
 				t.Errorf("%+v, want %+v", got, row.want)
@@ -58,25 +59,83 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// What a webhook said is taken back by an answer to plain JSON that does not say it,
-// and set aside for a while when it does not hold.
-func TestLanguageIsForgotten(t *testing.T) {
-	var target Target
-	now := time.Now()
-	sent := func(at time.Time) codec.Encoding { return target.Form(codec.V1, Wire{}, 0, at).Encoding }
-	protobuf := codec.Form{Encoding: codec.Protobuf}
+// What is learned is taken back alone: what is pinned stays.
+func TestPlainFormKeepsWhatIsPinned(t *testing.T) {
+	learned := codec.Form{Version: codec.V1, Encoding: codec.Protobuf, Coding: codec.Zstd}
+	for _, row := range []struct {
+		wire Wire
+		want codec.Form
+	}{
+		{Wire{Auto, CompressAuto}, codec.Form{}},
+		{Wire{Protobuf, CompressAuto}, codec.Form{Encoding: codec.Protobuf}},
+		{Wire{Auto, CompressZstd}, codec.Form{Coding: codec.Zstd}},
+		{Wire{Protobuf, CompressZstd}, codec.Form{Encoding: codec.Protobuf, Coding: codec.Zstd}},
+	} {
+		row.want.Version = codec.V1
+		if got := row.wire.Plain(learned); got != row.want {
+			t.Errorf("%+v: %+v, want %+v", row.wire, got, row.want)
+		}
+	}
+}
 
-	target.language.learn(saying(codec.MediaTypeProtobuf, ""), codec.Form{})
-	target.language.learn(saying("", ""), protobuf)
-	if got := sent(now); got != codec.Protobuf {
-		t.Errorf("an answer to protobuf has taken it back: %v", got)
+// What a webhook said is taken back by an answer that does not say it.
+func TestLanguageIsForgotten(t *testing.T) {
+	now := time.Now()
+	failed, binary := saying("", ""), saying("", "")
+	failed.SetStatusCode(fasthttp.StatusBadGateway)
+	binary.Header.SetContentType(codec.MediaTypeProtobuf)
+	for _, row := range []struct {
+		name   string
+		answer *fasthttp.Response
+		want   string
+	}{
+		{"an answer that says nothing", saying("", ""), "JSON"},
+		{"one that says less", saying("application/json", "gzip"), "JSON, gzip"},
+		{"one in protobuf", binary, "ProtobufNative, zstd, gzip"},
+		{"none, which may be a proxy's", failed, "ProtobufNative, zstd, gzip"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var target Target
+			all := saying(codec.MediaTypeProtobuf+";objects=native", "gzip, zstd")
+			target.language.learn(all, now)
+			changed, lost := target.language.learn(row.answer, now)
+			later := now.Add(2 * plainTime)
+			if got := target.Reads(later); got != row.want || lost != (row.want != "ProtobufNative, zstd, gzip") || changed != lost {
+				t.Errorf("%s, want %s; changed %v, lost %v", got, row.want, changed, lost)
+			}
+			if !lost {
+				return
+			}
+			if changed, _ = target.language.learn(all, now); changed {
+				t.Error("what was taken back is believed again at once")
+			}
+			if changed, lost = target.language.learn(all, later); !changed || lost {
+				t.Error("what was taken back is never believed again")
+			}
+		})
 	}
-	target.language.refuse(now)
-	if early, late := sent(now.Add(plainTime/2)), sent(now.Add(2*plainTime)); early != codec.JSON || late != codec.Protobuf {
-		t.Errorf("%v while it is set aside, %v later", early, late)
+}
+
+// What does not hold is set aside, each time for longer until it holds.
+func TestLanguageIsSetAside(t *testing.T) {
+	var target Target
+	l, now := &target.language, time.Now()
+	l.learn(saying(codec.MediaTypeProtobuf, ""), now)
+	sent := func() codec.Encoding { return target.Form(codec.V1, Wire{}, 0, now).Encoding }
+	for _, want := range []time.Duration{plainTime, 2 * plainTime, 4 * plainTime, 8 * plainTime, 16 * plainTime, 32 * plainTime, maxPlainTime, maxPlainTime} {
+		wait, first := l.refuse(now)
+		if _, again := l.refuse(now); wait != want || !first || again {
+			t.Errorf("set aside for %v, want %v, for the first time %v, and again %v", wait, want, first, again)
+		}
+		if got := target.Reads(now); sent() != codec.JSON || !strings.HasPrefix(got, "JSON until ") || !strings.HasSuffix(got, ", then Protobuf") {
+			t.Errorf("%v is sent while it is set aside, and Reads is %s", sent(), got)
+		}
+		if now = now.Add(wait); sent() != codec.Protobuf {
+			t.Errorf("%v is sent later", sent())
+		}
 	}
-	target.language.learn(saying("", ""), codec.Form{})
-	if got := sent(now.Add(2 * plainTime)); got != codec.JSON {
-		t.Errorf("an answer to JSON that says nothing has not taken it back: %v", got)
+	l.confirm()
+	if wait, _ := l.refuse(now); wait != plainTime {
+		t.Errorf("set aside for %v after it has held", wait)
 	}
 }

@@ -2,12 +2,16 @@
 
 package webhook
 
-import "time"
+import (
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/breaker"
+)
 
 // A webhook that is sent a form because it has said that it reads it may turn out
 // not to: it was rolled back, or one of its replicas was. What it answers then is
-// in doubt, and the review goes out once more in plain JSON. A denial is never lost
-// over that: it stands unless an attempt in plain JSON brings a valid verdict.
+// in doubt, and the review goes out once more in its plain form. A denial is never
+// lost over that: it stands unless an attempt in plain form brings a valid verdict.
 
 // isDoubtful reports whether an ending is not yet to be taken for an answer: a
 // misreading, or an allow in the form in which a denial was perhaps one.
@@ -32,22 +36,51 @@ func (r *race) yieldsToDenial(end *ending) bool {
 	return r.denial.err != nil && (!end.verdict() || end.allows() && !end.plain)
 }
 
-// toPlain has plain JSON sent from now on, and chooses whom to send it to at once,
-// if the attempt may be repeated. That takes nothing from the budget: it is the
-// Target's first review in this form, and its last for a while in the other.
+// toPlain has the plain form sent from now on, and chooses whom to send it to at once,
+// if the attempt may be repeated. That takes nothing from the budget: a verdict
+// would be lost by the form alone, and it happens to the calls under way when the
+// first of them finds out, and to no more of that Target for a while.
 func (r *race) toPlain(next *choice) bool {
 	if r.plain {
 		return false
 	}
-	now := time.Now()
-	r.Target.language.refuse(now)
-	r.Target.stats.misread.Add(1)
 	r.plain = true
-	if !r.Repeat.Safe || r.attempts >= maxAttempts || !now.Before(r.Deadline) {
+	if !r.Repeat.Safe || r.attempts >= maxAttempts || !time.Now().Before(r.Deadline) {
+		r.refuse()
 		return false
 	}
 	c, ok := r.choose()
+	if !ok {
+		r.refuse()
+		return false
+	}
 	c.kind = Retry
 	*next = c
-	return ok
+	r.Target.stats.retries.Add(1)
+	return true
+}
+
+// noteForm has the Target's language know what an ending says of its form. A misreading
+// is the form's fault if the same webhook gives a verdict in plain form, or gets to
+// see none in time; if it fails there too, it is not.
+func (r *race) noteForm(end *ending) {
+	switch {
+	case end.misread && r.misread == nil && !r.plain:
+		r.misread = end.err
+	case end.plain && r.misread != nil && (end.err == nil || end.kind == breaker.TimedOut):
+		r.refuse()
+	case end.err == nil && !end.plain && !r.Plain.IsZero():
+		r.Target.language.confirm()
+	}
+}
+
+// refuse has the Target sent the plain form for a while. It is called under the lock.
+func (r *race) refuse() {
+	t, now := r.Target, time.Now()
+	t.stats.misread.Add(1)
+	r.rules.observer.Misread(r.ctx, r.Owner)
+	if _, first := t.language.refuse(now); first {
+		r.rules.observer.Switched(r.ctx, Switch{Owner: r.Owner, Target: t, Reads: t.Reads(now), Err: r.misread})
+	}
+	r.misread = nil
 }

@@ -39,6 +39,15 @@ type Attempt struct {
 	Lost     bool  // the call was decided without it
 }
 
+// Switch is a change of the form in which a Target is sent reviews where nothing is
+// pinned.
+type Switch struct {
+	Owner  any // of the Call that brought it about
+	Target *Target
+	Reads  string // Target.Reads, as of now
+	Err    error  // why reviews are plainer than before; nil: they are not
+}
+
 // Observer is told what calls do, on the goroutines that do it: it must be
 // quick, and must not block.
 type Observer interface {
@@ -48,11 +57,27 @@ type Observer interface {
 	Refused(ctx context.Context, owner any)
 	// Disagreed is told of a call of which two attempts gave different verdicts.
 	Disagreed(ctx context.Context, owner any)
+	// Misread is told of a call whose webhook did not read what it had said that it
+	// reads.
+	Misread(ctx context.Context, owner any)
+	// Switched is told when the form of a Target's reviews changes.
+	Switched(ctx context.Context, s Switch)
 }
 
-// silent is told when nobody observes.
-type silent struct{}
+// Silent is the Observer where nobody observes.
+type Silent struct{}
 
-func (silent) Attempted(context.Context, Attempt) {}
-func (silent) Refused(context.Context, any)       {}
-func (silent) Disagreed(context.Context, any)     {}
+// Attempted implements Observer.
+func (Silent) Attempted(context.Context, Attempt) {}
+
+// Refused implements Observer.
+func (Silent) Refused(context.Context, any) {}
+
+// Disagreed implements Observer.
+func (Silent) Disagreed(context.Context, any) {}
+
+// Misread implements Observer.
+func (Silent) Misread(context.Context, any) {}
+
+// Switched implements Observer.
+func (Silent) Switched(context.Context, Switch) {}

@@ -55,13 +55,14 @@ type race struct {
 	running  int
 	wait     time.Duration // before the next repeat
 	redialed bool
-	plain    bool // what is asked from now on is sent Call.Plain
+	plain    bool  // what is asked from now on is sent Call.Plain
+	misread  error // of an attempt, while it is not known whether it was the form's fault
 	armed    bool
 	over     bool
 	held     ending // an allow that waits for its twin, if holding
 	holding  bool
 	denial   ending // that was perhaps a misreading; its err is nil if there is none
-	decided  bool // over with an answer, which allowed, or not
+	decided  bool   // over with an answer, which allowed, or not
 	allowed  bool
 }
 
@@ -100,8 +101,21 @@ func (r *race) run(now time.Time) {
 func (r *race) enter(c *choice) {
 	r.running++
 	c.plain = r.plain
-	body, _ := r.sent(c.plain)
-	body.Retain()
+	if c.plain {
+		r.Plain.Retain()
+	} else {
+		r.Body.Retain()
+	}
+}
+
+// exit takes back enter.
+func (r *race) exit(c *choice) {
+	r.running--
+	if c.plain {
+		r.Plain.Release()
+	} else {
+		r.Body.Release()
+	}
 }
 
 // leave ends one part of the race. With the last one the race is free.
@@ -195,10 +209,9 @@ func (r *race) follow(c choice) {
 // ended notes how an attempt ended, and returns what to ask next in its place, if
 // anything.
 func (r *race) ended(c choice, end ending) (next choice, again bool) {
-	body, _ := r.sent(c.plain)
-	body.Release()
 	r.mu.Lock()
-	r.running--
+	r.exit(&c)
+	r.noteForm(&end)
 	if r.over { // it has lost
 		r.mu.Unlock()
 		return choice{}, false
@@ -387,7 +400,7 @@ func (r *race) try(c choice, fresh bool) ending {
 		median, _, _ = t.latency.quantiles(now)
 	}
 	lost := r.lost(&end)
-	end.plain, end.misread = c.plain, end.misread && !c.plain && r.Plain != nil
+	end.plain, end.misread = c.plain, end.misread && !c.plain && !r.Plain.IsZero()
 	if result = end.judge(allowed, now.Sub(r.Deadline), median, lost); end.misread {
 		result = breaker.Excluded // the same review in another form may be answered
 	}

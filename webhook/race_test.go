@@ -95,16 +95,16 @@ func (x *table) call(repeat Repeat, replies ...reply) (codec.Response, time.Dura
 	x.replies, x.asked, x.plain = replies, nil, nil
 	x.mu.Unlock()
 	now := time.Now()
-	body, plain := codec.NewBody(nil, nil), codec.NewBody(nil, nil)
+	body := codec.NewBody(nil, nil)
 	defer body.Release()
-	defer plain.Release()
+	plain := codec.NewPayloads(&codec.Review{Body: body}, nil).Later(codec.Form{}, 0, nil)
 	r := &race{
 		Call: Call{Target: x.target, Body: body, Plain: plain, Repeat: repeat, Deadline: now.Add(time.Second), Resource: "pods"},
 		ctx:  context.Background(),
 		to:   &wait{told: make(chan struct{}, 1)},
 		rules: rules{
 			attempt:  x.attempt,
-			observer: silent{},
+			observer: Silent{},
 			start:    func(r *race, c choice) { go func() { defer r.leave(); r.follow(c) }() },
 			free:     func(*race) { x.losers.Done() },
 		},
@@ -249,6 +249,23 @@ func TestRedialIsFree(t *testing.T) {
 		}
 		if ok, _ := x.target.spend((*budget).take); !ok {
 			t.Error("the budget is used up")
+		}
+	})
+}
+
+// Falling back to plain JSON costs no budget: each call under way may have to.
+func TestFallbackIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		unsupported := fails(0, HTTPStatus, breaker.ClientError)
+		unsupported.misread = true
+		for range 2 * budgetBurst {
+			if _, _, err := x.call(Repeat{Safe: true}, unsupported, says(0, true)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if ok, _ := x.target.spend((*budget).take); !ok || x.target.Stats().Misread != 2*budgetBurst {
+			t.Errorf("the budget is used up, or it was not counted: %+v", x.target.Stats())
 		}
 	})
 }
@@ -406,15 +423,17 @@ func TestMisread(t *testing.T) {
 		plain   []bool
 		cause   Cause
 		denied  bool
+		refused bool // the form, for the calls to come
 	}{
-		{name: "415", repeat: Repeat{Safe: true}, replies: []reply{unsupported, says(0, true)}, plain: []bool{false, true}},
-		{name: "a denial without uid is no verdict in this form", repeat: Repeat{Safe: true}, replies: []reply{denies, says(0, true)}, plain: []bool{false, true}},
+		{name: "415", repeat: Repeat{Safe: true}, replies: []reply{unsupported, says(0, true)}, plain: []bool{false, true}, refused: true},
+		{name: "a denial without uid is no verdict in this form", repeat: Repeat{Safe: true}, replies: []reply{denies, says(0, true)}, plain: []bool{false, true}, refused: true},
 		{name: "nor in plain JSON, where it stands", repeat: Repeat{Safe: true}, replies: []reply{denies}, plain: []bool{false, true}, denied: true},
 		{name: "it stands if plain JSON brings no verdict", repeat: Repeat{Safe: true}, replies: []reply{denies, unsupported}, plain: []bool{false, true}, denied: true},
-		{name: "nor one in time", repeat: Repeat{Safe: true}, replies: []reply{denies, never}, plain: []bool{false, true}, denied: true},
-		{name: "nor may be asked", replies: []reply{denies}, plain: []bool{false}, denied: true},
-		{name: "only once", repeat: Repeat{Safe: true}, replies: []reply{unsupported}, plain: []bool{false, true}, cause: HTTPStatus},
-		{name: "not with side effects", replies: []reply{unsupported, says(0, true)}, plain: []bool{false}, cause: HTTPStatus},
+		{name: "nor one in time", repeat: Repeat{Safe: true}, replies: []reply{denies, never}, plain: []bool{false, true}, denied: true, refused: true},
+		{name: "nor may be asked", replies: []reply{denies}, plain: []bool{false}, denied: true, refused: true},
+		{name: "what fails in plain JSON too is not the form's fault", repeat: Repeat{Safe: true}, replies: []reply{unsupported}, plain: []bool{false, true}, cause: HTTPStatus},
+		{name: "a later attempt in plain JSON shows it", repeat: Repeat{Safe: true, Failures: true}, replies: []reply{unsupported, reset, says(0, true)}, plain: []bool{false, true, true}, refused: true},
+		{name: "not with side effects", replies: []reply{unsupported, says(0, true)}, plain: []bool{false}, cause: HTTPStatus, refused: true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -430,11 +449,15 @@ func TestMisread(t *testing.T) {
 				case errors.As(err, &denial) != row.denied:
 					t.Errorf("the error is %v", err)
 				}
-				if s := x.target.Stats(); s.Misread != 1 || s.BudgetRefused != 0 {
-					t.Errorf("%+v", s)
+				want := Stats{Attempts: int64(len(row.plain)), Retries: int64(len(row.plain) - 1)}
+				if row.refused {
+					want.Misread = 1
 				}
-				if now := time.Now(); now.UnixNano() >= x.target.language.plainUntil.Load() {
-					t.Error("the next call is not plain")
+				if s := x.target.Stats(); s != want {
+					t.Errorf("%+v, want %+v", s, want)
+				}
+				if refused := x.target.language.plainUntil.Load() > time.Now().UnixNano(); refused != row.refused {
+					t.Errorf("the form is refused: %v", refused)
 				}
 			})
 		})

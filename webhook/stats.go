@@ -19,7 +19,7 @@ type Stats struct {
 	Hedges        int64
 	BudgetRefused int64 // extra attempts that were not made for want of budget
 	Disagreements int64 // twins of one call whose verdicts differ
-	Misread       int64 // attempts after which plain JSON was sent for a while
+	Misread       int64 // calls whose webhook did not read what it had said that it reads
 }
 
 // Stats returns the counts as of now.

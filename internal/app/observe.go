@@ -24,12 +24,13 @@ func (a *App) observers() []dispatcher.Observer {
 	return list
 }
 
-// callObserver is told of every attempt; nil where nobody counts them.
+// callObserver is told what calls do; where OpenTelemetry is switched off it only
+// logs.
 func (a *App) callObserver() webhook.Observer {
 	if environment().Disabled() {
-		return nil
+		return callObserver{webhook.Silent{}, a.log}
 	}
-	return a.metrics
+	return callObserver{a.metrics, a.log}
 }
 
 func environment() telemetry.Environment { return os.Getenv }

@@ -10,7 +10,7 @@ import (
 
 // One name that is long and not ASCII cost the whole batch of spans that it was in.
 func TestLongNamesReachTheCollector(t *testing.T) {
-	receiver, w := newReceiver(t), newWorld(t)
+	receiver, w := newReceiver(t, overHTTP), newWorld(t)
 	p := w.start("lameDuck: 0s\ntelemetry: {userNames: true}\n")
 	c := w.clientOf(p.awaitReady())
 	long := "a" + strings.Repeat("é", 200)

@@ -9,24 +9,31 @@ import (
 	calls "github.com/admission-dispatcher/dispatcher/webhook"
 )
 
-// Attempted implements webhook.Observer.
+// Attempted is webhook.Observer's.
 func (m *Metrics) Attempted(ctx context.Context, a calls.Attempt) {
 	if s := m.caller(a.Owner); s != nil {
 		m.attempts.Add(ctx, 1, s.attempts[a.Kind].add...)
 	}
 }
 
-// Refused implements webhook.Observer.
+// Refused is webhook.Observer's.
 func (m *Metrics) Refused(ctx context.Context, owner any) {
 	if s := m.caller(owner); s != nil {
 		m.refused.Add(ctx, 1, s.plain.add...)
 	}
 }
 
-// Disagreed implements webhook.Observer.
+// Disagreed is webhook.Observer's.
 func (m *Metrics) Disagreed(ctx context.Context, owner any) {
 	if s := m.caller(owner); s != nil {
 		m.disagreed.Add(ctx, 1, s.plain.add...)
+	}
+}
+
+// Misread is webhook.Observer's.
+func (m *Metrics) Misread(ctx context.Context, owner any) {
+	if s := m.caller(owner); s != nil {
+		m.misread.Add(ctx, 1, s.plain.add...)
 	}
 }
 

@@ -17,6 +17,7 @@ const (
 	webhookAttempts   = "dispatcher.webhook.attempts"
 	webhookRefused    = "dispatcher.webhook.budget_refused"
 	webhookDisagreed  = "dispatcher.webhook.disagreements"
+	webhookMisread    = "dispatcher.webhook.misread"
 	webhookOperations = "dispatcher.webhook.patch_operations"
 	webhookInfo       = "dispatcher.webhook.info"
 	webhooksPending   = "dispatcher.webhooks.pending"
@@ -82,6 +83,8 @@ func webhookFamilies() []Family {
 			"Retries and hedges that were not made because the budget of extra attempts was spent."},
 		{webhookDisagreed, Counter, "{call}", labels(configuration(), webhook()),
 			"Calls of which two attempts gave different verdicts."},
+		{webhookMisread, Counter, "{call}", labels(configuration(), webhook()),
+			"Calls whose webhook did not read the form that its own answers offer; reviews go to it in plain JSON for a while."},
 		{webhookOperations, Counter, "{operation}", labels(configuration(), webhook()),
 			"JSON patch operations that were applied."},
 		{webhookInfo, ObservedGauge, "", labels(configuration(), webhook(), phase(), named("target")),

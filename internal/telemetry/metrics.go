@@ -19,8 +19,8 @@ import (
 // scope is the instrumentation scope of metrics and spans of this package.
 const scope = "github.com/admission-dispatcher/dispatcher"
 
-// Metrics counts what happens: it is a dispatcher.Observer and a
-// webhook.Observer. It is safe for concurrent use.
+// Metrics counts what happens: it is a dispatcher.Observer and, but for what is
+// only logged, a webhook.Observer. It is safe for concurrent use.
 type Metrics struct {
 	provider *sdk.MeterProvider
 	meter    metric.Meter
@@ -30,9 +30,9 @@ type Metrics struct {
 	sets     *sets
 	phases   [phases]attrs
 
-	requests, shed, bypasses, failOpen                     metric.Int64Counter
-	calls, errors, attempts, refused, disagreed, operation metric.Int64Counter
-	duration, left, call                                   metric.Float64Histogram
+	requests, shed, bypasses, failOpen                              metric.Int64Counter
+	calls, errors, attempts, refused, disagreed, misread, operation metric.Int64Counter
+	duration, left, call                                            metric.Float64Histogram
 }
 
 // MetricsConfig is the configuration of Metrics.
@@ -74,7 +74,7 @@ func (m *Metrics) instrument() error {
 	counters := map[string]*metric.Int64Counter{
 		requests: &m.requests, shed: &m.shed, bypasses: &m.bypasses, failOpen: &m.failOpen,
 		webhookCalls: &m.calls, webhookErrors: &m.errors, webhookAttempts: &m.attempts,
-		webhookRefused: &m.refused, webhookDisagreed: &m.disagreed, webhookOperations: &m.operation,
+		webhookRefused: &m.refused, webhookDisagreed: &m.disagreed, webhookMisread: &m.misread, webhookOperations: &m.operation,
 	}
 	histograms := map[string]*metric.Float64Histogram{
 		requestDuration: &m.duration, deadlineLeft: &m.left, webhookDuration: &m.call,
