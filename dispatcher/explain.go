@@ -3,9 +3,12 @@
 package dispatcher
 
 import (
+	"time"
+
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // Explanation says what Dispatch would do with a review, without calling.
@@ -36,7 +39,8 @@ type WebhookExplained struct {
 	Detail string `json:"detail,omitempty"`
 	// Rule is the rule that selected the review.
 	Rule string `json:"rule,omitempty"`
-	// Payload is the form in which the webhook gets the review.
+	// Payload is the form in which the webhook gets the review, until a mutation; "at
+	// first" says that the webhook may offer another and get that.
 	Payload       string `json:"payload,omitempty"`
 	FailurePolicy string `json:"failurePolicy"`
 	Mode          string `json:"mode"`
@@ -95,12 +99,26 @@ func explain(w *registry.Webhook, m match.Decision, r *codec.Review) WebhookExpl
 	return x
 }
 
-// payloadForm names the form of the review that w gets before any mutation.
+// payloadForm names the form of the review that w gets before any mutation; "at
+// first" where it changes as soon as the webhook's answers offer another.
 func payloadForm(w *registry.Webhook, r *codec.Review) string {
-	if w.Version == r.Version {
-		return "JSON " + w.Version.String() + ", as received"
+	form := w.Target.Form(w.Version, w.Wire, r.Body.Len(), time.Now())
+	text := form.Encoding.String() + " " + form.Version.String()
+	if w.Wire.Encoding == webhook.Auto || w.Wire.Compression == webhook.CompressAuto {
+		text += " at first"
 	}
-	return "JSON " + w.Version.String() + ", spliced"
+	switch {
+	case form == codec.Form{Version: r.Version, Encoding: r.Encoding}:
+		text += ", as received"
+	case form.Encoding == codec.JSON && r.Encoding == codec.JSON && form.Version != r.Version:
+		text += ", spliced"
+	case form.Encoding == codec.ProtobufNative:
+		text += ", or Protobuf where that would lose something"
+	}
+	if form.Coding != codec.Identity {
+		text += ", " + form.Coding.String()
+	}
+	return text
 }
 
 // orderer numbers the webhooks that are called: validating ones of a stage all
