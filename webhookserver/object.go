@@ -6,11 +6,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path"
 	"reflect"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // nativePrefix starts an object in native protobuf; no JSON starts so.
@@ -46,7 +49,7 @@ func Object[T any, P interface {
 // an *unstructured.Unstructured every object that is JSON.
 //
 // An object that is not there is an error, and so is a native object of another
-// kind than into's.
+// kind, group or version than into's.
 func Decode(raw runtime.RawExtension, into runtime.Object) error {
 	if len(raw.Raw) == 0 {
 		return errors.New("the request has no such object")
@@ -58,22 +61,38 @@ func Decode(raw runtime.RawExtension, into runtime.Object) error {
 		return nil
 	}
 	_, kind, err := protobufSerializer.Decode(raw.Raw, nil, into)
+	if kind != nil && !takes(into, *kind) { // whatever came of it
+		return fmt.Errorf("decoding a %T from protobuf: the object is a %s", into, kind)
+	}
 	if err != nil {
 		return fmt.Errorf("decoding a %T from protobuf: %w", into, err)
-	}
-	if !takes(into, kind.Kind) {
-		return fmt.Errorf("decoding a %T from protobuf: the object is a %s", into, kind)
 	}
 	into.GetObjectKind().SetGroupVersionKind(*kind)
 	return nil
 }
 
 // takes reports whether into is of the kind. Protobuf names no fields: those of
-// another kind would silently be taken for into's. A built-in kind is named
-// after its Go type.
-func takes(into runtime.Object, kind string) bool {
+// another kind, or of another version of it, would silently be taken for into's. A
+// built-in kind is named after its Go type, and its group and version after the
+// package.
+func takes(into runtime.Object, kind schema.GroupVersionKind) bool {
 	if _, ok := into.(*metav1.PartialObjectMetadata); ok {
 		return true
 	}
-	return reflect.TypeOf(into).Elem().Name() == kind
+	t := reflect.TypeOf(into).Elem()
+	group, version := path.Split(t.PkgPath())
+	return t.Name() == kind.Kind && version == kind.Version && path.Base(group) == packageOf(kind.Group)
+}
+
+// packageOf returns the name of the Go package of a built-in group: its first word,
+// but for two.
+func packageOf(group string) string {
+	switch group {
+	case "":
+		return "core"
+	case "internal.apiserver.k8s.io":
+		return "apiserverinternal"
+	}
+	name, _, _ := strings.Cut(group, ".")
+	return name
 }
