@@ -4,6 +4,7 @@ package codec_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -61,5 +62,28 @@ func forms() func(yield func(codec.Form) bool) {
 				}
 			}
 		}
+	}
+}
+
+// BenchmarkMutatedReview is what it costs to send an object that was mutated in
+// protobuf, with plain JSON to fall back to.
+func BenchmarkMutatedReview(b *testing.B) {
+	object := []byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","annotations":{"note":"` + strings.Repeat("all work ", 50_000) + `"}}}`)
+	protobuf, plain := codec.Form{Version: codec.V1, Encoding: codec.Protobuf}, codec.Form{Version: codec.V1}
+	for name, fallback := range map[string]func(*codec.Payloads){
+		"at once": func(p *codec.Payloads) { p.Get(plain, 1, object) },
+		"later":   func(p *codec.Payloads) { p.Later(plain, 1, object) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			r := mustDecode(b, plainReview().json())
+			var p codec.Payloads
+			b.ReportAllocs()
+			for b.Loop() {
+				p.Reset(r, nil)
+				p.Get(protobuf, 1, object)
+				fallback(&p)
+				p.Release()
+			}
+		})
 	}
 }

@@ -19,13 +19,17 @@ import (
 
 const formJSON, formProtobuf = "application/json", "application/vnd.kubernetes.protobuf"
 
+// largePod is worth compressing.
+var largePod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"shop","annotations":{"note":"` + strings.Repeat("all work and no play ", 2000) + `"}}}`
+
 // formWorld is a world whose webhook can be replaced by another version of it, and
 // notes in which form it is asked.
 type formWorld struct {
 	*world
-	old    http.Handler // reads JSON alone
-	client *http.Client
-	pod    string // the object that is reviewed
+	old     http.Handler // reads JSON alone
+	process *process
+	client  *http.Client
+	pod     string // the object that is reviewed
 
 	mu      sync.Mutex
 	handler http.Handler
@@ -41,7 +45,8 @@ func newFormWorld(t *testing.T, binding string, options webhookserver.Options) *
 	w.old, w.handler = w.webhook.Config.Handler, webhookserver.New(w.review, options)
 	w.webhook.Config.Handler = http.HandlerFunc(w.serve)
 	w.write("registry/binding.yaml", []byte("apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: forms}\nspec: {webhooks: [\"*/*\"], "+binding+"}\n"))
-	w.client = w.clientOf(w.start("lameDuck: 0s\n").awaitReady())
+	w.process = w.start("lameDuck: 0s\n")
+	w.client = w.clientOf(w.process.awaitReady())
 	return w
 }
 
@@ -108,7 +113,6 @@ func (w *formWorld) jsonAlone(garbled http.HandlerFunc) http.Handler {
 
 // A webhook that says what it reads gets that from its second review on.
 func TestForms(t *testing.T) {
-	large := `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"shop","annotations":{"note":"` + strings.Repeat("all work and no play ", 2000) + `"}}}`
 	for _, row := range []struct {
 		name, binding string
 		native, large bool
@@ -124,7 +128,7 @@ func TestForms(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			w := newFormWorld(t, row.binding, webhookserver.Options{NativeObjects: row.native})
 			if row.large {
-				w.pod = large
+				w.pod = largePod
 			}
 			first := formJSON
 			if strings.Contains(row.binding, "compression: Gzip") {
@@ -143,7 +147,7 @@ func TestForms(t *testing.T) {
 // gzip is learned too, from a webhook that reads no better.
 func TestFormOfGzip(t *testing.T) {
 	w := newFormWorld(t, "compression: Auto", webhookserver.Options{})
-	w.pod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"shop","annotations":{"note":"` + strings.Repeat("all work and no play ", 2000) + `"}}}`
+	w.pod = largePod
 	reads := w.handler
 	w.becomes(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		reads.ServeHTTP(onlyGzip{rw}, r)
@@ -201,6 +205,12 @@ func TestFormOfARolledBackWebhook(t *testing.T) {
 			if n := w.loggedTimes("a webhook is sent plain reviews again"); n == 0 || n > 2 {
 				t.Errorf("logged %d times", n)
 			}
+			if want := `dispatcher_webhook_misread_total{configuration="policy",webhook="policy.example.com"} 1.0`; !strings.Contains(w.process.scrape(), want) {
+				t.Errorf("the metrics lack %s", want)
+			}
+			if status, err := w.process.status(http.DefaultClient); err != nil || !strings.HasPrefix(status.Targets[0].Reads, "JSON") {
+				t.Errorf("the status says %+v, %v", status.Targets, err)
+			}
 		})
 	}
 }
@@ -222,7 +232,7 @@ func TestFormIsNotOfferedAnyMore(t *testing.T) {
 // What an operator pins is not taken back with what was learned.
 func TestPinnedFormStays(t *testing.T) {
 	w := newFormWorld(t, "encoding: Protobuf, compression: Auto", webhookserver.Options{})
-	w.pod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"shop","annotations":{"note":"` + strings.Repeat("all work and no play ", 2000) + `"}}}`
+	w.pod = largePod
 	w.asked(formProtobuf)
 	w.asked(formProtobuf + " zstd")
 	reads := w.handler
