@@ -3,6 +3,8 @@
 package status
 
 import (
+	"time"
+
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -18,6 +20,8 @@ func (c *Collector) target(t *webhook.Target) Target {
 		Hedges:        stats.Hedges,
 		BudgetRefused: stats.BudgetRefused,
 		Disagreements: stats.Disagreements,
+		Misread:       stats.Misread,
+		Reads:         t.Reads(time.Now()),
 		Latency:       newLatency(t.Latency()),
 		Samples:       c.latencies.of(t),
 	}

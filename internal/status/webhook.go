@@ -102,6 +102,8 @@ type Target struct {
 	Hedges        int64      `json:"hedges"`
 	BudgetRefused int64      `json:"budgetRefused"`
 	Disagreements int64      `json:"disagreements"`
+	Misread       int64      `json:"misread"`
+	Reads         string     `json:"reads"` // the form that its answers offer
 	Latency       Latency    `json:"latency"`
 	Samples       []Sample   `json:"samples"` // of the last ten minutes, oldest first
 }
