@@ -4,6 +4,7 @@ package dispatcher
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,5 +39,31 @@ func TestPrepare(t *testing.T) {
 				t.Errorf("prepare: %T %v", err, err)
 			}
 		})
+	}
+}
+
+// What a webhook is sent that does not read what it offers is the review as it is by
+// then, and is written only when it is sent.
+func TestPlainOfAMutatedReview(t *testing.T) {
+	received := codec.NewBody([]byte(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":{"group":"","version":"v1","kind":"Pod"},`+
+		`"resource":{"group":"","version":"v1","resource":"pods"},"name":"p","namespace":"shop","operation":"CREATE","userInfo":{"username":"ann"},"object":{"metadata":{"name":"p"}}}}`), nil)
+	review := codec.AcquireReview()
+	if err := review.Decode(received); err != nil {
+		t.Fatal(err)
+	}
+	a := &admission{Request: Request{Review: review}, generation: 1, object: []byte(`{"mutated":true}`)}
+	a.payloads.Reset(review, nil)
+	pinned := &registry.Webhook{Wire: webhook.Wire{Encoding: webhook.Protobuf}}
+	form := codec.Form{Version: codec.V1, Encoding: codec.Protobuf}
+	if later := a.plain(pinned, form); !later.IsZero() {
+		t.Error("there is something to send in place of a form that is pinned")
+	}
+	later := a.plain(&registry.Webhook{}, form)
+	later.Retain()
+	a.payloads.Release()
+	codec.ReleaseReview(review)
+	body, err := later.Body()
+	if err != nil || !strings.Contains(string(body.Bytes()), `"object":{"mutated":true}`) {
+		t.Errorf("%q, %v", body.Bytes(), err)
 	}
 }
