@@ -36,7 +36,13 @@ func (c *Client) attempt(ctx context.Context, call *Call, chosen choice, fresh b
 	if err := e.exchange(&req, answer, call.Deadline, fresh); err != nil {
 		return e.failed(err, call.Target.host, left)
 	}
-	c.learn(ctx, call, answer)
+	end := e.read(answer, call, form)
+	c.learn(ctx, call, answer, end.err == nil)
+	return end
+}
+
+// read is the ending of an attempt that got an HTTP answer to a review in a form.
+func (e *Endpoint) read(answer *fasthttp.Response, call *Call, form codec.Form) ending {
 	status := answer.StatusCode()
 	if err := checkHTTP(answer, call.Target.host, form); err != nil {
 		return ending{endpoint: e, err: err, status: status, kind: kindOfStatus(status), pause: pauseOf(answer), misread: isMisreading(status)}
@@ -50,10 +56,10 @@ func (c *Client) attempt(ctx context.Context, call *Call, chosen choice, fresh b
 	return ending{endpoint: e, resp: resp, status: status, kind: kindOf(resp, nil)}
 }
 
-// learn notes what an answer says that the webhook reads.
-func (c *Client) learn(ctx context.Context, call *Call, answer *fasthttp.Response) {
+// learn notes what an answer, which is a verdict or not, says that the webhook reads.
+func (c *Client) learn(ctx context.Context, call *Call, answer *fasthttp.Response, verdict bool) {
 	now := time.Now()
-	changed, lost := call.Target.language.learn(answer, now)
+	changed, lost := call.Target.language.learn(answer, verdict, now)
 	if !changed {
 		return
 	}

@@ -50,7 +50,7 @@ func TestForm(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var target Target
-			target.language.learn(saying(row.post, row.coding), now)
+			target.language.learn(saying(row.post, row.coding), true, now)
 			row.want.Version = codec.V1
 			if got := target.Form(codec.V1, row.wire, row.size, now); got != row.want {
 				t.Errorf("%+v, want %+v", got, row.want)
@@ -81,24 +81,25 @@ func TestPlainFormKeepsWhatIsPinned(t *testing.T) {
 // What a webhook said is taken back by an answer that does not say it.
 func TestLanguageIsForgotten(t *testing.T) {
 	now := time.Now()
-	failed, binary := saying("", ""), saying("", "")
-	failed.SetStatusCode(fasthttp.StatusBadGateway)
+	binary := saying("", "")
 	binary.Header.SetContentType(codec.MediaTypeProtobuf)
 	for _, row := range []struct {
-		name   string
-		answer *fasthttp.Response
-		want   string
+		name    string
+		answer  *fasthttp.Response
+		verdict bool
+		want    string
 	}{
-		{"an answer that says nothing", saying("", ""), "JSON"},
-		{"one that says less", saying("application/json", "gzip"), "JSON, gzip"},
-		{"one in protobuf", binary, "ProtobufNative, zstd, gzip"},
-		{"none, which may be a proxy's", failed, "ProtobufNative, zstd, gzip"},
+		{"a verdict that says nothing", saying("", ""), true, "JSON"},
+		{"one that says less", saying("application/json", "gzip"), true, "JSON, gzip"},
+		{"one in protobuf", binary, true, "ProtobufNative, zstd, gzip"},
+		{"none, which may be a proxy's", saying("", ""), false, "ProtobufNative, zstd, gzip"},
+		{"none that says less", saying("application/json", "gzip"), false, "JSON, gzip"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var target Target
 			all := saying(codec.MediaTypeProtobuf+";objects=native", "gzip, zstd")
-			target.language.learn(all, now)
-			changed, lost := target.language.learn(row.answer, now)
+			target.language.learn(all, true, now)
+			changed, lost := target.language.learn(row.answer, row.verdict, now)
 			later := now.Add(2 * plainTime)
 			if got := target.Reads(later); got != row.want || lost != (row.want != "ProtobufNative, zstd, gzip") || changed != lost {
 				t.Errorf("%s, want %s; changed %v, lost %v", got, row.want, changed, lost)
@@ -106,10 +107,10 @@ func TestLanguageIsForgotten(t *testing.T) {
 			if !lost {
 				return
 			}
-			if changed, _ = target.language.learn(all, now); changed {
+			if changed, _ = target.language.learn(all, true, now); changed {
 				t.Error("what was taken back is believed again at once")
 			}
-			if changed, lost = target.language.learn(all, later); !changed || lost {
+			if changed, lost = target.language.learn(all, true, later); !changed || lost {
 				t.Error("what was taken back is never believed again")
 			}
 		})
@@ -120,11 +121,12 @@ func TestLanguageIsForgotten(t *testing.T) {
 func TestLanguageIsSetAside(t *testing.T) {
 	var target Target
 	l, now := &target.language, time.Now()
-	l.learn(saying(codec.MediaTypeProtobuf, ""), now)
+	l.learn(saying(codec.MediaTypeProtobuf, ""), true, now)
 	sent := func() codec.Encoding { return target.Form(codec.V1, Wire{}, 0, now).Encoding }
 	for _, want := range []time.Duration{plainTime, 2 * plainTime, 4 * plainTime, 8 * plainTime, 16 * plainTime, 32 * plainTime, maxPlainTime, maxPlainTime} {
-		wait, first := l.refuse(now)
-		if _, again := l.refuse(now); wait != want || !first || again {
+		first, again := l.refuse(now), l.refuse(now)
+		wait := time.Unix(0, l.plainUntil.Load()).Sub(now)
+		if wait != want || !first || again {
 			t.Errorf("set aside for %v, want %v, for the first time %v, and again %v", wait, want, first, again)
 		}
 		if got := target.Reads(now); sent() != codec.JSON || !strings.HasPrefix(got, "JSON until ") || !strings.HasSuffix(got, ", then Protobuf") {
@@ -135,7 +137,7 @@ func TestLanguageIsSetAside(t *testing.T) {
 		}
 	}
 	l.confirm()
-	if wait, _ := l.refuse(now); wait != plainTime {
-		t.Errorf("set aside for %v after it has held", wait)
+	if l.refuse(now); l.plainUntil.Load() != now.Add(plainTime).UnixNano() {
+		t.Error("set aside for longer after it has held")
 	}
 }

@@ -39,17 +39,17 @@ func (l *language) now(now time.Time) reading {
 }
 
 // learn notes what an answer says that the webhook reads, and reports whether that
-// is something else than before; lost, that it is less. An answer that says nothing
+// is something else than before; lost, that it is less. A verdict that says nothing
 // takes back what was said: it is from another version of the webhook. One in
-// protobuf does not, whose webhook reads it, nor one that is none, which may be a
+// protobuf does not, whose webhook reads it, nor what is no verdict, which may be a
 // proxy's.
 //
 // What was taken back is not believed again for a while, so that replicas that say
 // different things do not have the form change with every answer.
-func (l *language) learn(answer *fasthttp.Response, now time.Time) (changed, lost bool) {
+func (l *language) learn(answer *fasthttp.Response, verdict bool, now time.Time) (changed, lost bool) {
 	said, ok := readingOf(answer)
 	was := reading(l.reads.Load())
-	if said == was || !ok && (answer.StatusCode() != fasthttp.StatusOK || isProtobuf(answer.Header.ContentType())) {
+	if said == was || !ok && (!verdict || isProtobuf(answer.Header.ContentType())) {
 		return false, false
 	}
 	l.mu.Lock()
@@ -66,21 +66,21 @@ func (l *language) learn(answer *fasthttp.Response, now time.Time) (changed, los
 }
 
 // refuse has the plain form sent for a while, because what was said does not hold. It
-// returns how long; false if that was so already.
-func (l *language) refuse(now time.Time) (time.Duration, bool) {
+// reports false if that was so already.
+func (l *language) refuse(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.setAside(now)
 }
 
-func (l *language) setAside(now time.Time) (time.Duration, bool) {
+func (l *language) setAside(now time.Time) bool {
 	if now.UnixNano() < l.plainUntil.Load() {
-		return 0, false
+		return false
 	}
 	l.wait = min(max(plainTime, 2*l.wait), maxPlainTime)
 	l.plainUntil.Store(now.Add(l.wait).UnixNano())
 	l.doubted.Store(true)
-	return l.wait, true
+	return true
 }
 
 // confirm notes that the webhook has read what it said it reads.

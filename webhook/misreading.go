@@ -61,8 +61,8 @@ func (r *race) toPlain(next *choice) bool {
 }
 
 // noteForm has the Target's language know what an ending says of its form. A misreading
-// is the form's fault if the same webhook gives a verdict in plain form, or gets to
-// see none in time; if it fails there too, it is not.
+// is the form's fault if the plain form brings a verdict, or nothing in time; if that
+// fails too, it is not.
 func (r *race) noteForm(end *ending) {
 	switch {
 	case end.misread && r.misread == nil && !r.plain:
@@ -79,7 +79,7 @@ func (r *race) refuse() {
 	t, now := r.Target, time.Now()
 	t.stats.misread.Add(1)
 	r.rules.observer.Misread(r.ctx, r.Owner)
-	if _, first := t.language.refuse(now); first {
+	if t.language.refuse(now) {
 		r.rules.observer.Switched(r.ctx, Switch{Owner: r.Owner, Target: t, Reads: t.Reads(now), Err: r.misread})
 	}
 	r.misread = nil
