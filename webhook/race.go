@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/internal/crash"
 )
 
 // Repeat says whether, and when, one call may ask more than once. The zero value
@@ -367,7 +368,7 @@ func (r *race) sleep() bool {
 func (r *race) guarded(c choice, fresh bool) (end ending) {
 	defer func() {
 		if p := recover(); p != nil {
-			end = ending{endpoint: c.endpoint, err: &CallError{Cause: Panic, Err: fmt.Errorf("panic while calling: %v", p), Stack: debug.Stack()}}
+			end = ending{endpoint: c.endpoint, err: &CallError{Cause: Panic, Err: fmt.Errorf("panic while calling: %s", crash.Text(p)), Stack: debug.Stack()}}
 		}
 	}()
 	return r.try(c, fresh)

@@ -17,13 +17,14 @@ func packages() map[string][]string {
 		"codec/native":    {"codec"},
 		"internal/celenv": {"codec"},
 		"match":           {"codec", "internal/celenv"},
+		"internal/crash":  {},
 		"breaker":         {},
-		"webhook":         {"codec", "breaker"},
+		"webhook":         {"codec", "breaker", "internal/crash"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
 		"registry":        {"codec", "match", "webhook", "internal/celenv"},
 		"registry/kube":   {"registry", "match"}, // match for the interface of sources
-		"dispatcher":      {"codec", "codec/jsonpatch", "match", "webhook", "registry"},
-		"internal/server": {"dispatcher", "registry", "codec"},
+		"dispatcher":      {"codec", "codec/jsonpatch", "match", "webhook", "registry", "internal/crash"},
+		"internal/server": {"dispatcher", "registry", "codec", "internal/crash"},
 		// What there is to tell of a process, from everywhere that knows.
 		"internal/status":     {"breaker", "match", "webhook", "registry", "registry/kube", "dispatcher"},
 		"internal/admin":      {"internal/status", "registry"},
