@@ -33,6 +33,7 @@ type admission struct {
 	patches  int    // how many patches that are
 	outcomes []Outcome
 
+	shadowed  []Outcome // of Shadow webhooks that cannot be called
 	keepSkips bool
 	skips     []Skip
 }

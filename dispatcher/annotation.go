@@ -108,7 +108,7 @@ func ownAnnotations(outcomes []Outcome) []codec.Annotation {
 		return o.denier()
 	})
 	list(failOpenAnnotation, func(o *Outcome) string {
-		if o.Result != FailedOpen {
+		if o.Result != FailedOpen || o.Softened { // that is in the next list
 			return ""
 		}
 		return fmt.Sprintf("%s (%s, %s)", o.Webhook.Name, o.Cause, o.policy())

@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/internal/crash"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -36,9 +38,10 @@ type Config struct {
 	// AllowsPerSecond is how many allowed admissions get a line at level info in
 	// each second; at level debug all get one. 0: none.
 	AllowsPerSecond int
-	KeepSkips       bool         // observers want to know who was not asked, and why
-	Observers       []Observer   // told of every admission, in this order
-	Logger          *slog.Logger // required
+	KeepSkips       bool             // observers want to know who was not asked, and why
+	Observers       []Observer       // told of every admission, in this order
+	Shadows         []ShadowObserver // told of every invocation in mode Shadow
+	Logger          *slog.Logger     // required
 }
 
 const (
@@ -71,6 +74,7 @@ type Dispatcher struct {
 	impatience time.Duration
 	limiter    *limiter
 	observers  []Observer
+	shadows    []ShadowObserver
 	transcoder codec.Transcoder
 	keepSkips  bool
 	log        *slog.Logger
@@ -100,6 +104,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		impatience:  cfg.Impatience,
 		limiter:     newLimiter(cfg.Limits),
 		observers:   cfg.Observers,
+		shadows:     cfg.Shadows,
 		transcoder:  cfg.Transcoder,
 		keepSkips:   cfg.KeepSkips,
 		log:         cfg.Logger,
@@ -129,9 +134,9 @@ type Verdict struct {
 	Response codec.Response
 	// Bypass is the name of the rule that let the review pass unasked.
 	Bypass string
-	// Shed reports that there was no place for the calls: Outcomes say what each
-	// webhook's failure policy made of it.
-	Shed bool
+	// Unreadable reports that the review could not be judged, Panicked that the
+	// dispatcher failed. Both deny, and nothing is known of webhooks.
+	Unreadable, Panicked bool
 	// Outcomes are in the order in which the webhooks take part.
 	Outcomes []Outcome
 	// Skips are there only if Config.KeepSkips asks for them.
@@ -139,23 +144,48 @@ type Verdict struct {
 }
 
 // Dispatch decides one admission, logs the decision and tells the observers of
-// it. It returns before req.Deadline, whatever the webhooks do. ctx carries
-// shutdown and trace only.
+// it. It returns before req.Deadline, whatever the webhooks do. A panic on the way
+// is a denial. ctx carries shutdown and trace only.
 func (d *Dispatcher) Dispatch(ctx context.Context, req Request) Verdict {
 	start := time.Now()
-	v := d.dispatch(ctx, req)
-	elapsed := time.Since(start)
-	d.record(ctx, req, &v, elapsed)
-	if len(d.observers) > 0 {
-		d.tell(ctx, &Record{Request: req, Verdict: &v, Start: start, Elapsed: elapsed})
-	}
+	v := d.contained(ctx, req)
+	d.publish(ctx, req, &v, start)
 	return v
+}
+
+// Decline denies an admission whose review cannot be judged, with code 400: of
+// req.Review no more is there than was read before the defect, which why tells the
+// caller. It is logged and told as what Dispatch decides.
+func (d *Dispatcher) Decline(ctx context.Context, req Request, why string) Verdict {
+	v := unreadable(why)
+	d.publish(ctx, req, &v, time.Now())
+	return v
+}
+
+// publish logs the decision and tells the observers of it.
+func (d *Dispatcher) publish(ctx context.Context, req Request, v *Verdict, start time.Time) {
+	elapsed := time.Since(start)
+	d.record(ctx, req, v, elapsed)
+	if len(d.observers) > 0 {
+		d.tell(ctx, &Record{Request: req, Verdict: v, Start: start, Elapsed: elapsed})
+	}
 }
 
 func (d *Dispatcher) tell(ctx context.Context, r *Record) {
 	for _, o := range d.observers {
 		o.Observe(ctx, r)
 	}
+}
+
+// contained is dispatch, with a panic as a denial.
+func (d *Dispatcher) contained(ctx context.Context, req Request) (v Verdict) {
+	defer func() {
+		if value := recover(); value != nil {
+			d.recordPanic(ctx, crash.Text(value), debug.Stack())
+			v = panicked()
+		}
+	}()
+	return d.dispatch(ctx, req)
 }
 
 // dispatch decides one review against one snapshot. Once a phase has rejected,
@@ -173,12 +203,16 @@ func (d *Dispatcher) dispatch(ctx context.Context, req Request) Verdict {
 	} else {
 		d.validate(a)
 	}
+	d.tellUncalled(a)
 	return merge(a)
 }
 
 // InFlight returns the number of admissions for which webhooks are being called,
 // by cluster; clusters without any are left out.
 func (d *Dispatcher) InFlight() map[string]int { return d.limiter.inFlight() }
+
+// Limits returns the limits in effect.
+func (d *Dispatcher) Limits() Limits { return d.limiter.limits }
 
 // Wait returns when no call runs any more: after Dispatch has returned, calls
 // whose answer nobody needs (late ones, Shadow) run to their deadline. Wait must

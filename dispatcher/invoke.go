@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/internal/crash"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -89,7 +90,7 @@ func (d *Dispatcher) start(ctx context.Context, inv *invocation) {
 	defer func() {
 		if r := recover(); r != nil {
 			inv.Receive(codec.Response{}, &webhook.CallError{
-				Cause: webhook.Panic, Elapsed: time.Since(inv.begin), Err: fmt.Errorf("panic while calling: %v", r), Stack: debug.Stack(),
+				Cause: webhook.Panic, Elapsed: time.Since(inv.begin), Err: fmt.Errorf("panic while calling: %s", crash.Text(r)), Stack: debug.Stack(),
 			})
 		}
 	}()

@@ -5,6 +5,8 @@ package dispatcher
 import (
 	"context"
 	"time"
+
+	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // Record is what there is to tell of one admission.
@@ -20,4 +22,22 @@ type Record struct {
 // that hangs off it is borrowed until Observe returns.
 type Observer interface {
 	Observe(ctx context.Context, r *Record)
+}
+
+// ShadowRecord is what there is to tell of one invocation in mode Shadow.
+type ShadowRecord struct {
+	Cluster *registry.Cluster
+	Phase   registry.Phase
+	// Outcome is what the invocation would have come to in mode Enforce, short of
+	// applying a patch.
+	Outcome *Outcome
+	// Dropped: the webhook was not called, because too many Shadow calls were under
+	// way. The Outcome names the webhook only.
+	Dropped bool
+}
+
+// ShadowObserver is told of every invocation in mode Shadow, on several goroutines.
+// The ShadowRecord is borrowed until ObserveShadow returns.
+type ShadowObserver interface {
+	ObserveShadow(ctx context.Context, r *ShadowRecord)
 }

@@ -13,8 +13,7 @@ import (
 // Result is what an invocation came to. The set is closed.
 type Result uint8
 
-// The results. Denied, Refused and Failed deny the admission, unless the
-// webhook's mode softens them.
+// The results. Denied, Refused and Failed deny the admission.
 const (
 	// Allowed: the webhook said yes.
 	Allowed Result = iota
@@ -24,8 +23,11 @@ const (
 	Refused
 	// Failed: there was no usable answer, and the failure policy is Fail.
 	Failed
-	// FailedOpen: there was no usable answer, and it is ignored, visibly.
+	// FailedOpen: there was no usable answer, and the failure policy, a failOpen
+	// rule or the mode Warn has it ignored, visibly.
 	FailedOpen
+	// Softened: the mode Warn made a warning of a rejection or a Refusal.
+	Softened
 	// Skipped: not called for a reason that must be seen: a matchCondition that
 	// failed under Ignore, a dry run in a mode that never denies.
 	Skipped
@@ -46,6 +48,8 @@ func (r Result) String() string {
 		return "failed"
 	case FailedOpen:
 		return "failed_open"
+	case Softened:
+		return "softened"
 	case Skipped:
 		return "skipped"
 	case Abandoned:
@@ -61,11 +65,11 @@ type Outcome struct {
 	Round    int // 1 for a reinvocation
 	Result   Result
 
-	// Softened: the mode Warn turned a denial into a warning.
+	// Softened: but for the mode Warn this would deny.
 	Softened bool
 	// Response is the webhook's answer where there is one.
 	Response codec.Response
-	// Cause and Err say why, for Refused, Failed, FailedOpen and Skipped.
+	// Cause and Err say why, where that is not the webhook's own decision.
 	Cause webhook.Cause
 	Err   error
 	// Code is the status code of a denial.
@@ -78,7 +82,13 @@ type Outcome struct {
 	Elapsed    time.Duration
 }
 
-// Denies reports whether the Outcome denies the admission.
-func (o *Outcome) Denies() bool {
-	return !o.Softened && (o.Result == Denied || o.Result == Refused || o.Result == Failed)
+// soften is where the mode Warn speaks: what would deny is a warning. A CallError
+// that does not block has failed open, whatever kept it from blocking.
+func (o *Outcome) soften() {
+	switch o.Result {
+	case Denied, Refused:
+		o.Result, o.Softened = Softened, true
+	case Failed:
+		o.Result, o.Softened = FailedOpen, true
+	}
 }

@@ -22,38 +22,46 @@ func (a *admission) judge(inv *invocation, resp codec.Response, err error, elaps
 		Err:      err,
 		Elapsed:  elapsed,
 	}
-	switch {
-	case err == nil && resp.Allowed:
-		o.Result = Allowed
-	case err == nil:
-		o.Result, o.Code = Denied, resp.Code
-	default:
-		a.judgeError(&o, err)
+	o.classify()
+	if o.Result == Failed {
+		o.Result, o.FailOpenRule = a.failurePolicy(inv.webhook)
 	}
-	o.Softened = inv.webhook.Mode == registry.Warn && o.Denies()
+	if inv.webhook.Mode == registry.Warn {
+		o.soften()
+	}
 	return o
 }
 
-// judgeError is judge where there is no verdict.
-func (a *admission) judgeError(o *Outcome, err error) {
+// classify says what the answer, or the lack of one, is by itself: a CallError is
+// Failed, until its failure policy has spoken.
+func (o *Outcome) classify() {
+	switch {
+	case o.Err != nil:
+		o.classifyError()
+	case o.Response.Allowed:
+		o.Result = Allowed
+	default:
+		o.Result, o.Code = Denied, o.Response.Code
+	}
+}
+
+func (o *Outcome) classifyError() {
 	var (
 		refusal   *Refusal
 		answerErr *codec.AnswerError
 		callErr   *webhook.CallError
 	)
 	switch {
-	case errors.As(err, &refusal):
+	case errors.As(o.Err, &refusal):
 		o.Result, o.Cause, o.Code = Refused, refusal.Cause, refusal.Code
-	case errors.As(err, &callErr):
-		o.Result, o.FailOpenRule = a.failurePolicy(o.Webhook)
-		o.Cause, o.Code = callErr.Cause, callErr.Cause.Code()
-	case errors.As(err, &answerErr) && answerErr.Denies:
+	case errors.As(o.Err, &callErr):
+		o.Result, o.Cause, o.Code = Failed, callErr.Cause, callErr.Cause.Code()
+	case errors.As(o.Err, &answerErr) && answerErr.Denies:
 		o.Result, o.Cause, o.Code = Refused, webhook.BadAnswer, webhook.BadAnswer.Code()
 	default:
 		// Caller's contract leaves nothing else; an answer that nobody understands
 		// is no answer.
-		o.Result, o.FailOpenRule = a.failurePolicy(o.Webhook)
-		o.Cause, o.Code = webhook.BadAnswer, webhook.BadAnswer.Code()
+		o.Result, o.Cause, o.Code = Failed, webhook.BadAnswer, webhook.BadAnswer.Code()
 	}
 }
 

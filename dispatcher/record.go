@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -24,12 +23,12 @@ func (d *Dispatcher) record(ctx context.Context, req Request, v *Verdict, elapse
 	for i := range v.Outcomes {
 		o := &v.Outcomes[i]
 		if o.Cause == webhook.Panic {
-			d.recordPanic(ctx, o)
+			d.recordCallPanic(ctx, o)
 		}
-		switch {
-		case o.Softened:
+		switch o.Result {
+		case Softened:
 			d.recordUnheard(ctx, req, o, slog.LevelInfo, "webhook softened")
-		case o.Result == FailedOpen || o.Result == Skipped:
+		case FailedOpen, Skipped:
 			d.recordUnheard(ctx, req, o, slog.LevelWarn, "webhook "+o.Result.String())
 		}
 	}
@@ -44,15 +43,15 @@ func (d *Dispatcher) record(ctx context.Context, req Request, v *Verdict, elapse
 	if !d.log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	attrs := append(decidedAttrs(req, v, elapsed), slog.Int("code", int(v.Response.Code)))
-	d.log.LogAttrs(ctx, slog.LevelInfo, "admission denied", append(attrs, denialAttrs(v.Outcomes)...)...)
+	attrs := append(decidedAttrs(req, v, elapsed), slog.String("decision", v.Decision().String()), slog.Int("code", int(v.Response.Code)))
+	d.log.LogAttrs(ctx, slog.LevelInfo, "admission denied", append(attrs, denialAttrs(v)...)...)
 }
 
 // denialAttrs say who denied, and what was wrong where that was no decision.
-func denialAttrs(outcomes []Outcome) []slog.Attr {
+func denialAttrs(v *Verdict) []slog.Attr {
 	var by, problems []string
-	for i := range outcomes {
-		o := &outcomes[i]
+	for i := range v.Outcomes {
+		o := &v.Outcomes[i]
 		if !o.Denies() {
 			continue
 		}
@@ -60,6 +59,9 @@ func denialAttrs(outcomes []Outcome) []slog.Attr {
 		if o.Err != nil {
 			problems = append(problems, o.Webhook.Name+": "+o.Err.Error())
 		}
+	}
+	if len(by) == 0 { // the message is our own
+		return []slog.Attr{slog.String("error", cutBytes(v.Response.Message, maxLogged))}
 	}
 	attrs := []slog.Attr{slog.String("by", cutBytes(strings.Join(by, "; "), maxLogged))}
 	if len(problems) > 0 {
@@ -96,17 +98,19 @@ func (d *Dispatcher) recordUnheard(ctx context.Context, req Request, o *Outcome,
 	attrs = append(attrs,
 		slog.String("cause", causeType(o)),
 		slog.String("policy", o.policy()),
+		slog.String("mode", o.Webhook.Mode.String()),
 		slog.Float64("elapsed_seconds", o.Elapsed.Seconds()))
 	d.log.LogAttrs(ctx, level, message, attrs...)
 }
 
-func (d *Dispatcher) recordShadow(ctx context.Context, cluster *registry.Cluster, inv *invocation, resp codec.Response, err error, elapsed time.Duration) {
-	attrs := append(outcomeAttrs(inv.webhook, err),
+func (d *Dispatcher) recordShadow(ctx context.Context, cluster *registry.Cluster, inv *invocation, o *Outcome) {
+	attrs := append(outcomeAttrs(inv.webhook, o.Err),
 		slog.String("cluster", cluster.Name),
 		slog.String("uid", cutBytes(string(inv.call.Want.UID), maxLogged)),
-		slog.Bool("allowed", err == nil && resp.Allowed),
-		slog.Int("code", int(resp.Code)),
-		slog.Float64("elapsed_seconds", elapsed.Seconds()))
+		slog.String("outcome", o.Result.String()),
+		slog.Bool("allowed", o.Result == Allowed),
+		slog.Int("code", int(o.Response.Code)),
+		slog.Float64("elapsed_seconds", o.Elapsed.Seconds()))
 	d.log.LogAttrs(ctx, slog.LevelInfo, "shadow webhook answered", attrs...)
 }
 
@@ -115,7 +119,12 @@ func (d *Dispatcher) recordShadowDropped(ctx context.Context, cluster *registry.
 	d.log.LogAttrs(ctx, slog.LevelWarn, "shadow call dropped: too many under way", attrs...)
 }
 
-func (d *Dispatcher) recordPanic(ctx context.Context, o *Outcome) {
+// recordPanic logs a panic of ours. The line on the denial follows.
+func (d *Dispatcher) recordPanic(ctx context.Context, text string, stack []byte) {
+	d.log.LogAttrs(ctx, slog.LevelError, "panic while deciding an admission", slog.String("panic", text), slog.String("stack", string(stack)))
+}
+
+func (d *Dispatcher) recordCallPanic(ctx context.Context, o *Outcome) {
 	attrs := outcomeAttrs(o.Webhook, o.Err)
 	var call *webhook.CallError
 	if errors.As(o.Err, &call) {

@@ -4,44 +4,79 @@ package dispatcher
 
 import (
 	"context"
-	"errors"
+	"runtime/debug"
 
-	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/internal/crash"
+	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // shadow makes a call whose answer is recorded and never decides. It never
 // waits: above the limit of Shadow calls under way this one is dropped, visibly.
 func (d *Dispatcher) shadow(a *admission, inv *invocation) {
+	s := d.newShadowed(a)
 	select {
 	case d.shadowSlots <- struct{}{}:
 	default:
 		d.recordShadowDropped(a.ctx, a.Cluster, inv.webhook)
+		s.tell(&Outcome{Webhook: inv.webhook}, true)
 		return
 	}
-	cluster := a.Cluster
-	ctx := context.WithoutCancel(a.ctx)
-	own := d.newBatch() // not the admission's, where nobody waits for it
+	s.unheard, _ = a.failurePolicy(inv.webhook) // later the review is gone
+	own := d.newBatch()                         // not the admission's, where nobody waits for it
 	alone := own.add(inv.webhook, inv.position, inv.round)
 	alone.call = inv.call
-	d.start(ctx, alone)
+	d.start(s.ctx, alone)
 	d.calls.Go(func() {
 		defer func() { <-d.shadowSlots }()
 		defer own.release()
+		defer func() {
+			if value := recover(); value != nil {
+				d.recordPanic(s.ctx, crash.Text(value), debug.Stack())
+			}
+		}()
 		<-own.answers
-		d.recordShadow(ctx, cluster, alone, alone.resp, alone.err, alone.elapsed)
-		alone.endSpan(shadowOutcome(alone.resp, alone.err))
+		s.conclude(alone)
 	})
 }
 
-// shadowOutcome is what a Shadow call came to, for its span alone.
-func shadowOutcome(resp codec.Response, err error) *Outcome {
-	var callErr *webhook.CallError
-	switch {
-	case errors.As(err, &callErr):
-		return &Outcome{Result: FailedOpen, Cause: callErr.Cause}
-	case err == nil && resp.Allowed:
-		return &Outcome{Result: Allowed}
+// shadowed is what is kept of an admission for a Shadow call that outlives it.
+type shadowed struct {
+	dispatcher *Dispatcher
+	cluster    *registry.Cluster
+	phase      registry.Phase
+	ctx        context.Context
+	unheard    Result // what a CallError would have come to
+}
+
+func (d *Dispatcher) newShadowed(a *admission) shadowed {
+	return shadowed{dispatcher: d, cluster: a.Cluster, phase: a.Phase, ctx: context.WithoutCancel(a.ctx)}
+}
+
+// tellUncalled tells of the Shadow webhooks of a that could not be called.
+func (d *Dispatcher) tellUncalled(a *admission) {
+	for i := range a.shadowed {
+		s := d.newShadowed(a)
+		s.tell(&a.shadowed[i], false)
 	}
-	return &Outcome{Result: Denied}
+}
+
+// conclude tells what came of the call.
+func (s *shadowed) conclude(inv *invocation) {
+	o := Outcome{
+		Webhook: inv.webhook, Position: inv.position, Round: inv.round,
+		Response: inv.resp, Err: inv.err, Elapsed: inv.elapsed,
+	}
+	o.classify()
+	if o.Result == Failed {
+		o.Result = s.unheard
+	}
+	s.dispatcher.recordShadow(s.ctx, s.cluster, inv, &o)
+	s.tell(&o, false)
+	inv.endSpan(&o)
+}
+
+func (s *shadowed) tell(o *Outcome, dropped bool) {
+	for _, observer := range s.dispatcher.shadows {
+		observer.ObserveShadow(s.ctx, &ShadowRecord{Cluster: s.cluster, Phase: s.phase, Outcome: o, Dropped: dropped})
+	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
-// message is what a user reads about a denying Outcome, in one line. The texts
+// message is what a user reads about an Outcome that denies, or would, in one line. The texts
 // that users of kube-apiserver search for are kept; a platform failure says that
 // it is one.
 func (o *Outcome) message() string {
-	switch o.Result {
-	case Denied:
+	switch {
+	case o.Err == nil:
 		return o.rejection()
-	case Refused:
+	case o.Result == Refused || o.Result == Softened:
 		return o.refusal()
 	}
 	return fmt.Sprintf("Internal error occurred: failed calling webhook %q: %v (%s %s; %s; this is a platform problem, not a decision of the webhook)",

@@ -81,13 +81,14 @@ func (a *admission) consider(position, round int) *invocation {
 // never denies, a dry run that the webhook does not support is a visible skip; a
 // Shadow webhook has no part in the answer at all.
 func (a *admission) settleUncalled(inv *invocation, o Outcome) {
+	o.Webhook, o.Position, o.Round = inv.webhook, inv.position, inv.round
 	if inv.webhook.Mode == registry.Shadow {
+		a.shadowed = append(a.shadowed, o)
 		return
 	}
-	if o.Softened && o.Cause == webhook.DryRun {
+	if o.Result == Softened && o.Cause == webhook.DryRun {
 		o.Result, o.Softened = Skipped, false
 	}
-	o.Webhook, o.Position, o.Round = inv.webhook, inv.position, inv.round
 	a.settle(o)
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // merge makes one Verdict of all Outcomes. It is pure: the same Outcomes in any
@@ -18,7 +17,7 @@ func merge(a *admission) Verdict {
 	slices.SortStableFunc(a.outcomes, func(x, y Outcome) int {
 		return cmp.Or(cmp.Compare(x.Round, y.Round), cmp.Compare(x.Position, y.Position))
 	})
-	v := Verdict{Shed: a.shed, Outcomes: a.outcomes, Skips: a.skips}
+	v := Verdict{Outcomes: a.outcomes, Skips: a.skips}
 	if denials := denialsOf(a.outcomes); len(denials) > 0 {
 		v.Response = denial(denials)
 	} else {
@@ -27,6 +26,20 @@ func merge(a *admission) Verdict {
 	v.Response.Warnings = warningsOf(a.outcomes)
 	v.Response.Annotations, v.Response.DroppedAnnotations = annotationsOf(a.outcomes, a.Snapshot)
 	return v
+}
+
+// unreadable is the Verdict on a review that cannot be judged.
+func unreadable(why string) Verdict {
+	return Verdict{Unreadable: true, Response: codec.Response{Code: http.StatusBadRequest, Reason: "BadRequest", Message: why}}
+}
+
+// panicked is the Verdict of a dispatcher that failed.
+func panicked() Verdict {
+	return Verdict{Panicked: true, Response: codec.Response{
+		Code:    http.StatusInternalServerError,
+		Reason:  "InternalError",
+		Message: "Internal error occurred: the dispatcher failed",
+	}}
 }
 
 // denialsOf returns the denying Outcomes: what webhooks rejected first, then what
@@ -51,7 +64,7 @@ func denial(denials []*Outcome) codec.Response {
 		Reason:            reason(first),
 		RetryAfterSeconds: first.Response.RetryAfterSeconds,
 	}
-	if first.Cause == webhook.Shed && resp.RetryAfterSeconds == 0 {
+	if first.Shed() && resp.RetryAfterSeconds == 0 {
 		resp.RetryAfterSeconds = retryAfter()
 	}
 	lines := make([]string, len(denials))
@@ -63,9 +76,9 @@ func denial(denials []*Outcome) codec.Response {
 	return resp
 }
 
-// causeType is the closed word for why an Outcome denies.
+// causeType is the closed word for why an Outcome denies, or would.
 func causeType(o *Outcome) string {
-	if o.Result == Denied {
+	if o.Cause == "" {
 		return "Denied"
 	}
 	return string(o.Cause)

@@ -24,7 +24,6 @@ func drawOutcome(t *rapid.T, position int) Outcome {
 		Configuration: rapid.SampledFrom([]string{"one", "two"}).Draw(t, "configuration"),
 	}
 	o := Outcome{Webhook: w, Position: position, Result: Result(rapid.IntRange(0, int(Abandoned)).Draw(t, "result"))}
-	o.Softened = o.Denies() && rapid.Bool().Draw(t, "softened")
 	o.Response.Warnings = rapid.SliceOfN(rapid.StringN(0, 300, -1), 0, 16).Draw(t, "warnings")
 	for _, key := range rapid.SliceOfNDistinct(rapid.StringMatching("[a-z]{1,60}"), 0, 4, rapid.ID).Draw(t, "keys") {
 		o.Response.Annotations = append(o.Response.Annotations, codec.Annotation{Key: key, Value: "v"})
@@ -35,6 +34,10 @@ func drawOutcome(t *rapid.T, position int) Outcome {
 	}
 	if o.Result == Denied {
 		o.Code = 403
+	}
+	o.Softened = o.Result == Softened
+	if rapid.Bool().Draw(t, "warn") {
+		o.soften()
 	}
 	return o
 }
@@ -83,9 +86,9 @@ func checkVisible(t *rapid.T, outcomes []Outcome, r *codec.Response) {
 		o := &outcomes[i]
 		said := slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, o.Webhook.Name) })
 		annotated := slices.ContainsFunc(r.Annotations, func(a codec.Annotation) bool {
-			return a.Key == failOpenAnnotation && strings.Contains(a.Value, o.Webhook.Name)
+			return (a.Key == failOpenAnnotation || a.Key == softenedAnnotation) && strings.Contains(a.Value, o.Webhook.Name)
 		})
-		if o.Result == FailedOpen && (!said || !annotated) {
+		if (o.Result == FailedOpen || o.Result == Softened) && (!said || !annotated) {
 			t.Fatalf("%s failed open in silence: %v %v", o.Webhook.Name, r.Warnings, r.Annotations)
 		}
 		if o.Denies() && !strings.Contains(r.Message, o.Webhook.Name) {

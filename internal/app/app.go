@@ -147,6 +147,7 @@ func (a *App) wireDispatcher() (err error) {
 			Bytes:      int64(cfg.Limits.ReviewBytes),
 		},
 		Observers: a.observers(),
+		Shadows:   []dispatcher.ShadowObserver{a.metrics, a.status},
 		KeepSkips: a.decisions != nil,
 		Logger:    a.log,
 	})
@@ -160,6 +161,7 @@ func (a *App) wireServer() {
 		Snapshot:       a.registry.Acquire,
 		Decider:        a.tracing.Wrap(a.dispatcher),
 		Logger:         a.log,
+		Observer:       a.metrics,
 		BodyLimit:      cfg.Limits.RequestBytes,
 		Connections:    a.connections(),
 		HeaderTimeout:  cfg.Timeouts.Headers.Duration,

@@ -16,10 +16,21 @@ func (a *App) source(version string) telemetry.Source {
 		Registry:     a.registry,
 		InFlight:     a.dispatcher.InFlight,
 		Connections:  a.server.Connections,
+		Limits:       a.limits(),
 		Certificates: a.expiries,
 		Namespaces:   a.staleNamespaces,
 		Dropped:      a.dropped,
 		Build:        build(version),
+	}
+}
+
+// limits are those in effect, not those that are configured.
+func (a *App) limits() telemetry.Limits {
+	l := a.dispatcher.Limits()
+	return telemetry.Limits{
+		Connections:           a.server.ConnectionsLimit(),
+		InFlight:              l.Admissions,
+		InFlightOfEachCluster: l.PerCluster,
 	}
 }
 

@@ -18,6 +18,7 @@ type Config struct {
 	Snapshot  func() *registry.Snapshot
 	Decider   Decider      // required
 	Logger    *slog.Logger // required
+	Observer  Observer     // default: nobody
 	BodyLimit int          // bytes of a request body, also after decompression; 8 MiB
 	// Connections limits open connections; 4096.
 	Connections   int
@@ -40,6 +41,9 @@ const writeTimeout = 10 * time.Second
 
 func (c Config) withDefaults() Config {
 	c.TLS = hardened(c.TLS)
+	if c.Observer == nil {
+		c.Observer = unobserved{}
+	}
 	c.BodyLimit = cmp.Or(c.BodyLimit, 8<<20)
 	c.Connections = cmp.Or(c.Connections, 4096)
 	c.HeaderTimeout = cmp.Or(c.HeaderTimeout, 5*time.Second)

@@ -46,11 +46,16 @@ func (s *Server) judge(ctx *fasthttp.RequestCtx, req dispatcher.Request, body *c
 	req.Review = codec.AcquireReview()
 	defer codec.ReleaseReview(req.Review)
 	if err := decode(req.Review, ctx.Request.Header.ContentType(), body); err != nil {
-		s.undecodable(ctx, req.Review, err)
+		s.undecodable(ctx, req, err)
 		return
 	}
-	response := s.decide(traced(s.decisions, &ctx.Request.Header), req)
+	response := s.decide(s.tracedOf(ctx), req)
 	s.reply(ctx, req.Review, &response)
+}
+
+// tracedOf returns the context of an admission: shutdown, and the caller's trace.
+func (s *Server) tracedOf(ctx *fasthttp.RequestCtx) context.Context {
+	return traced(s.decisions, &ctx.Request.Header)
 }
 
 // decode reads the review in the encoding that its Content-Type says.
@@ -85,19 +90,15 @@ func (s *Server) request(ctx *fasthttp.RequestCtx, snapshot *registry.Snapshot) 
 // undecodable answers a body that is no admission. Where the envelope is
 // readable the answer is a denial: kube-apiserver's failurePolicy must not turn
 // it into an allow.
-func (s *Server) undecodable(ctx *fasthttp.RequestCtx, review *codec.Review, err error) {
+func (s *Server) undecodable(ctx *fasthttp.RequestCtx, req dispatcher.Request, err error) {
 	var request *codec.RequestError
-	if errors.As(err, &request) {
-		s.records.unjudged(ctx, printable(request.Error()))
-		s.reply(ctx, review, &codec.Response{
-			Code:    http.StatusBadRequest,
-			Reason:  "BadRequest",
-			Message: printable(request.Error()),
-		})
+	if !errors.As(err, &request) {
+		_, text := notReview.describe()
+		s.turnAway(ctx, notReview, text+": "+printable(detail(err)), text+": "+printable(err.Error()))
 		return
 	}
-	_, text := notReview.describe()
-	s.turnAway(ctx, notReview, text+": "+printable(detail(err)), text+": "+printable(err.Error()))
+	response := s.decline(s.tracedOf(ctx), req, printable(request.Error()))
+	s.reply(ctx, req.Review, &response)
 }
 
 // detail is what the caller reads of err; the log must do with less.
@@ -108,19 +109,30 @@ func detail(err error) string {
 	return err.Error()
 }
 
-// decide dispatches req. A panic there is a denial, not the end of the process.
 func (s *Server) decide(ctx context.Context, req dispatcher.Request) (response codec.Response) {
-	defer func() {
-		if value := recover(); value != nil {
-			s.records.panicked(value, debug.Stack())
-			response = codec.Response{
-				Code:    http.StatusInternalServerError,
-				Reason:  "InternalError",
-				Message: "Internal error occurred: the dispatcher failed",
-			}
-		}
-	}()
+	defer s.deny(req, &response)
 	return s.cfg.Decider.Dispatch(ctx, req).Response
+}
+
+func (s *Server) decline(ctx context.Context, req dispatcher.Request, why string) (response codec.Response) {
+	defer s.deny(req, &response)
+	return s.cfg.Decider.Decline(ctx, req, why).Response
+}
+
+// deny is deferred: a panic around a decision is a denial, not the end of the
+// process. Of one inside of it the Decider itself makes a Verdict, and tells.
+func (s *Server) deny(req dispatcher.Request, response *codec.Response) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	s.records.panicked(value, debug.Stack())
+	s.records.observer.TurnedAway(req.Cluster.Name, panicked.String())
+	*response = codec.Response{
+		Code:    http.StatusInternalServerError,
+		Reason:  "InternalError",
+		Message: "Internal error occurred: the dispatcher failed",
+	}
 }
 
 // contain ends a panic anywhere else in handle.

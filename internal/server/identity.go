@@ -7,6 +7,8 @@ import (
 	"crypto/x509"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -15,6 +17,20 @@ import (
 type credentials struct {
 	chains        [][]*x509.Certificate // verified; empty: no certificate
 	authorization [][]byte              // the values of the header; borrowed from the request
+}
+
+// caller returns the cluster that a request comes from, as far as its credentials
+// say, wherever it wants to go; nil where that is nobody.
+func (s *Server) caller(ctx *fasthttp.RequestCtx) *registry.Cluster {
+	snapshot := s.cfg.Snapshot()
+	if snapshot == nil {
+		return nil
+	}
+	defer snapshot.Release()
+	h, c := &ctx.Request.Header, connOf(ctx)
+	path, _ := splitURI(h.RequestURI())
+	route, _ := parseRoute(path)
+	return identify(snapshot, credentials{c.chains, h.PeekAll(fasthttp.HeaderAuthorization)}, route.cluster, c.arrived)
 }
 
 // identify returns the cluster that the credentials belong to, or nil: for a

@@ -5,36 +5,41 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/admission-dispatcher/dispatcher/internal/crash"
+	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // records logs what goes wrong before a request is an admission; admissions are
-// recorded by the dispatcher. Each kind of record is throttled: a stranger must
-// not be able to fill the disk. Neither bodies nor credentials are logged.
+// recorded by the dispatcher. Each kind of record is throttled, because a stranger
+// must not be able to fill the disk, nor to keep a cluster's records out of it. All
+// are counted. Neither bodies nor credentials are logged.
 type records struct {
 	log         *slog.Logger
-	refusals    [refusals]throttle
-	denials     throttle
+	observer    Observer
+	refusals    [refusals]throttle // of clusters
+	strangers   [refusals]throttle // refusals of nobody that is known
 	accepts     throttle
 	connections throttle
 	handshakes  throttle
 }
 
-// refused records a request that is turned away.
-func (r *records) refused(ctx *fasthttp.RequestCtx, why refusal, text string) {
-	r.warn(&r.refusals[why], "request refused", append(sender(ctx),
+// refused records a request that is turned away. from is nil where that is nobody.
+func (r *records) refused(ctx *fasthttp.RequestCtx, from *registry.Cluster, why refusal, text string) {
+	limit, attrs, cluster := &r.strangers[why], sender(ctx), ""
+	if from != nil {
+		limit, cluster = &r.refusals[why], from.Name
+		attrs = append(attrs, slog.String("cluster", cluster))
+	}
+	r.observer.TurnedAway(cluster, why.String())
+	r.warn(limit, "request refused", append(attrs,
 		slog.Int("status", ctx.Response.StatusCode()), slog.String("reason", text))...)
-}
-
-// unjudged records a denial that the dispatcher never saw.
-func (r *records) unjudged(ctx *fasthttp.RequestCtx, text string) {
-	r.warn(&r.denials, "admission denied", append(sender(ctx), slog.String("reason", text))...)
 }
 
 // sender says where a request comes from and, if its headers could be read,
@@ -55,11 +60,13 @@ func (r *records) handshakeFailed(remote net.Addr, err error) {
 	if errors.Is(err, io.EOF) {
 		return // a TCP health check
 	}
+	r.observer.TurnedAway("", badHandshake)
 	r.warn(&r.handshakes, "TLS handshake failed",
 		slog.String("remote", remote.String()), slog.String("error", cut(err.Error())))
 }
 
 func (r *records) tooManyConnections(remote net.Addr, limit int) {
+	r.observer.TurnedAway("", tooManyConnections)
 	r.warn(&r.connections, "connection closed: too many are open",
 		slog.String("remote", remote.String()), slog.Int("limit", limit))
 }
@@ -71,7 +78,7 @@ func (r *records) acceptFailed(err error) {
 // panicked is not throttled: each is a bug of ours.
 func (r *records) panicked(value any, stack []byte) {
 	r.log.Error("panic while handling a request",
-		slog.String("panic", cut(fmt.Sprint(value))), slog.String("stack", string(stack)))
+		slog.String("panic", crash.Text(value)), slog.String("stack", string(stack)))
 }
 
 func (r *records) warn(t *throttle, message string, attrs ...slog.Attr) {

@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // refusal is why a request is turned away before it is an admission. The text
@@ -35,6 +37,40 @@ const (
 	notReady
 	refusals // how many there are
 )
+
+// String returns the refusal in the spelling of metrics.
+func (r refusal) String() string { return words[r] }
+
+// words spell the refusals.
+var words = [refusals]string{
+	malformed:     "malformed",
+	badTimeout:    "bad_timeout",
+	cutShort:      "cut_short",
+	badEncoding:   "bad_encoding",
+	notReview:     "not_review",
+	forbidden:     "forbidden",
+	noRoute:       "no_route",
+	notPost:       "not_post",
+	tooSlow:       "too_slow",
+	noLength:      "no_length",
+	tooLarge:      "too_large",
+	longURI:       "long_uri",
+	wrongType:     "wrong_type",
+	wrongEncoding: "wrong_encoding",
+	unknownExpect: "unknown_expect",
+	longHeaders:   "long_headers",
+	panicked:      "panicked",
+	notReady:      "not_ready",
+}
+
+// What a connection is turned away for, before there is a request.
+const (
+	badHandshake       = "handshake"
+	tooManyConnections = "too_many_connections"
+)
+
+// Reasons returns the closed set of what an Observer is told.
+func Reasons() []string { return append(words[accepted+1:], badHandshake, tooManyConnections) }
 
 // describe returns what the caller gets.
 func (r refusal) describe() (status int, text string) {
@@ -96,5 +132,9 @@ func (s *Server) turnAway(ctx *fasthttp.RequestCtx, r refusal, told, recorded st
 	}
 	ctx.SetConnectionClose()
 	connOf(ctx).lingers.Store(r != tooSlow)
-	s.records.refused(ctx, r, recorded)
+	var from *registry.Cluster
+	if r != panicked { // perhaps because of what this looks at
+		from = s.caller(ctx)
+	}
+	s.records.refused(ctx, from, r, recorded)
 }

@@ -136,7 +136,7 @@ func TestPanic(t *testing.T) {
 	}
 	w.judge.do = nil
 	c.isAllowed(c.ask(good("2")), "2")
-	if lines := w.logs.lines(); !strings.Contains(lines[0], `"panic":"bug"`) {
+	if lines := w.logs.lines(); !strings.Contains(lines[0], `"panic":"a value of type string"`) {
 		t.Errorf("records %q", lines)
 	}
 }

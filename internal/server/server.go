@@ -18,7 +18,22 @@ import (
 // Decider decides admissions; *dispatcher.Dispatcher does.
 type Decider interface {
 	Dispatch(ctx context.Context, req dispatcher.Request) dispatcher.Verdict
+	// Decline denies an admission whose review cannot be judged, and why.
+	Decline(ctx context.Context, req dispatcher.Request, why string) dispatcher.Verdict
 }
+
+// Observer is told of every request and connection that is turned away, on the
+// goroutine that does it: it must be quick, and must not block.
+type Observer interface {
+	// TurnedAway has the cluster that the credentials belong to, whatever the path
+	// says; empty where that is nobody. The reason is one of Reasons.
+	TurnedAway(cluster, reason string)
+}
+
+// unobserved is told where nobody observes.
+type unobserved struct{}
+
+func (unobserved) TurnedAway(string, string) {}
 
 // Server serves admissions on one listener. It is safe for concurrent use.
 type Server struct {
@@ -41,7 +56,7 @@ type Server struct {
 // New returns a Server.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg.withDefaults(), buffers: newBuffers()}
-	s.records.log = cfg.Logger
+	s.records.log, s.records.observer = s.cfg.Logger, s.cfg.Observer
 	s.decisions, s.cancel = context.WithCancel(context.Background())
 	s.http = &fasthttp.Server{
 		Handler:        s.handle,
@@ -113,6 +128,9 @@ func (s *Server) Connections() int {
 	}
 	return l.count()
 }
+
+// ConnectionsLimit returns how many there may be.
+func (s *Server) ConnectionsLimit() int { return s.cfg.Connections }
 
 // LameDuck makes every further answer carry "Connection: close".
 func (s *Server) LameDuck() { s.lame.Store(true) }

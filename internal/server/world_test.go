@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -79,13 +81,14 @@ type world struct {
 	served   chan error
 	judge    *judge
 	logs     *logs
+	turned   *turned
 	snapshot *registry.Snapshot
 }
 
 // newWorld starts a server. change, if not nil, changes its configuration.
 func newWorld(t testing.TB, change func(*server.Config)) *world {
 	t.Helper()
-	w := &world{t: t, ca: newAuthority(t), judge: &judge{}, logs: &logs{}, snapshot: newSnapshot(t), served: make(chan error, 1)}
+	w := &world{t: t, ca: newAuthority(t), judge: &judge{}, logs: &logs{}, turned: &turned{}, snapshot: newSnapshot(t), served: make(chan error, 1)}
 	cfg := w.config()
 	if change != nil {
 		change(&cfg)
@@ -104,6 +107,7 @@ func (w *world) config() server.Config {
 		Snapshot: func() *registry.Snapshot { return w.snapshot },
 		Decider:  w.judge,
 		Logger:   slog.New(slog.NewJSONHandler(w.logs, nil)),
+		Observer: w.turned,
 	}
 }
 
@@ -178,8 +182,9 @@ func listen(t testing.TB) net.Listener {
 type judge struct {
 	do func(ctx context.Context, req dispatcher.Request) codec.Response
 
-	mu   sync.Mutex
-	seen []decided
+	mu       sync.Mutex
+	seen     []decided
+	declined []string
 }
 
 // decided is one Dispatch.
@@ -207,6 +212,15 @@ func (j *judge) Dispatch(ctx context.Context, req dispatcher.Request) dispatcher
 	return dispatcher.Verdict{Response: codec.Response{Allowed: true}}
 }
 
+// Decline denies, as a dispatcher does, and remembers it as no decision.
+func (j *judge) Decline(ctx context.Context, req dispatcher.Request, why string) dispatcher.Verdict {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	id := trace.SpanContextFromContext(ctx).TraceID()
+	j.declined = append(j.declined, fmt.Sprintf("%s %s %s %s", req.Cluster.Name, req.Review.UID, id, why))
+	return dispatcher.Verdict{Response: codec.Response{Code: 400, Reason: "BadRequest", Message: why}}
+}
+
 func (j *judge) decisions() []decided {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -229,6 +243,28 @@ func (j *judge) last(t *testing.T) decided {
 		t.Fatal("no request came through")
 	}
 	return seen[len(seen)-1]
+}
+
+// turned is an Observer that counts.
+type turned struct {
+	mu   sync.Mutex
+	away map[string]int // by cluster and reason
+}
+
+// TurnedAway implements server.Observer.
+func (t *turned) TurnedAway(cluster, reason string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.away == nil {
+		t.away = map[string]int{}
+	}
+	t.away[cluster+" "+reason]++
+}
+
+func (t *turned) counts() map[string]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.away)
 }
 
 // logs collects records.

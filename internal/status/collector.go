@@ -42,6 +42,7 @@ type Collector struct {
 	tallies   tallies
 	history   history
 	latencies latencies
+	shadows   shadows
 }
 
 // New returns a Collector of a process that starts now.
@@ -73,12 +74,13 @@ func (c *Collector) Run(ctx context.Context) {
 	}
 }
 
-// forget drops the counts of clusters that are no longer served.
+// forget drops the counts of clusters and webhooks that are no longer served.
 func (c *Collector) forget() {
 	s := c.cfg.Registry.Snapshot()
 	if s == nil {
 		return
 	}
+	c.shadows.keep(registeredIn(s))
 	c.tallies.keep(func(cluster string) bool { return s.Clusters[cluster] != nil })
 }
 
@@ -140,6 +142,7 @@ func (c *Collector) serve(s *Status, served *registry.Snapshot) {
 		s.Targets = append(s.Targets, c.target(t))
 	}
 	s.Chains, s.Webhooks = all.chains, all.webhooks
+	c.shadows.into(s.Webhooks)
 	slices.SortStableFunc(s.Webhooks, func(a, b Webhook) int { return cmp.Compare(a.ID, b.ID) })
 }
 

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 const (
@@ -30,58 +29,27 @@ func newRecent() recent {
 	}
 }
 
-// kind is which list an Outcome belongs to.
-type kind uint8
-
-const (
-	unremarkable kind = iota
-	denial
-	failOpen
-	shed
-)
-
-func kindOf(o *dispatcher.Outcome) kind {
-	switch {
-	case o.Cause == webhook.Shed:
-		return shed
-	case o.Denies():
-		return denial
-	case o.Result == dispatcher.FailedOpen || o.Result == dispatcher.Skipped:
-		return failOpen
-	}
-	return unremarkable
-}
-
-// seen is which kinds there are among the Outcomes of one admission.
+// seen is which lists an admission belongs to. One that was shed is also a denial
+// or a fail-open.
 type seen struct{ denial, failOpen, shed bool }
 
-func look(outcomes []dispatcher.Outcome) (s seen) {
-	for i := range outcomes {
-		switch kindOf(&outcomes[i]) {
-		case denial:
-			s.denial = true
-		case failOpen:
-			s.failOpen = true
-		case shed:
-			s.shed = true
-		}
-	}
-	return s
+func look(v *dispatcher.Verdict) seen {
+	return seen{denial: !v.Response.Allowed, failOpen: v.FailedOpen(), shed: v.Shed()}
 }
 
 // observe keeps what is remarkable of an admission.
 func (r *recent) observe(record *dispatcher.Record, s seen) {
-	d := newDecision(record)
+	d, outcomes := newDecision(record), record.Verdict.Outcomes
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s.denial {
-		r.denials.add(d.about(record.Verdict.Outcomes, denial))
+		r.denials.add(d.about(outcomes, (*dispatcher.Outcome).Denies))
 	}
 	if s.failOpen {
-		r.failOpens.add(d.about(record.Verdict.Outcomes, failOpen))
+		r.failOpens.add(d.about(outcomes, (*dispatcher.Outcome).FailsOpen))
 	}
 	if s.shed {
-		r.sheds.add(d.about(record.Verdict.Outcomes, shed))
+		r.sheds.add(d.about(outcomes, (*dispatcher.Outcome).Shed))
 	}
 }
 
@@ -110,17 +78,18 @@ func newDecision(r *dispatcher.Record) Decision {
 		Name:        bounded(v.Name),
 		DryRun:      v.DryRun,
 		Snapshot:    r.Snapshot,
+		Decision:    r.Verdict.Decision().String(),
 		Allowed:     r.Verdict.Response.Allowed,
 		Code:        r.Verdict.Response.Code,
 	}
 }
 
-// about returns d with the webhooks of one kind.
-func (d Decision) about(outcomes []dispatcher.Outcome, k kind) Decision {
+// about returns d with the webhooks that belong to a list.
+func (d Decision) about(outcomes []dispatcher.Outcome, belongs func(*dispatcher.Outcome) bool) Decision {
 	d.Webhooks = []Involved{}
 	for i := range outcomes {
 		o := &outcomes[i]
-		if kindOf(o) != k {
+		if !belongs(o) {
 			continue
 		}
 		d.Webhooks = append(d.Webhooks, Involved{
@@ -140,7 +109,7 @@ func bounded(name []byte) string {
 
 // Observe implements dispatcher.Observer.
 func (c *Collector) Observe(_ context.Context, r *dispatcher.Record) {
-	s := look(r.Verdict.Outcomes)
+	s := look(r.Verdict)
 	c.tallies.count(r, s)
 	if s != (seen{}) {
 		c.recent.observe(r, s)

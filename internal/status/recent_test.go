@@ -76,7 +76,8 @@ func TestRecent(t *testing.T) {
 		record("allowed", true, dispatcher.Outcome{}),
 		record("bypassed", true),
 		record("both", false, dispatcher.Outcome{Result: dispatcher.Denied}, dispatcher.Outcome{Result: dispatcher.FailedOpen, Cause: webhook.Timeout}, dispatcher.Outcome{}),
-		record("softened", true, dispatcher.Outcome{Result: dispatcher.Denied, Softened: true}),
+		record("softened", true, dispatcher.Outcome{Result: dispatcher.Softened, Softened: true}),
+		record("warned", true, dispatcher.Outcome{Result: dispatcher.FailedOpen, Softened: true, Cause: webhook.TLS}),
 		record("skipped", true, dispatcher.Outcome{Result: dispatcher.Skipped, Cause: webhook.MatchError}),
 		record("shed", false, dispatcher.Outcome{Result: dispatcher.Failed, Cause: webhook.Shed}, dispatcher.Outcome{Result: dispatcher.FailedOpen, Cause: webhook.Shed}),
 		record("refused", false, dispatcher.Outcome{Result: dispatcher.Refused, Cause: webhook.BadPatch}),
@@ -85,8 +86,8 @@ func TestRecent(t *testing.T) {
 	}
 	s := c.Status()
 	for list, c := range map[string]struct{ got, want string }{
-		"denials":   {involved(s.Denials), "refused: w0=refused/BadPatch; both: w0=denied"},
-		"failOpens": {involved(s.FailOpens), "skipped: w0=skipped/MatchError; both: w1=failed_open/Timeout"},
+		"denials":   {involved(s.Denials), "refused: w0=refused/BadPatch; shed: w0=failed/Shed; both: w0=denied"},
+		"failOpens": {involved(s.FailOpens), "shed: w1=failed_open/Shed; skipped: w0=skipped/MatchError; warned: w0=failed_open/TLS; both: w1=failed_open/Timeout"},
 		"sheds":     {involved(s.Sheds), "shed: w0=failed/Shed w1=failed_open/Shed"},
 	} {
 		if c.got != c.want {
@@ -100,7 +101,7 @@ func TestRecent(t *testing.T) {
 	if strings.Contains(string(text), secret) {
 		t.Errorf("the status tells a secret: %s", text)
 	}
-	if d := s.Denials[1]; d.UID != "u-both" || d.Cluster != "east" || d.Phase != "validate" || d.Operation != "CREATE" || d.Resource != "pods" ||
+	if d := s.Denials[2]; d.Decision != "denied" || d.UID != "u-both" || d.Cluster != "east" || d.Phase != "validate" || d.Operation != "CREATE" || d.Resource != "pods" ||
 		d.Namespace != "shop" || d.Code != 403 || d.Snapshot != "abc" || d.Allowed {
 		t.Errorf("the denial is %+v", d)
 	}

@@ -110,6 +110,7 @@ type Decision struct {
 	Name        string     `json:"name,omitempty"`
 	DryRun      bool       `json:"dryRun,omitempty"`
 	Snapshot    string     `json:"snapshot"`
+	Decision    string     `json:"decision"` // in the words of the metrics
 	Allowed     bool       `json:"allowed"`
 	Code        int32      `json:"code,omitempty"` // of a denial
 	Webhooks    []Involved `json:"webhooks"`

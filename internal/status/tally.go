@@ -24,7 +24,7 @@ func (t *tallies) count(r *dispatcher.Record, s seen) {
 	c := t.of(r.Cluster.Name)
 	c.admissions.Add(1)
 	c.last.Store(r.Start.UnixNano())
-	if !r.Verdict.Response.Allowed {
+	if s.denial {
 		c.denied.Add(1)
 	}
 	if s.failOpen {

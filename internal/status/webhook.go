@@ -33,6 +33,8 @@ type Webhook struct {
 	Hedge             bool        `json:"hedge"` // slow calls may be asked twice
 	Bindings          []string    `json:"bindings"`
 	Target            string      `json:"target"` // Target.ID
+	// Shadow is nil where the mode is another.
+	Shadow *ShadowCounts `json:"shadow"`
 }
 
 // Registered returns how many webhooks there are, each once, whatever bindings

@@ -120,8 +120,8 @@ func newDecision(ctx context.Context, r *dispatcher.Record) *Decision {
 	v := r.Verdict
 	d := &Decision{
 		Time: r.Start, Cluster: r.Cluster.Name, Phase: r.Phase.String(), Snapshot: r.Snapshot,
-		Decision: verdictOf(v).String(), Allowed: v.Response.Allowed, Code: v.Response.Code,
-		Message: cutTo(v.Response.Message, maxMessage), Bypass: v.Bypass, Shed: v.Shed,
+		Decision: v.Decision().String(), Allowed: v.Response.Allowed, Code: v.Response.Code,
+		Message: cutTo(v.Response.Message, maxMessage), Bypass: v.Bypass, Shed: v.Shed(),
 		ElapsedSeconds: r.Elapsed.Seconds(),
 		LeftSeconds:    r.Deadline.Sub(r.Start.Add(r.Elapsed)).Seconds(),
 		PatchSHA256:    hashed(v.Response.Patch),

@@ -62,7 +62,7 @@ func NewDecisionLog(cfg DecisionLogConfig) (*DecisionLog, error) {
 
 // Observe implements dispatcher.Observer.
 func (l *DecisionLog) Observe(ctx context.Context, r *dispatcher.Record) {
-	if !l.cfg.Allows && verdictOf(r.Verdict) == allowed {
+	if !l.cfg.Allows && r.Verdict.Decision() == dispatcher.DecisionAllowed {
 		return
 	}
 	e := entry{decision: newDecision(ctx, r)}

@@ -11,6 +11,8 @@ const (
 	shed              = "dispatcher.shed"
 	bypasses          = "dispatcher.bypass"
 	failOpen          = "dispatcher.fail_open"
+	refusals          = "dispatcher.refusals"
+	shadow            = "dispatcher.shadow"
 	webhookCalls      = "dispatcher.webhook.calls"
 	webhookDuration   = "dispatcher.webhook.call.duration"
 	webhookErrors     = "dispatcher.webhook.errors"
@@ -26,6 +28,8 @@ const (
 	targetConnections = "dispatcher.target.connections"
 	targetsDraining   = "dispatcher.targets.draining"
 	connections       = "dispatcher.connections"
+	connectionsLimit  = "dispatcher.connections.limit"
+	inFlightLimit     = "dispatcher.requests.in_flight.limit"
 	configReloads     = "dispatcher.config.reloads"
 	configSuccess     = "dispatcher.config.last_success.timestamp"
 	configInfo        = "dispatcher.config.info"
@@ -53,28 +57,34 @@ func concat(groups ...[]Family) []Family {
 func requestFamilies() []Family {
 	return []Family{
 		{requests, Counter, "{request}", labels(cluster(), phase(), decision()),
-			"Admissions decided. `failed_open`: allowed although a webhook was not heard; `failed`: denied because a webhook was not heard; `refused`: denied by the dispatcher itself, whatever the failure policy."},
+			"Admissions answered. `failed_open`: allowed although a webhook was not heard; `failed`: denied because a webhook was not heard; `refused`: denied by the dispatcher itself, whatever the failure policy; `unreadable`: denied because the review cannot be judged; `panicked`: denied because of a bug of the dispatcher."},
 		{requestDuration, Histogram, "s", labels(cluster(), phase(), decision()),
 			"Time from the decoded review to the verdict."},
 		{requestsInFlight, ObservedGauge, "{request}", labels(cluster()),
 			"Admissions for which webhooks are being called. A cluster without any has no series."},
+		{inFlightLimit, ObservedGauge, "{request}", labels(closed("scope", "all", "cluster")),
+			"How many there may be, of `all` clusters together and of one `cluster`."},
 		{deadlineLeft, Histogram, "s", labels(phase()),
 			"Time that was left of the caller's deadline when the verdict was there."},
 		{shed, Counter, "{request}", labels(cluster(), phase()),
-			"Admissions for whose webhooks there was no place; each webhook's failure policy decided."},
+			"Admissions of which at least one call found no place, under `limits.admissions`, `admissionsPerCluster`, `reviewBytes` or `callsPerEndpoint`; each webhook's failure policy decided."},
 		{bypasses, Counter, "{request}", labels(cluster(), phase(), named("rule")),
 			"Admissions that passed without any webhook being asked, by the rule that let them."},
 		{failOpen, Counter, "{call}", labels(cluster(), configuration(), webhook(), cause()),
-			"Calls without a usable answer that did not block the request."},
+			"Webhooks that should have had their say, did not, and did not block the request: under `failurePolicy: Ignore`, a `failOpen` rule or the mode Warn."},
+		{refusals, Counter, "{request}", labels(cluster(), reason()),
+			"Requests and connections that were turned away before they were an admission: the caller's own failurePolicy decides those. `cluster` is who the credentials belong to, whatever the path says; empty where that is nobody."},
 	}
 }
 
 func webhookFamilies() []Family {
 	return []Family{
 		{webhookCalls, Counter, "{call}", labels(configuration(), webhook(), phase(), outcome()),
-			"Invocations by what they came to. A reinvocation counts again. `abandoned`: another webhook's denial was answered first; `skipped`: not called, visibly."},
+			"Invocations by what they came to. A reinvocation counts again. `softened`: the mode Warn made a warning of a denial; `abandoned`: another webhook's denial was answered first; `skipped`: not called, visibly. The mode Shadow counts in `dispatcher_shadow_total`."},
+		{shadow, Counter, "{call}", labels(configuration(), webhook(), phase(), shadowOutcome()),
+			"Invocations in the mode Shadow by what they would have come to in the mode Enforce: `denied`, `refused` and `failed` would have blocked. `dropped`: not called, because `limits.shadowCalls` were under way."},
 		{webhookDuration, Histogram, "s", labels(configuration(), webhook(), phase()),
-			"Time from the beginning of a call to its answer, with retries and hedges. Webhooks that were not called are left out."},
+			"Time from the beginning of a call to its answer, with retries and hedges; of a call that timed out, the time that it had. Left out are webhooks that were not called, and calls that were given up on because another webhook's denial was answered: those of a slow webhook beside one that denies (`abandoned` in `dispatcher_webhook_calls_total`)."},
 		{webhookErrors, Counter, "{call}", labels(configuration(), webhook(), phase(), cause()),
 			"Invocations that ended without a usable answer, or were refused, by cause, whatever came of it."},
 		{webhookAttempts, Counter, "{attempt}", labels(configuration(), webhook(), closed("kind", "first", "retry", "hedge")),
@@ -111,6 +121,8 @@ func processFamilies() []Family {
 	return []Family{
 		{connections, ObservedGauge, "{connection}", nil,
 			"Open connections of callers."},
+		{connectionsLimit, ObservedGauge, "{connection}", nil,
+			"How many there may be: `limits.connections`, but at most half of the descriptors that the process may open."},
 		{configReloads, ObservedCounter, "{reload}", labels(closed("result", "success", "failure")),
 			"Changed configurations that were read. After a failure the last good one stays."},
 		{configSuccess, ObservedGauge, "s", nil,

@@ -2,6 +2,8 @@
 
 package telemetry
 
+import "github.com/admission-dispatcher/dispatcher/dispatcher"
+
 // Label is one label of a Family. Its values are a closed set, or names from the
 // configuration; never anything that a request brings.
 type Label struct {
@@ -23,12 +25,35 @@ func phase() Label { return closed("phase", "validate", "mutate") }
 
 // decision is what an admission came to.
 func decision() Label {
-	return closed("decision", "allowed", "failed_open", "bypassed", "denied", "refused", "failed")
+	values := make([]string, dispatcher.Decisions)
+	for d := range values {
+		values[d] = dispatcher.Decision(d).String()
+	}
+	return closed("decision", values...)
 }
 
 // outcome is what an invocation came to, in the words of dispatcher.Result.
 func outcome() Label {
-	return closed("outcome", "allowed", "denied", "refused", "failed", "failed_open", "skipped", "abandoned")
+	values := make([]string, results)
+	for r := range values {
+		values[r] = dispatcher.Result(r).String()
+	}
+	return closed("outcome", values...)
+}
+
+// shadowOutcome is what an invocation in mode Shadow would have come to.
+func shadowOutcome() Label {
+	return closed("outcome", "allowed", "denied", "refused", "failed", "failed_open", "skipped", droppedShadow)
+}
+
+// droppedShadow is a Shadow call that was not made.
+const droppedShadow = "dropped"
+
+// reason is why somebody was turned away, in the words of internal/server.
+func reason() Label {
+	return closed("reason", "malformed", "bad_timeout", "cut_short", "bad_encoding", "not_review", "forbidden", "no_route", "not_post",
+		"too_slow", "no_length", "too_large", "long_uri", "wrong_type", "wrong_encoding", "unknown_expect", "long_headers", "panicked",
+		"not_ready", "handshake", "too_many_connections")
 }
 
 // cause is why there is no usable answer, in the words of webhook.Cause.

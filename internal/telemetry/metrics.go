@@ -19,8 +19,9 @@ import (
 // scope is the instrumentation scope of metrics and spans of this package.
 const scope = "github.com/admission-dispatcher/dispatcher"
 
-// Metrics counts what happens: it is a dispatcher.Observer and, but for what is
-// only logged, a webhook.Observer. It is safe for concurrent use.
+// Metrics counts what happens: it is an Observer of the server, of the dispatcher,
+// also for the mode Shadow, and, but for what is only logged, of webhooks. It is
+// safe for concurrent use.
 type Metrics struct {
 	provider *sdk.MeterProvider
 	meter    metric.Meter
@@ -30,7 +31,7 @@ type Metrics struct {
 	sets     *sets
 	phases   [phases]attrs
 
-	requests, shed, bypasses, failOpen                              metric.Int64Counter
+	requests, shed, bypasses, failOpen, refusals, shadow            metric.Int64Counter
 	calls, errors, attempts, refused, disagreed, misread, operation metric.Int64Counter
 	duration, left, call                                            metric.Float64Histogram
 }
@@ -72,7 +73,7 @@ func NewMetrics(cfg MetricsConfig) (*Metrics, error) {
 // instrument makes the instruments of the families that are recorded.
 func (m *Metrics) instrument() error {
 	counters := map[string]*metric.Int64Counter{
-		requests: &m.requests, shed: &m.shed, bypasses: &m.bypasses, failOpen: &m.failOpen,
+		requests: &m.requests, shed: &m.shed, bypasses: &m.bypasses, failOpen: &m.failOpen, refusals: &m.refusals, shadow: &m.shadow,
 		webhookCalls: &m.calls, webhookErrors: &m.errors, webhookAttempts: &m.attempts,
 		webhookRefused: &m.refused, webhookDisagreed: &m.disagreed, webhookMisread: &m.misread, webhookOperations: &m.operation,
 	}

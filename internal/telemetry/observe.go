@@ -13,12 +13,12 @@ import (
 // Observe implements dispatcher.Observer.
 func (m *Metrics) Observe(ctx context.Context, r *dispatcher.Record) {
 	g := m.sets.of(r.Snapshot)
-	c, word := g.cluster(r.Cluster), verdictOf(r.Verdict)
-	set := &c.decided[r.Phase][word]
+	c := g.cluster(r.Cluster)
+	set := &c.decided[r.Phase][r.Verdict.Decision()]
 	m.requests.Add(ctx, 1, set.add...)
 	m.duration.Record(ctx, r.Elapsed.Seconds(), set.record...)
 	m.left.Record(ctx, r.Deadline.Sub(r.Start.Add(r.Elapsed)).Seconds(), m.phases[r.Phase].record...)
-	if r.Verdict.Shed {
+	if r.Verdict.Shed() {
 		m.shed.Add(ctx, 1, c.shed[r.Phase].add...)
 	}
 	if r.Verdict.Bypass != "" {
@@ -33,7 +33,7 @@ func (m *Metrics) Observe(ctx context.Context, r *dispatcher.Record) {
 // outcome counts one invocation. What is rare may cost a set of its own.
 func (m *Metrics) outcome(ctx context.Context, g *generation, c *clusterSets, w *webhookSets, o *dispatcher.Outcome) {
 	m.calls.Add(ctx, 1, w.outcomes[o.Result].add...)
-	if o.Elapsed > 0 {
+	if o.Timed() && o.Elapsed > 0 {
 		m.call.Record(ctx, o.Elapsed.Seconds(), w.duration.record...)
 	}
 	if o.Operations > 0 {
@@ -44,7 +44,7 @@ func (m *Metrics) outcome(ctx context.Context, g *generation, c *clusterSets, w 
 	}
 	cause := attribute.String("cause", string(o.Cause))
 	m.errors.Add(ctx, 1, newAttrs(w.names[0], w.names[1], w.phase, cause).add...)
-	if o.Result == dispatcher.FailedOpen {
+	if o.FailsOpen() {
 		m.failOpen.Add(ctx, 1, newAttrs(c.name, w.names[0], w.names[1], cause).add...)
 	}
 }

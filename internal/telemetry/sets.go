@@ -36,7 +36,7 @@ const (
 // clusterSets are the sets of a cluster.
 type clusterSets struct {
 	name    attribute.KeyValue
-	decided [phases][decisions]attrs
+	decided [phases][dispatcher.Decisions]attrs
 	shed    [phases]attrs
 }
 
@@ -45,7 +45,7 @@ func newClusterSets(c *registry.Cluster) *clusterSets {
 	for p := range s.decided {
 		in := phaseAttr(registry.Phase(p))
 		for d := range s.decided[p] {
-			s.decided[p][d] = newAttrs(s.name, in, attribute.String("decision", verdict(d).String()))
+			s.decided[p][d] = newAttrs(s.name, in, attribute.String("decision", dispatcher.Decision(d).String()))
 		}
 		s.shed[p] = newAttrs(s.name, in)
 	}
@@ -57,6 +57,7 @@ type webhookSets struct {
 	names    [2]attribute.KeyValue
 	phase    attribute.KeyValue
 	outcomes [results]attrs
+	dropped  attrs // in mode Shadow
 	duration attrs
 }
 
@@ -64,10 +65,15 @@ func newWebhookSets(w *registry.Webhook, p registry.Phase) *webhookSets {
 	configuration, name := attribute.String("configuration", w.Configuration), attribute.String("webhook", w.Name)
 	s := &webhookSets{names: [2]attribute.KeyValue{configuration, name}, phase: phaseAttr(p)}
 	for r := range s.outcomes {
-		s.outcomes[r] = newAttrs(configuration, name, s.phase, attribute.String("outcome", dispatcher.Result(r).String()))
+		s.outcomes[r] = s.withOutcome(dispatcher.Result(r).String())
 	}
+	s.dropped = s.withOutcome(droppedShadow)
 	s.duration = newAttrs(configuration, name, s.phase)
 	return s
+}
+
+func (s *webhookSets) withOutcome(word string) attrs {
+	return newAttrs(s.names[0], s.names[1], s.phase, attribute.String("outcome", word))
 }
 
 // callSets are the sets of a webhook whatever the phase.

@@ -17,12 +17,20 @@ import (
 // several goroutines; all are required.
 type Source struct {
 	Registry     *registry.Registry
-	InFlight     func() map[string]int       // by cluster
-	Connections  func() int                  // of callers
+	InFlight     func() map[string]int // by cluster
+	Connections  func() int            // of callers
+	Limits       Limits
 	Certificates func() map[string]time.Time // when the first of a role expires
 	Namespaces   func() map[string]bool      // by cluster: whether what is cached is stale
 	Dropped      func() map[string]int64     // by signal
 	Build        Build
+}
+
+// Limits are those that what is read may come to.
+type Limits struct {
+	Connections           int // of callers
+	InFlight              int // of all clusters together
+	InFlightOfEachCluster int
 }
 
 // Build says what was built.
@@ -83,6 +91,9 @@ func (r reading) process() {
 	b := r.source.Build
 	r.gauge(buildInfo, 1, attribute.String("version", b.Version), attribute.String("revision", b.Revision), attribute.String("goversion", b.Go))
 	r.gauge(connections, int64(r.source.Connections()))
+	r.gauge(connectionsLimit, int64(r.source.Limits.Connections))
+	r.gauge(inFlightLimit, int64(r.source.Limits.InFlight), attribute.String("scope", "all"))
+	r.gauge(inFlightLimit, int64(r.source.Limits.InFlightOfEachCluster), attribute.String("scope", "cluster"))
 	for name, n := range r.source.InFlight() {
 		r.gauge(requestsInFlight, int64(n), attribute.String("cluster", name))
 	}

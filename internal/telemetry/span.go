@@ -19,6 +19,7 @@ import (
 // Decider decides admissions; *dispatcher.Dispatcher does.
 type Decider interface {
 	Dispatch(ctx context.Context, req dispatcher.Request) dispatcher.Verdict
+	Decline(ctx context.Context, req dispatcher.Request, why string) dispatcher.Verdict
 }
 
 // Wrap returns next with a server span around each decision; next itself where
@@ -35,21 +36,35 @@ type tracedDecider struct {
 	next    Decider
 }
 
-// Dispatch implements Decider. Where the caller has decided against sampling, no
-// span is started, and the caller's context goes on to the webhooks.
+// Dispatch implements Decider.
 func (d tracedDecider) Dispatch(ctx context.Context, req dispatcher.Request) dispatcher.Verdict {
-	if parent := trace.SpanContextFromContext(ctx); d.tracing.obedient && parent.IsValid() && !parent.IsSampled() {
-		return d.next.Dispatch(ctx, req)
-	}
-	ctx, span := d.tracing.tracer.Start(ctx, route(req).name, trace.WithSpanKind(trace.SpanKindServer), arrival(req))
-	if !span.IsRecording() {
-		return d.next.Dispatch(ctx, req)
-	}
-	defer span.End()
-	span.SetAttributes(d.tracing.requestAttributes(req)...)
+	ctx, span := d.tracing.start(ctx, req)
 	v := d.next.Dispatch(ctx, req)
 	conclude(span, &v)
 	return v
+}
+
+// Decline implements Decider.
+func (d tracedDecider) Decline(ctx context.Context, req dispatcher.Request, why string) dispatcher.Verdict {
+	ctx, span := d.tracing.start(ctx, req)
+	v := d.next.Decline(ctx, req, why)
+	conclude(span, &v)
+	return v
+}
+
+// start begins the span of an admission. Where it is not sampled there is none:
+// nil. Where the caller has decided against it, the caller's context goes on to the
+// webhooks.
+func (t *Tracing) start(ctx context.Context, req dispatcher.Request) (context.Context, trace.Span) {
+	if parent := trace.SpanContextFromContext(ctx); t.obedient && parent.IsValid() && !parent.IsSampled() {
+		return ctx, nil
+	}
+	ctx, span := t.tracer.Start(ctx, route(req).name, trace.WithSpanKind(trace.SpanKindServer), arrival(req))
+	if !span.IsRecording() {
+		return ctx, nil
+	}
+	span.SetAttributes(t.requestAttributes(req)...)
+	return ctx, span
 }
 
 // routeNames are the words of semantic conventions for a phase's URL.
@@ -115,15 +130,20 @@ func (t *Tracing) requestAttributes(req dispatcher.Request) []attribute.KeyValue
 	return append(attrs, serverAttributes(req.Host)...)
 }
 
-// conclude says what was decided. A denial is no error; that a webhook was not
-// heard, and that this decided, is one.
+// conclude says what was decided, and ends the span. A denial is no error; that a
+// webhook was not heard, and that this decided, is one. It is not deferred: End
+// would write the value of a panic into the span, which may quote an object.
 func conclude(span trace.Span, v *dispatcher.Verdict) {
-	word := verdictOf(v)
+	if span == nil {
+		return
+	}
+	defer span.End()
+	word := v.Decision()
 	span.SetAttributes(
 		attribute.Int("http.response.status_code", http.StatusOK),
 		attribute.String("admission.decision", word.String()),
-		attribute.Bool("admission.fail_open", word == failedOpen),
-		attribute.Bool("admission.shed", v.Shed),
+		attribute.Bool("admission.fail_open", v.FailedOpen()),
+		attribute.Bool("admission.shed", v.Shed()),
 	)
 	if !v.Response.Allowed {
 		span.SetAttributes(attribute.Int("admission.code", int(v.Response.Code)))
@@ -131,9 +151,13 @@ func conclude(span trace.Span, v *dispatcher.Verdict) {
 	if v.Bypass != "" {
 		span.SetAttributes(attribute.String("admission.bypass", v.Bypass))
 	}
-	if word == failed {
+	switch word {
+	case dispatcher.DecisionFailed:
 		span.SetAttributes(attribute.String("error.type", causeOf(v)))
 		span.SetStatus(codes.Error, "a webhook was not heard")
+	case dispatcher.DecisionPanicked:
+		span.SetAttributes(attribute.String("error.type", "panic"))
+		span.SetStatus(codes.Error, "the dispatcher failed")
 	}
 }
 

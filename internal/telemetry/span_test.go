@@ -26,6 +26,10 @@ func (d decided) Dispatch(context.Context, dispatcher.Request) dispatcher.Verdic
 	return dispatcher.Verdict(d)
 }
 
+func (d decided) Decline(context.Context, dispatcher.Request, string) dispatcher.Verdict {
+	return dispatcher.Verdict(d)
+}
+
 // spanOf returns the server span of an admission.
 func spanOf(t *testing.T, req dispatcher.Request, v dispatcher.Verdict) sdk.ReadOnlySpan {
 	t.Helper()

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// witness remembers what it is told.
+type witness struct {
+	decisions []string
+	shadows   []string
+}
+
+// Observe implements Observer.
+func (w *witness) Observe(_ context.Context, r *Record) {
+	w.decisions = append(w.decisions, r.Cluster.Name+" "+r.Verdict.Decision().String())
+}
+
+// ObserveShadow implements ShadowObserver.
+func (w *witness) ObserveShadow(_ context.Context, r *ShadowRecord) {
+	text := r.Cluster.Name + " " + r.Phase.String() + " " + r.Outcome.Webhook.Name + " " + r.Outcome.Result.String()
+	if r.Dropped {
+		text += " dropped"
+	}
+	w.shadows = append(w.shadows, text)
+}
+
+// calling is a Caller made of a function.
+type calling func(*webhook.Call, webhook.Receiver)
+
+func (c calling) Start(_ context.Context, call *webhook.Call, to webhook.Receiver) { c(call, to) }
+
+// watched is a Dispatcher with who is told of it, and what it logs.
+func watched(t *testing.T, caller Caller) (*Dispatcher, *witness, *bytes.Buffer) {
+	t.Helper()
+	told, log := &witness{}, &bytes.Buffer{}
+	d, err := New(Config{
+		Caller: caller, ShadowCalls: 1, Observers: []Observer{told}, Shadows: []ShadowObserver{told},
+		Logger: slog.New(slog.NewJSONHandler(log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, told, log
+}
+
+func request(w ...*registry.Webhook) Request {
+	return Request{
+		Review:  &codec.Review{UID: []byte("u-1"), Operation: codec.Create, Body: codec.NewBody(nil, nil), Version: codec.V1},
+		Cluster: &registry.Cluster{Name: "east", Validating: &registry.Chain{Webhooks: w}},
+		Phase:   registry.Validating, Deadline: time.Now().Add(time.Minute),
+	}
+}
+
+// A panic while deciding is a denial that everybody is told of, and its value,
+// which may quote an object, is told nobody.
+func TestPanicIsTold(t *testing.T) {
+	const secret = "swordfish"
+	d, told, log := watched(t, calling(nil))
+	req := request()
+	req.Cluster.Bypass = match.CompileRequestRules(nil)
+	req.Cluster.Validating = nil // no chain: a bug, as far as Dispatch knows
+	v := d.Dispatch(t.Context(), req)
+	if v.Response.Allowed || v.Response.Code != 500 || !slices.Equal(told.decisions, []string{"east panicked"}) {
+		t.Errorf("response %+v, told %q", v.Response, told.decisions)
+	}
+	for _, want := range []string{`"msg":"panic while deciding an admission"`, "nil pointer dereference", "goroutine ", `"msg":"admission denied","cluster":"east"`, `"uid":"u-1"`, `"decision":"panicked"`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log does not say %s: %s", want, log.String())
+		}
+	}
+	if strings.Contains(log.String(), secret) {
+		t.Errorf("the log quotes the panic: %s", log.String())
+	}
+}
+
+// A panic while calling is told by its type.
+func TestPanicOfACallIsNotQuoted(t *testing.T) {
+	const secret = "swordfish"
+	d, _, log := watched(t, calling(func(*webhook.Call, webhook.Receiver) { panic(secret) }))
+	a := &admission{Request: request()}
+	inv := d.newBatch().add(&registry.Webhook{Name: "a"}, 0, 0)
+	inv.call.Body = a.Review.Body
+	d.start(t.Context(), inv)
+	v := Verdict{Outcomes: []Outcome{a.judge(inv, codec.Response{}, (<-inv.batch.answers).err, 1)}}
+	d.record(t.Context(), a.Request, &v, time.Second)
+	if text := log.String() + v.Outcomes[0].message(); strings.Contains(text, secret) || !strings.Contains(text, "a value of type string") {
+		t.Errorf("told %s", text)
+	}
+}
+
+// A review that cannot be judged is denied, logged and told.
+func TestDecline(t *testing.T) {
+	d, told, log := watched(t, calling(nil))
+	v := d.Decline(t.Context(), request(), "invalid admission request: no kind")
+	if v.Response.Allowed || v.Response.Code != 400 || v.Response.Message != "invalid admission request: no kind" {
+		t.Errorf("response %+v", v.Response)
+	}
+	if !slices.Equal(told.decisions, []string{"east unreadable"}) {
+		t.Errorf("told %q", told.decisions)
+	}
+	if !strings.Contains(log.String(), `"msg":"admission denied","cluster":"east"`) || !strings.Contains(log.String(), `"uid":"u-1"`) {
+		t.Errorf("logged %s", log.String())
+	}
+}
+
+var errLate = &webhook.CallError{Cause: webhook.Timeout, Err: errors.New("late")}
+
+// What a Shadow webhook would have done in mode Enforce is told, also that it was
+// not asked.
+func TestShadowIsTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy registry.FailurePolicy
+		resp   codec.Response
+		err    error
+		want   string
+	}{
+		"allows":        {registry.Fail, codec.Response{Allowed: true}, nil, "allowed"},
+		"denies":        {registry.Fail, codec.Response{Code: 403}, nil, "denied"},
+		"fails":         {registry.Fail, codec.Response{}, errLate, "failed"},
+		"fails, Ignore": {registry.Ignore, codec.Response{}, errLate, "failed_open"},
+		"is refused":    {registry.Ignore, codec.Response{}, &codec.AnswerError{Denies: true}, "refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var later webhook.Receiver
+			d, told, _ := watched(t, calling(func(_ *webhook.Call, to webhook.Receiver) { later = to }))
+			a := &admission{Request: request(), ctx: t.Context()}
+			inv := d.newBatch().add(&registry.Webhook{Name: "a", Mode: registry.Shadow, FailurePolicy: c.policy}, 0, 0)
+			inv.call.Body = a.Review.Body
+			d.shadow(a, inv)
+			d.shadow(a, inv) // while the other is under way
+			later.Receive(c.resp, c.err)
+			d.Wait()
+			want := []string{"east validate a allowed dropped", "east validate a " + c.want}
+			if !slices.Equal(told.shadows, want) {
+				t.Errorf("told %q, want %q", told.shadows, want)
+			}
+		})
+	}
+}
