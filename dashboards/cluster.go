@@ -15,7 +15,7 @@ func cluster() Dashboard {
 		Vars:  []Variable{job(), clusterVariable(), webhookVariable()},
 		Panels: []Panel{
 			{Title: "Decisions", Unit: "reqps", Traces: clusterTraces,
-				About:   "Admissions decided. failed: denied because a webhook was not heard; failed_open: allowed although.",
+				About:   "Admissions decided. failed: denied because a webhook was not heard; failed_open: allowed although; unreadable: the review cannot be judged.",
 				Queries: []Query{{`sum by (cluster, decision) (cluster:dispatcher_requests:rate5m{job=~"$job", cluster=~"$cluster"})`, "{{cluster}} {{decision}}"}}},
 			{Title: "Admission duration (p99)", Unit: "s", Traces: clusterTraces,
 				About:   "From the decoded review to the verdict.",
@@ -25,6 +25,14 @@ func cluster() Dashboard {
 				// A cluster without any has no series.
 				Queries: []Query{{`sum by (cluster, instance) (dispatcher_requests_in_flight{job=~"$job", cluster=~"$cluster"})` +
 					` or 0 * sum by (cluster, instance) (dispatcher_requests_total{job=~"$job", cluster=~"$cluster"})`, "{{cluster}} {{instance}}"}}},
+			{Title: "In flight, of the limit", Unit: "percentunit",
+				About: "At the limit further admissions wait for 10 ms and are then shed.",
+				Queries: []Query{{`(sum by (job, cluster, instance) (dispatcher_requests_in_flight{job=~"$job", cluster=~"$cluster"})` +
+					` or 0 * sum by (job, cluster, instance) (dispatcher_requests_total{job=~"$job", cluster=~"$cluster"})) / on (job, instance) group_left () dispatcher_requests_in_flight_limit{job=~"$job", scope="cluster"}`, "{{cluster}} {{instance}}"}}},
+			{Title: "Turned away", Unit: "reqps",
+				About:   "Calls that were refused before they were an admission, by reason.",
+				Queries: []Query{{`cluster:dispatcher_refusals:rate5m{job=~"$job", cluster=~"$cluster"}`, "{{cluster}} {{reason}}"}},
+				Limit:   Limit{Alert: "DispatcherRefusing", Value: 0.01}},
 			{Title: "Shed", Unit: "reqps", Next: fleetUID,
 				About:   "Admissions that found no place.",
 				Queries: []Query{{`cluster:dispatcher_shed:rate5m{job=~"$job", cluster=~"$cluster"}`, "{{cluster}}"}},

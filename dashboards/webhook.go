@@ -20,10 +20,10 @@ func webhook() Dashboard {
 func webhookCalls() []Panel {
 	return []Panel{
 		{Title: "Calls by outcome", Unit: "cps", Traces: webhookTraces,
-			About:   "failed: denied because there was no usable answer; failed_open: allowed although; abandoned: another webhook had denied.",
+			About:   "failed: denied because there was no usable answer; failed_open: allowed although; softened: denied in mode Warn; abandoned: another webhook had denied.",
 			Queries: []Query{{`sum by (webhook, outcome) (webhook:dispatcher_webhook_calls:rate5m{job=~"$job", webhook=~"$webhook"})`, "{{webhook}} {{outcome}}"}}},
 		{Title: "Call duration (p99)", Unit: "s", Traces: webhookTraces,
-			About:   "With retries and hedges.",
+			About:   "With retries and hedges; without calls that were given up on beside a denial (abandoned).",
 			Queries: []Query{{`webhook:dispatcher_webhook_call_duration_seconds:p99_5m{job=~"$job", webhook=~"$webhook"}`, "{{configuration}}/{{webhook}}"}},
 			Limit:   Limit{Alert: "DispatcherWebhookSlow", Value: 5}},
 		{Title: "Call duration (median)", Unit: "s", Traces: webhookTraces,
@@ -43,6 +43,9 @@ func webhookCalls() []Panel {
 		{Title: "Failing open by cause", Unit: "cps", Next: clusterUID, Traces: failedOpenTraces,
 			About:   "By the cluster that it hurts.",
 			Queries: []Query{{`sum by (cluster, webhook, cause) (webhook:dispatcher_fail_open:rate5m{job=~"$job", cluster=~"$cluster", webhook=~"$webhook"})`, "{{cluster}} {{webhook}} {{cause}}"}}},
+		{Title: "Mode Shadow by outcome", Unit: "cps",
+			About:   "What calls would have come to in mode Enforce: denied, refused and failed would have blocked.",
+			Queries: []Query{{`sum by (webhook, outcome) (webhook:dispatcher_shadow:rate5m{job=~"$job", webhook=~"$webhook"})`, "{{webhook}} {{outcome}}"}}},
 		{Title: "Patch operations", Unit: "ops",
 			About:   "JSON patch operations that were applied.",
 			Queries: []Query{{`sum by (webhook) (rate(dispatcher_webhook_patch_operations_total{job=~"$job", webhook=~"$webhook"}[$__rate_interval]))`, "{{webhook}}"}}},
