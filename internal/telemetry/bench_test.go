@@ -9,6 +9,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -31,12 +32,12 @@ func BenchmarkObserve(b *testing.B) {
 }
 
 func observe(b *testing.B, m *telemetry.Metrics) {
-	f := newFleet(1, 5)
-	r := f.record(f.clusters[0], f.webhooks, dispatcher.Allowed, "")
+	f := newFleet(b, 1, 10)
+	r := f.record(f.clusters[0], registry.Validating, dispatcher.Allowed, "")
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Observe(context.Background(), r)
-		for _, w := range f.webhooks {
+		for _, w := range f.clusters[0].Validating.Webhooks {
 			m.Attempted(context.Background(), webhook.Attempt{Owner: w})
 		}
 	}

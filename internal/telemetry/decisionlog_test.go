@@ -17,6 +17,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,8 +36,8 @@ func decide(t *testing.T, cfg telemetry.DecisionLogConfig, resource, object stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFleet(1, 1)
-	r := f.record(f.clusters[0], f.webhooks, dispatcher.Allowed, "")
+	f := newFleet(t, 1, 2)
+	r := f.record(f.clusters[0], registry.Validating, dispatcher.Allowed, "")
 	r.Review = reviewOf(t, resource, object)
 	l.Observe(context.Background(), r)
 	l.Close()
@@ -124,9 +125,9 @@ func TestDecisionLogNeverBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFleet(1, 1)
+	f := newFleet(t, 1, 2)
 	for range 5000 {
-		l.Observe(context.Background(), f.record(f.clusters[0], f.webhooks, dispatcher.Allowed, ""))
+		l.Observe(context.Background(), f.record(f.clusters[0], registry.Validating, dispatcher.Allowed, ""))
 	}
 	if n := l.Dropped(); n < 5000-4096-1 || n > 5000-4096 {
 		t.Errorf("%d dropped", n)

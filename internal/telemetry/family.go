@@ -62,3 +62,15 @@ const overflowLabel = "otel_metric_overflow"
 // maxSeries bounds the attribute sets of one family. What is beyond goes to one
 // series with overflowLabel, so that sums stay right.
 const maxSeries = 10_000
+
+// What a process exports at most of its own, in lines of the metrics endpoint, with
+// seriesClusters clusters and seriesWebhooks webhooks, each with one address. A test
+// holds the code to it, and the documentation says it.
+const (
+	seriesClusters = 100
+	seriesWebhooks = 200
+	// SeriesWell is where all is well: webhooks allow and deny.
+	SeriesWell = 18_000
+	// SeriesWorst is where everything that can be counted has happened.
+	SeriesWorst = 54_000
+)

@@ -14,6 +14,9 @@ Served at ` + "`/metrics`" + ` of the admin listener, as OpenMetrics with exempl
 Every label has a closed set of values, or names from the configuration; nothing that a request brings becomes a label. A family keeps at most %d attribute sets: what is beyond
 is counted in one series with ` + "`%s=\"true\"`" + `, so that sums stay right. Alert on it: it means that a family says less than it should.
 
+With %d clusters and %d webhooks a process exports at most %d lines of its own where all is well, and at most %d when everything that can be counted has happened. Most of them are buckets of ` + "`dispatcher_request_duration_seconds`" + ` and ` + "`dispatcher_webhook_call_duration_seconds`" + `.
+Counters and histograms keep the series of clusters and webhooks that have left the configuration until the process ends, because the OpenTelemetry SDK cannot forget one; they count towards the limit of their family. Gauges say what is now, and nothing else.
+
 Histograms have the buckets %s (seconds). %s series say which endpoint is which: ` + "`target`" + ` is the webhook's URL, ` + "`endpoint`" + ` an address behind it.
 Beside these there are the families of the Go runtime (` + "`go_*`" + `) and of the process (` + "`process_*`" + `).
 
@@ -25,7 +28,7 @@ Beside these there are the families of the Go runtime (` + "`go_*`" + `) and of 
 func Page() string {
 	var page strings.Builder
 	bounds := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(buckets())), ", "), "[]")
-	fmt.Fprintf(&page, pageHead, maxSeries, overflowLabel, bounds, "`dispatcher_webhook_info`")
+	fmt.Fprintf(&page, pageHead, maxSeries, overflowLabel, seriesClusters, seriesWebhooks, SeriesWell, SeriesWorst, bounds, "`dispatcher_webhook_info`")
 	for _, f := range Families() {
 		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", f.Prometheus(), f.Kind.Type(), f.unit(), f.labels(), f.Help)
 	}

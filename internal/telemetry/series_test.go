@@ -4,90 +4,148 @@ package telemetry_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/internal/server"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
-// fleet is clusters that share webhooks.
-type fleet struct {
-	clusters []*registry.Cluster
-	webhooks []*registry.Webhook
-}
-
-func newFleet(clusters, webhooks int) fleet {
-	var f fleet
-	for i := range clusters {
-		f.clusters = append(f.clusters, &registry.Cluster{Name: fmt.Sprintf("cluster-%03d", i)})
-	}
-	for i := range webhooks {
-		f.webhooks = append(f.webhooks, &registry.Webhook{Configuration: fmt.Sprintf("policies-%02d", i/10), Name: fmt.Sprintf("w%03d.example.com", i)})
-	}
-	return f
-}
-
-// record is an admission in which every given webhook came to r.
-func (f fleet) record(c *registry.Cluster, webhooks []*registry.Webhook, r dispatcher.Result, cause webhook.Cause) *dispatcher.Record {
-	v := &dispatcher.Verdict{Response: codec.Response{Allowed: r == dispatcher.Allowed || r == dispatcher.FailedOpen}}
-	for i, w := range webhooks {
-		v.Outcomes = append(v.Outcomes, dispatcher.Outcome{Webhook: w, Position: i, Result: r, Cause: cause, Elapsed: time.Millisecond, Err: errorOf(cause)})
-	}
-	return &dispatcher.Record{
-		Request: dispatcher.Request{Cluster: c, Phase: registry.Validating, Snapshot: "one", Deadline: time.Now().Add(time.Second), Review: &codec.Review{}},
-		Verdict: v, Start: time.Now(), Elapsed: time.Millisecond,
-	}
-}
-
-func errorOf(cause webhook.Cause) error {
-	if cause == "" {
-		return nil
-	}
-	return errors.New("no answer")
-}
-
-// TestSeries walks 100 clusters and 200 webhooks, first well, then with every
-// webhook failing open everywhere in two ways: 40,000 combinations of cluster,
-// webhook and cause. The number of series stays bounded, visibly, and no count is
-// lost.
+// TestSeries walks 100 clusters and 200 webhooks through both phases, first well,
+// then through everything that is counted at all. The number of series stays
+// bounded, visibly, and no count is lost.
 func TestSeries(t *testing.T) {
-	f, m := newFleet(100, 200), newMetrics(t)
-	walk := func(r dispatcher.Result, cause webhook.Cause) {
-		for _, c := range f.clusters {
-			m.Observe(context.Background(), f.record(c, f.webhooks, r, cause))
+	f, m := newFleet(t, 100, 200), newMetrics(t)
+	if err := m.Watch(f.source()); err != nil {
+		t.Fatal(err)
+	}
+	f.walk(m, dispatcher.Allowed, "")
+	f.walk(m, dispatcher.Denied, "")
+	f.bypass(m)
+	f.attempt(m)
+	if n := sum(samples(scrape(t, m))); n > telemetry.SeriesWell || n < telemetry.SeriesWell*9/10 {
+		t.Errorf("%d series where all is well, SeriesWell is %d", n, telemetry.SeriesWell)
+	}
+	for _, c := range f.clusters { // no webhook is heard anywhere
+		for _, phase := range phases() {
+			m.Observe(context.Background(), f.record(c, phase, dispatcher.FailedOpen, webhook.Timeout))
 		}
-		for _, w := range f.webhooks {
+	}
+	f.everything(m)
+	text := scrape(t, m)
+	worst := samples(text)
+	if n := sum(worst); n > telemetry.SeriesWorst || n < telemetry.SeriesWorst*9/10 {
+		t.Errorf("%d series where everything has happened, SeriesWorst is %d", n, telemetry.SeriesWorst)
+	}
+	if n := worst["dispatcher_fail_open_total"]; n != 10_000 {
+		t.Errorf("%d series of fail_open", n)
+	}
+	// One cause everywhere, and one more for each webhook in one cluster.
+	const failed = 100*200 + 200
+	if got, want := value(text, `dispatcher_fail_open_total{otel_metric_overflow="true"}`), fmt.Sprint(failed-9_999); got != want {
+		t.Errorf("the overflow has %s, want %s", got, want)
+	}
+	for _, family := range telemetry.Families() {
+		if name := family.Prometheus(); worst[name]+worst[name+"_count"] == 0 {
+			t.Errorf("%s has no series: the walk leaves it out", name)
+		}
+	}
+}
+
+// walk has every webhook of one cluster come to r, and one webhook of the others.
+func (f *fleet) walk(m *telemetry.Metrics, r dispatcher.Result, cause webhook.Cause) {
+	for i, c := range f.clusters {
+		for _, phase := range phases() {
+			record := f.record(c, phase, r, cause)
+			if i > 0 {
+				record.Verdict.Outcomes = record.Verdict.Outcomes[:1]
+			}
+			m.Observe(context.Background(), record)
+		}
+	}
+}
+
+func (f *fleet) bypass(m *telemetry.Metrics) {
+	for _, c := range f.clusters {
+		for _, phase := range phases() {
+			for _, rule := range []string{"kube-system", "leases", "exempt-kind"} {
+				r := f.record(c, phase, dispatcher.Allowed, "")
+				r.Verdict = &dispatcher.Verdict{Bypass: rule}
+				m.Observe(context.Background(), r)
+			}
+		}
+	}
+}
+
+// attempt has every webhook asked in every way.
+func (f *fleet) attempt(m *telemetry.Metrics) {
+	for _, phase := range phases() {
+		for _, w := range f.clusters[0].Chain(phase).Webhooks {
 			for _, kind := range []webhook.Kind{webhook.First, webhook.Retry, webhook.Hedge} {
 				m.Attempted(context.Background(), webhook.Attempt{Owner: w, Kind: kind})
 			}
 		}
 	}
-	walk(dispatcher.Allowed, "")
-	walk(dispatcher.Denied, "")
-	well := samples(scrape(t, m))
-	if n := sum(well); n > 12_000 {
-		t.Errorf("%d series where all is well", n)
+}
+
+// everything counts what there is beside: every kind of decision and outcome, with
+// every cause that there may be, refusals for every reason.
+func (f *fleet) everything(m *telemetry.Metrics) {
+	ctx := context.Background()
+	for _, r := range []dispatcher.Result{dispatcher.Refused, dispatcher.Failed, dispatcher.Softened, dispatcher.Abandoned} {
+		f.walk(m, r, "")
 	}
-	walk(dispatcher.FailedOpen, webhook.Timeout)
-	walk(dispatcher.FailedOpen, webhook.Unreachable)
-	text := scrape(t, m)
-	worst := samples(text)
-	if n := worst["dispatcher_fail_open_total"]; n != 10_000 {
-		t.Errorf("%d series of fail_open", n)
+	for _, c := range f.clusters {
+		for _, reason := range server.Reasons() {
+			m.TurnedAway(c.Name, reason)
+		}
+		for _, phase := range phases() {
+			m.Observe(ctx, f.declined(c, phase, dispatcher.Verdict{Unreadable: true}))
+			m.Observe(ctx, f.declined(c, phase, dispatcher.Verdict{Panicked: true}))
+		}
 	}
-	if !strings.Contains(text, `dispatcher_fail_open_total{otel_metric_overflow="true"} 30001`) {
-		t.Error("the overflow does not have the rest")
+	f.walk(m, dispatcher.Failed, webhook.Shed)
+	for _, phase := range phases() {
+		for _, cause := range causes() {
+			m.Observe(ctx, f.record(f.clusters[0], phase, dispatcher.Skipped, cause))
+		}
+		for _, w := range f.clusters[0].Chain(phase).Webhooks {
+			m.Refused(ctx, w)
+			m.Disagreed(ctx, w)
+			f.shadow(m, phase, w)
+		}
 	}
-	t.Logf("100 clusters, 200 webhooks: %d series where all is well, %d where everything fails open", sum(well), sum(worst))
+}
+
+func (f *fleet) shadow(m *telemetry.Metrics, phase registry.Phase, w *registry.Webhook) {
+	for _, r := range []dispatcher.Result{dispatcher.Allowed, dispatcher.Denied, dispatcher.Refused, dispatcher.Failed, dispatcher.FailedOpen, dispatcher.Skipped} {
+		m.ObserveShadow(context.Background(), &dispatcher.ShadowRecord{Phase: phase, Outcome: &dispatcher.Outcome{Webhook: w, Result: r}})
+	}
+	m.ObserveShadow(context.Background(), &dispatcher.ShadowRecord{Phase: phase, Outcome: &dispatcher.Outcome{Webhook: w}, Dropped: true})
+}
+
+func phases() []registry.Phase { return []registry.Phase{registry.Mutating, registry.Validating} }
+
+func causes() []webhook.Cause {
+	return []webhook.Cause{webhook.Timeout, webhook.NoTimeLeft, webhook.Unreachable, webhook.BreakerOpen, webhook.TLS, webhook.HTTPStatus,
+		webhook.BadAnswer, webhook.BadPatch, webhook.NotConvertible, webhook.Panic, webhook.Shed, webhook.MatchError, webhook.DryRun}
+}
+
+// The reasons of the page are those of the server.
+func TestReasons(t *testing.T) {
+	for _, f := range telemetry.Families() {
+		for _, l := range f.Labels {
+			if l.Name == "reason" && fmt.Sprint(l.Values) != fmt.Sprint(server.Reasons()) {
+				t.Errorf("%s: %q, the server says %q", f.Name, l.Values, server.Reasons())
+			}
+		}
+	}
 }
 
 func newMetrics(t testing.TB) *telemetry.Metrics {
@@ -110,11 +168,21 @@ func scrape(t *testing.T, m *telemetry.Metrics) string {
 func samples(text string) map[string]int {
 	counts := map[string]int{}
 	for line := range strings.Lines(text) {
-		if name, _, ok := strings.Cut(line, "{"); ok && strings.HasPrefix(name, "dispatcher_") {
-			counts[name]++
+		if strings.HasPrefix(line, "dispatcher_") {
+			counts[line[:strings.IndexAny(line, "{ ")]]++
 		}
 	}
 	return counts
+}
+
+// value returns what a series says, empty if there is none.
+func value(text, series string) string {
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, series+" "); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return ""
 }
 
 func sum(counts map[string]int) int {
