@@ -14,6 +14,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 const wholeRequest = `{"uid":"u-1","kind":{"group":"apps","version":"v1","kind":"Deployment"},` +
@@ -43,8 +44,8 @@ func requestIn(t *testing.T, cfg telemetry.DecisionLogConfig, request string) (l
 	if err := review.Decode(codec.NewBody([]byte(text), nil)); err != nil {
 		t.Fatal(err)
 	}
-	f := newFleet(1, 1)
-	r := f.record(f.clusters[0], f.webhooks, dispatcher.Allowed, "")
+	f := newFleet(t, 1, 2)
+	r := f.record(f.clusters[0], registry.Validating, dispatcher.Allowed, "")
 	r.Review = review
 	l.Observe(context.Background(), r)
 	l.Close()
