@@ -119,11 +119,16 @@ func printDecisions(w io.Writer, s *status.Status, title string, list []status.D
 		if !d.Allowed {
 			code = fmt.Sprint(d.Code)
 		}
-		line(w, since(s, d.Time), d.Cluster, d.Phase, d.Operation, resource, strings.TrimPrefix(d.Namespace+"/"+d.Name, "/"), involved(d.Webhooks), code)
+		line(w, since(s, d.Time), d.Cluster, d.Phase, d.Operation, resource, strings.TrimPrefix(d.Namespace+"/"+d.Name, "/"), involved(d), code)
 	}
 }
 
-func involved(list []status.Involved) string {
+// involved says who decided; where that was no webhook, what.
+func involved(d *status.Decision) string {
+	if len(d.Webhooks) == 0 {
+		return d.Decision
+	}
+	list := d.Webhooks
 	texts := make([]string, len(list))
 	for i, w := range list {
 		texts[i] = w.Webhook

@@ -4,6 +4,7 @@ package admin_test
 
 import (
 	"math"
+	"net/http"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/internal/status"
@@ -95,6 +96,14 @@ func outage() status.Status {
 	s.Pending = []status.Pending{{Webhook: "mesh/inject.mesh.example.com", URL: "https://inject.mesh.svc:443/", Reason: "inject.mesh.svc: connect: connection refused"}}
 	s.History = append([]status.Change{{Time: before(50 * time.Second), Snapshot: "5f1c09e2ab77", Refused: true, Problems: s.Problems, Clusters: 3, Webhooks: 4}}, s.History...)
 	s.Certificates[0].NotAfter = noon.Add(9 * 24 * time.Hour)
+	return s
+}
+
+// tried has a webhook in mode Shadow, and a denial that no webhook gave.
+func tried() status.Status {
+	s := healthy()
+	s.Webhooks[2].Mode, s.Webhooks[2].Shadow = "Shadow", &status.ShadowCounts{Allowed: 983, Denied: 204, Failed: 7, Skipped: 2, Dropped: 3}
+	s.Denials = []status.Decision{{Time: before(time.Second), Cluster: "dev", Decision: "unreadable", Code: http.StatusBadRequest}}
 	return s
 }
 

@@ -64,6 +64,9 @@ func TestPages(t *testing.T) {
 			"CREATE and UPDATE of deployments in apps/v1, in namespaces labelled team=a, if all of 2 conditions hold",
 			"Enforce: its denial denies", "Fail: the admission is denied", "5 s, or what is left", "None: it may be asked more than once",
 			"WebhookBinding/in-cluster-endpoints", "dev , prod-eu , prod-us", "not-the-controller request.userInfo.username", "10.20.9.31:443", "the highest is 40 ms"}},
+		{"a Shadow webhook", "/webhooks/license-scan/licenses.scan.example.com", tried, http.StatusOK, []string{
+			"Shadow: it is called and recorded", "Would have blocked 204 denied, 0 refused, 7 failed", "Would have passed 983 allowed, 0 failed open, 2 skipped; 3 were not asked"}},
+		{"a denial by no webhook", "/", tried, http.StatusOK, []string{"unreadable denied 400"}},
 		{"a pending webhook", "/webhooks/mesh/inject.mesh.example.com", outage, http.StatusOK, []string{"Pending inject.mesh.svc: connect: connection refused"}},
 		{"cluster", "/clusters/prod-eu", healthy, http.StatusOK, []string{
 			"prod-eu", "env=prod, region=eu-west-1", "watched 412 cached, 9 asked for", "Mutating webhooks, in order", "labels.defaults.example.com", "42 s ago prod-eu"}},

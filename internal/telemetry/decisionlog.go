@@ -66,7 +66,7 @@ func (l *DecisionLog) Observe(ctx context.Context, r *dispatcher.Record) {
 		return
 	}
 	e := entry{decision: newDecision(ctx, r)}
-	if l.cfg.Objects {
+	if l.cfg.Objects && !r.Verdict.Unreadable { // else it is not known whether it is a Secret
 		v := r.Review
 		size := int64(len(v.Object.Raw) + len(v.OldObject.Raw) + len(v.Options))
 		if l.bytes.Add(size) > decisionBytes {
