@@ -128,21 +128,6 @@ type Request struct {
 	Host    []byte
 }
 
-// Verdict is the merged answer for the caller with what it came from. It
-// borrows nothing from the Review.
-type Verdict struct {
-	Response codec.Response
-	// Bypass is the name of the rule that let the review pass unasked.
-	Bypass string
-	// Unreadable reports that the review could not be judged, Panicked that the
-	// dispatcher failed. Both deny, and nothing is known of webhooks.
-	Unreadable, Panicked bool
-	// Outcomes are in the order in which the webhooks take part.
-	Outcomes []Outcome
-	// Skips are there only if Config.KeepSkips asks for them.
-	Skips []Skip
-}
-
 // Dispatch decides one admission, logs the decision and tells the observers of
 // it. It returns before req.Deadline, whatever the webhooks do. A panic on the way
 // is a denial. ctx carries shutdown and trace only.
@@ -160,21 +145,6 @@ func (d *Dispatcher) Decline(ctx context.Context, req Request, why string) Verdi
 	v := unreadable(why)
 	d.publish(ctx, req, &v, time.Now())
 	return v
-}
-
-// publish logs the decision and tells the observers of it.
-func (d *Dispatcher) publish(ctx context.Context, req Request, v *Verdict, start time.Time) {
-	elapsed := time.Since(start)
-	d.record(ctx, req, v, elapsed)
-	if len(d.observers) > 0 {
-		d.tell(ctx, &Record{Request: req, Verdict: v, Start: start, Elapsed: elapsed})
-	}
-}
-
-func (d *Dispatcher) tell(ctx context.Context, r *Record) {
-	for _, o := range d.observers {
-		o.Observe(ctx, r)
-	}
 }
 
 // contained is dispatch, with a panic as a denial.

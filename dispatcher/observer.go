@@ -41,3 +41,18 @@ type ShadowRecord struct {
 type ShadowObserver interface {
 	ObserveShadow(ctx context.Context, r *ShadowRecord)
 }
+
+// publish logs the decision and tells the observers of it.
+func (d *Dispatcher) publish(ctx context.Context, req Request, v *Verdict, start time.Time) {
+	elapsed := time.Since(start)
+	d.record(ctx, req, v, elapsed)
+	if len(d.observers) > 0 {
+		d.tell(ctx, &Record{Request: req, Verdict: v, Start: start, Elapsed: elapsed})
+	}
+}
+
+func (d *Dispatcher) tell(ctx context.Context, r *Record) {
+	for _, o := range d.observers {
+		o.Observe(ctx, r)
+	}
+}

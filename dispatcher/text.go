@@ -10,9 +10,9 @@ import (
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
-// message is what a user reads about an Outcome that denies, or would, in one line. The texts
-// that users of kube-apiserver search for are kept; a platform failure says that
-// it is one.
+// message is what a user reads about an Outcome that denies, or would but for the
+// mode Warn, in one line. The texts that users of kube-apiserver search for are
+// kept; a platform failure says that it is one.
 func (o *Outcome) message() string {
 	switch {
 	case o.Err == nil:

@@ -11,6 +11,21 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
+// Verdict is the merged answer for the caller with what it came from. It
+// borrows nothing from the Review.
+type Verdict struct {
+	Response codec.Response
+	// Bypass is the name of the rule that let the review pass unasked.
+	Bypass string
+	// Unreadable reports that the review could not be judged, Panicked that the
+	// dispatcher failed. Both deny, and nothing is known of webhooks.
+	Unreadable, Panicked bool
+	// Outcomes are in the order in which the webhooks take part.
+	Outcomes []Outcome
+	// Skips are there only if Config.KeepSkips asks for them.
+	Skips []Skip
+}
+
 // merge makes one Verdict of all Outcomes. It is pure: the same Outcomes in any
 // order of arrival give the same Verdict.
 func merge(a *admission) Verdict {
