@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A panic in an attempt is a CallError with the stack, and does not quote what it
+// was about.
+func TestPanicOfAnAttempt(t *testing.T) {
+	const secret = "swordfish"
+	r := race{ctx: t.Context(), Call: Call{Target: &Target{unspared: true}, Deadline: time.Now().Add(time.Minute)}}
+	r.rules.attempt = func(context.Context, *Call, choice, bool) ending { panic(secret) }
+	end := r.guarded(choice{endpoint: &Endpoint{}}, false)
+	call, ok := errors.AsType[*CallError](end.err)
+	if !ok || call.Cause != Panic || !strings.Contains(string(call.Stack), "TestPanicOfAnAttempt") {
+		t.Fatalf("%+v", end.err)
+	}
+	if text := call.Error(); strings.Contains(text, secret) || !strings.Contains(text, "a value of type string") {
+		t.Errorf("it says %q", text)
+	}
+}
