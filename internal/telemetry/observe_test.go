@@ -89,7 +89,10 @@ func TestObserveDeclined(t *testing.T) {
 // Of a review that cannot be judged it is not known whether it is about a Secret.
 func TestDecisionLogHasNoUnreadableObject(t *testing.T) {
 	out := &collected{}
-	l := telemetry.NewDecisionLog(telemetry.DecisionLogConfig{Out: out, Objects: true})
+	l, err := telemetry.NewDecisionLog(telemetry.DecisionLogConfig{Out: out, Objects: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	f := newFleet(t, 1, 2)
 	r := f.declined(f.clusters[0], registry.Validating, dispatcher.Verdict{Unreadable: true})
 	r.Review.Object.Raw = []byte(`{"kind":"Secret","data":{"password":"swordfish"}}`)
