@@ -45,7 +45,7 @@ func (c *Client) attempt(ctx context.Context, call *Call, chosen choice, fresh b
 func (e *Endpoint) read(answer *fasthttp.Response, call *Call, form codec.Form) ending {
 	status := answer.StatusCode()
 	if err := checkHTTP(answer, call.Target.host, form); err != nil {
-		return ending{endpoint: e, err: err, status: status, kind: kindOfStatus(status), pause: pauseOf(answer), misread: isMisreading(status)}
+		return ending{endpoint: e, err: err, status: status, kind: kindOfStatus(status), pause: pauseOf(answer), misread: isMisreading(answer)}
 	}
 	want := call.Want
 	want.Encoding = codec.AnswerEncoding(answer.Header.ContentType(), answer.Body(), form.Encoding)
@@ -73,14 +73,16 @@ func (c *Client) learn(ctx context.Context, call *Call, answer *fasthttp.Respons
 var errTakenBack = errors.New("its answers do not say any more that it reads what it has read")
 
 // isMisreading reports whether an answer that is none may be what a webhook says that
-// does not read what it was sent: by any status and by any defect, but those that say
-// that it is too busy to read.
-func isMisreading(status int) bool {
+// does not read what it was sent: by any status and by any defect. Not so what says
+// that it is too busy to read, and that it failed where it offers the form anew.
+func isMisreading(answer *fasthttp.Response) bool {
+	status := answer.StatusCode()
 	switch status {
 	case fasthttp.StatusTooManyRequests, fasthttp.StatusServiceUnavailable, fasthttp.StatusGatewayTimeout:
 		return false
 	}
-	return true
+	_, offers := readingOf(answer)
+	return !offers || status < fasthttp.StatusInternalServerError
 }
 
 // unusable makes a CallError of an answer that does not fit, unless it denies.

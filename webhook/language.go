@@ -19,10 +19,15 @@ const (
 	maxPlainTime = time.Hour
 )
 
+// clearTime is how long a form is not blamed for anything once the plain one has
+// failed too: a webhook that is simply broken must not be asked everything twice.
+const clearTime = 10 * time.Second
+
 // language is what a Target has said that it reads. It is safe for concurrent use.
 type language struct {
 	reads      atomic.Uint32 // a reading
 	plainUntil atomic.Int64  // in Unix nanoseconds; until then nothing more is believed
+	clearUntil atomic.Int64  // in Unix nanoseconds; until then no ending is a misreading
 	doubted    atomic.Bool   // wait is not 0
 
 	mu   sync.Mutex // held by whoever changes anything
@@ -82,6 +87,13 @@ func (l *language) setAside(now time.Time) bool {
 	l.doubted.Store(true)
 	return true
 }
+
+// clear notes that what went wrong in a form that was learned goes wrong in plain form
+// too.
+func (l *language) clear(now time.Time) { l.clearUntil.Store(now.Add(clearTime).UnixNano()) }
+
+// isClear reports whether that was so a moment ago.
+func (l *language) isClear(now time.Time) bool { return now.UnixNano() < l.clearUntil.Load() }
 
 // confirm notes that the webhook has read what it said it reads.
 func (l *language) confirm() {

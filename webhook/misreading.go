@@ -39,7 +39,8 @@ func (r *race) yieldsToDenial(end *ending) bool {
 // toPlain has the plain form sent from now on, and chooses whom to send it to at once,
 // if the attempt may be repeated. That takes nothing from the budget: a verdict
 // would be lost by the form alone, and it happens to the calls under way when the
-// first of them finds out, and to no more of that Target for a while.
+// first of them finds out, and to no more of that Target for a while, whether the
+// form was at fault or not.
 func (r *race) toPlain(next *choice) bool {
 	if r.plain {
 		return false
@@ -69,6 +70,8 @@ func (r *race) noteForm(end *ending) {
 		r.misread = end.err
 	case end.plain && r.misread != nil && (end.err == nil || end.kind == breaker.TimedOut):
 		r.refuse()
+	case end.plain && r.misread != nil:
+		r.Target.language.clear(time.Now())
 	case end.err == nil && !end.plain && !r.Plain.IsZero():
 		r.Target.language.confirm()
 	}

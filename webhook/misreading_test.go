@@ -14,7 +14,8 @@ import (
 )
 
 // Whatever a webhook answers to a form that it does not read, it is asked in plain
-// JSON and its breaker knows nothing of it; one that is too busy is not asked more.
+// JSON and its breaker knows nothing of it. Of one that is too busy, or that offers the
+// form all the same, it says nothing.
 func TestAnswersOfWhoDoesNotRead(t *testing.T) {
 	status := func(code int) http.HandlerFunc {
 		return func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(code) }
@@ -28,7 +29,7 @@ func TestAnswersOfWhoDoesNotRead(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		answer http.HandlerFunc
-		busy   bool
+		other  bool // something else is wrong
 	}{
 		{"415", status(415), false},
 		{"400", status(400), false},
@@ -45,6 +46,10 @@ func TestAnswersOfWhoDoesNotRead(t *testing.T) {
 		{"429", status(429), true},
 		{"503", status(503), true},
 		{"504", status(504), true},
+		{"500, with the offer anew", func(out http.ResponseWriter, _ *http.Request) {
+			out.Header().Set("Accept-Post", codec.MediaTypeProtobuf)
+			out.WriteHeader(http.StatusInternalServerError)
+		}, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newHTTP(t, func(out http.ResponseWriter, r *http.Request) {
@@ -58,17 +63,35 @@ func TestAnswersOfWhoDoesNotRead(t *testing.T) {
 			})
 			target := w.target()
 			resp, err := w.client.Call(context.Background(), learnedCall(target))
-			if allowed := err == nil && resp.Allowed; allowed == row.busy {
+			if allowed := err == nil && resp.Allowed; allowed == row.other {
 				t.Errorf("allowed %v, error %v", allowed, err)
 			}
 			health := target.Endpoints()[0].Health()
-			if stats := target.Stats(); !row.busy && (stats.Misread != 1 || health.Failures > 0) || row.busy && stats.Attempts > 1 {
+			if stats := target.Stats(); !row.other && (stats.Misread != 1 || health.Failures > 0) || row.other && stats.Attempts > 1 {
 				t.Errorf("%+v, %+v", stats, health)
 			}
 			if health.State != breaker.Closed {
 				t.Errorf("%+v", health)
 			}
 		})
+	}
+}
+
+// A webhook that is simply broken, in every form, is not asked everything twice.
+func TestBrokenInEveryForm(t *testing.T) {
+	w := newHTTP(t, func(out http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		out.WriteHeader(http.StatusInternalServerError)
+	})
+	target := w.target()
+	for range 3 {
+		if _, err := w.client.Call(context.Background(), learnedCall(target)); err == nil {
+			t.Error("no error")
+		}
+	}
+	stats, health := target.Stats(), target.Endpoints()[0].Health()
+	if stats.Attempts != 4 || stats.Misread != 0 || health.Failures != 3 {
+		t.Errorf("%+v, %+v", stats, health)
 	}
 }
 

@@ -401,7 +401,7 @@ func (r *race) try(c choice, fresh bool) ending {
 		median, _, _ = t.latency.quantiles(now)
 	}
 	lost := r.lost(&end)
-	end.plain, end.misread = c.plain, end.misread && !c.plain && !r.Plain.IsZero()
+	end.plain, end.misread = c.plain, end.misread && !c.plain && !r.Plain.IsZero() && !t.language.isClear(now)
 	if result = end.judge(allowed, now.Sub(r.Deadline), median, lost); end.misread {
 		result = breaker.Excluded // the same review in another form may be answered
 	}

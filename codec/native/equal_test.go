@@ -46,7 +46,7 @@ func TestIsEqual(t *testing.T) {
 			}
 		}
 	}
-	if noticed == 0 || changed < 10_000 {
+	if noticed == 0 || changed < 5_000 {
 		t.Errorf("%d of %d changes noticed: the test shows nothing", noticed, changed)
 	}
 }
