@@ -3,6 +3,7 @@
 package dashboards_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"sync"
@@ -19,6 +20,7 @@ type caller struct {
 	rate      float64 // per second and replica
 	resources []load.Resource
 	phases    []history.Phase
+	shows     string // whose certificate; default: its own
 }
 
 var (
@@ -27,16 +29,18 @@ var (
 	configMaps  = load.Resource{Version: "v1", Resource: "configmaps", Kind: "ConfigMap", Namespace: "shop", User: "user"}
 	bothPhases  = []history.Phase{history.Validating, history.Mutating}
 
-	east  = caller{"east", time.Second, 10, []load.Resource{load.Pods, load.Pods, configMaps, kubeSystem}, bothPhases}
-	west  = caller{"west", time.Second, 5, []load.Resource{load.Pods}, bothPhases}
-	north = caller{"north", 10 * time.Second, 4, []load.Resource{deployments}, nil}
+	east  = caller{cluster: "east", timeout: time.Second, rate: 10, resources: []load.Resource{load.Pods, load.Pods, configMaps, kubeSystem}, phases: bothPhases}
+	west  = caller{cluster: "west", timeout: time.Second, rate: 5, resources: []load.Resource{load.Pods}, phases: bothPhases}
+	north = caller{cluster: "north", timeout: 10 * time.Second, rate: 4, resources: []load.Resource{deployments}}
+	// lost is an API server of east that calls where north does.
+	lost = caller{cluster: "north", timeout: time.Second, rate: 2, resources: []load.Resource{load.Pods}, shows: "east"}
 )
 
 // call has a cluster ask each replica until the returned function is called, or
 // the test ends.
 func (f *fleet) call(c caller) (end func()) {
 	ctx, cancel := context.WithCancel(f.t.Context())
-	security := &tls.Config{RootCAs: f.authority.Pool(), Certificates: []tls.Certificate{f.issue(c.cluster)}, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12}
+	security := &tls.Config{RootCAs: f.authority.Pool(), Certificates: []tls.Certificate{f.issue(cmp.Or(c.shows, c.cluster))}, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12}
 	var calls sync.WaitGroup
 	for i, r := range f.replicas {
 		calls.Go(func() {

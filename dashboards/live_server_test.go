@@ -28,7 +28,11 @@ func unwilling(string) history.Answer {
 // mind.
 func (f *fleet) serveWebhooks(twin func(uid string) history.Answer) *script.Server {
 	f.t.Helper()
-	truths := map[string]func(string) history.Answer{"defaults.example.com": script.Mutating("defaults.example.com"), "twin.example.com": twin}
+	truths := map[string]func(string) history.Answer{
+		"defaults.example.com": script.Mutating("defaults.example.com"),
+		"twin.example.com":     twin,
+		"trial.example.com":    unwilling,
+	}
 	for _, name := range hurt {
 		truths[name] = script.Willing
 	}

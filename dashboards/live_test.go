@@ -25,7 +25,7 @@ var (
 		"DispatcherConfigurationRefused", "DispatcherConfigurationDiffers", "DispatcherWebhookPending",
 		"DispatcherCertificateExpires", "DispatcherCertificateExpiresToday",
 	}
-	ofOthers   = []string{"DispatcherNoTraffic", "DispatcherTelemetryDropped"}
+	ofOthers   = []string{"DispatcherNoTraffic", "DispatcherTelemetryDropped", "DispatcherRefusing"}
 	ofReplicas = []string{"DispatcherDown", "DispatcherAbsent", "DispatcherNamespacesStale"}
 )
 
@@ -44,6 +44,8 @@ var darkWhileWell = map[string]string{
 	"dispatcher-fleet, Failing closed":                            "a webhook that fails closed",
 	"dispatcher-fleet, Shed by cluster":                           "no place",
 	"dispatcher-fleet, Age of a refused configuration's stand-in": "a configuration that is refused",
+	"dispatcher-fleet, Turned away":                               "a caller that is turned away",
+	"dispatcher-cluster, Turned away":                             "a caller that is turned away",
 	"dispatcher-cluster, Shed":                                    "no place",
 	"dispatcher-cluster, Failing open by webhook":                 "a webhook that fails open",
 	"dispatcher-webhook, Errors by cause":                         "a webhook that fails",
@@ -129,13 +131,15 @@ func (s story) outage(silence func()) {
 	s.breakConfiguration()
 	silence()
 	s.must(s.collector.Set(proxy.Fault{Silent: true}))
-	s.watch.tell("webhooks fail, the configuration is changed for the worse, a cluster is silent, the collector of traces is stuck")
+	goAway := s.call(lost)
+	s.watch.tell("webhooks fail, the configuration is changed for the worse, a cluster is silent, another calls with a wrong path, the collector of traces is stuck")
 	s.watch.until("webhooks: all alerts have fired", s.watch.silent(ofWebhooks...))
 	s.watch.until("configuration: all alerts have fired", s.watch.silent(ofConfiguration...))
 	s.watch.until("others: all alerts have fired", s.watch.silent(ofOthers...))
 	s.watch.until("each panel has shown something", func() []string { return s.panels.look(darkToTheEnd) })
 
 	s.repair()
+	goAway()
 	s.call(west)
 	s.watch.tell("all is put right")
 	s.watch.until("all alerts have cleared", s.watch.active)

@@ -118,6 +118,7 @@ func (f *fleet) everything(m *telemetry.Metrics) {
 		for _, w := range f.clusters[0].Chain(phase).Webhooks {
 			m.Refused(ctx, w)
 			m.Disagreed(ctx, w)
+			m.Misread(ctx, w)
 			f.shadow(m, phase, w)
 		}
 	}
