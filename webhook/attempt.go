@@ -31,9 +31,13 @@ func (c *Client) attempt(ctx context.Context, call *Call, chosen choice, fresh b
 	c.adopt(e)
 	answer := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(answer)
-	req := request{head: &call.Target.head, form: form, timeout: left, cluster: call.Cluster, body: body.Bytes()}
+	req := c.requests.Get().(*request)
+	*req = request{head: &call.Target.head, form: form, timeout: left, cluster: call.Cluster, body: body.Bytes()}
 	inject(ctx, &req.trace)
-	if err := e.exchange(&req, answer, call.Deadline, fresh); err != nil {
+	err = e.exchange(req, answer, call.Deadline, fresh)
+	*req = request{} // it has borrowed
+	c.requests.Put(req)
+	if err != nil {
 		return e.failed(err, call.Target.host, left)
 	}
 	end := e.read(answer, call, form)

@@ -33,6 +33,7 @@ type Client struct {
 	workers       workers
 	races         sync.Pool // of *race
 	waits         sync.Pool // of *wait
+	requests      sync.Pool // of *request
 }
 
 // NewClient returns a Client.
@@ -48,6 +49,7 @@ func NewClient(cfg ClientConfig) *Client {
 	}
 	rules := rules{attempt: c.attempt, start: c.launch, free: c.forget, observer: c.observer}
 	c.races.New = func() any { return &race{rules: rules} }
+	c.requests.New = func() any { return new(request) }
 	c.waits.New = func() any { return &wait{told: make(chan struct{}, 1)} }
 	if c.dialer.timeout == 0 {
 		c.dialer.timeout = defaultConnectTimeout

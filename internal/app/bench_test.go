@@ -35,7 +35,7 @@ func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("with the race detector, pools drop what they like")
 	}
-	const most = 32
+	const most = 28
 	if n := testing.AllocsPerRun(500, fiveWebhooks(t)); n > most {
 		t.Errorf("%v allocations for an admission with five webhooks, at most %d are meant", n, most)
 	}
