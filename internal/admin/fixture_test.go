@@ -127,7 +127,7 @@ func conditional(w status.Webhook) status.Webhook {
 }
 
 func target(id, url string, p50 float64, addresses ...string) status.Target {
-	t := status.Target{ID: id, URL: url, Attempts: 1204433, Retries: 210, Hedges: 40122,
+	t := status.Target{ID: id, URL: url, Attempts: 1204433, Retries: 210, Hedges: 40122, Reads: "Protobuf, zstd", Misread: 1,
 		Latency: status.Latency{Attempts: 412, P50: p50, P95: p50 * 2.2, P99: p50 * 3.1}}
 	for _, a := range addresses {
 		t.Endpoints = append(t.Endpoints, status.Endpoint{Address: a, State: "closed", Since: before(50 * time.Hour), Requests: 210, Outstanding: 1})
