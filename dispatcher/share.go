@@ -12,6 +12,10 @@ import (
 // webhook is not asked in vain (F23).
 const leastTime = 5 * time.Millisecond
 
+// hearingTime is kept between the end of a call and that of the admission, so that
+// what a call tells at its end, such as a denial that it has kept, is still heard.
+const hearingTime = 10 * time.Millisecond
+
 // until returns when a call of w that begins now must be over, if following
 // webhooks are to be called after it: at the end of its own timeout, or earlier,
 // so that those get their share of the admission's time.
@@ -21,6 +25,7 @@ const leastTime = 5 * time.Millisecond
 func (a *admission) until(w *registry.Webhook, following int, impatience time.Duration) time.Time {
 	now := time.Now()
 	left := a.Deadline.Sub(now)
+	left -= min(hearingTime, left/10)
 	allowed := min(w.Timeout, left-reserve(left, following))
 	if following > 0 && w.FailurePolicy == registry.Ignore {
 		allowed = min(allowed, impatience)

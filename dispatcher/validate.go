@@ -127,19 +127,42 @@ func (d *Dispatcher) join(a *admission, waiting int) {
 	timer := a.batch.alarm(time.Until(a.Deadline))
 	defer timer.Stop()
 	denied := false
-	for ; waiting > 0; waiting-- {
+	for waiting > 0 {
 		select {
 		case inv := <-a.batch.answers:
-			inv.waiting = false
-			o := a.settle(a.judge(inv, inv.resp, inv.err, inv.elapsed))
-			inv.endSpan(o)
-			if o.Denies() && !denied {
+			if !inv.waiting {
+				continue // of an earlier stage, and too late for it
+			}
+			waiting--
+			if a.hear(inv).Denies() && !denied {
 				denied = true
 				timer.Reset(min(d.grace, time.Until(a.Deadline)))
 			}
 		case <-timer.C:
+			denied = a.hearPresent(denied)
 			a.settleUnheard(denied, time.Since(begin))
 			return
+		}
+	}
+}
+
+// hear settles an answer.
+func (a *admission) hear(inv *invocation) *Outcome {
+	inv.waiting = false
+	o := a.settle(a.judge(inv, inv.resp, inv.err, inv.elapsed))
+	inv.endSpan(o)
+	return o
+}
+
+// hearPresent settles the answers that are there although time is up: a process that
+// stood still must not take them for missing. It reports whether anybody denied.
+func (a *admission) hearPresent(denied bool) bool {
+	for {
+		select {
+		case inv := <-a.batch.answers:
+			denied = inv.waiting && a.hear(inv).Denies() || denied
+		default:
+			return denied
 		}
 	}
 }
@@ -149,8 +172,10 @@ func (d *Dispatcher) join(a *admission, waiting int) {
 func (a *admission) settleUnheard(denied bool, elapsed time.Duration) {
 	for i := range a.batch.list {
 		inv := &a.batch.list[i]
+		late := inv.waiting
+		inv.waiting = false
 		switch {
-		case !inv.waiting:
+		case !late:
 		case denied:
 			inv.endSpan(a.settle(Outcome{Webhook: inv.webhook, Position: inv.position, Result: Abandoned, Elapsed: elapsed}))
 		default:

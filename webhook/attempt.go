@@ -81,12 +81,17 @@ var errTakenBack = errors.New("its answers do not say any more that it reads wha
 // that it is too busy to read, and that it failed where it offers the form anew.
 func isMisreading(answer *fasthttp.Response) bool {
 	status := answer.StatusCode()
+	_, offers := readingOf(answer)
+	return !isBusy(status) && (!offers || status < fasthttp.StatusInternalServerError)
+}
+
+// isBusy reports whether a status says that there is too much to do.
+func isBusy(status int) bool {
 	switch status {
 	case fasthttp.StatusTooManyRequests, fasthttp.StatusServiceUnavailable, fasthttp.StatusGatewayTimeout:
-		return false
+		return true
 	}
-	_, offers := readingOf(answer)
-	return !offers || status < fasthttp.StatusInternalServerError
+	return false
 }
 
 // unusable makes a CallError of an answer that does not fit, unless it denies.

@@ -42,6 +42,10 @@ func (e *ending) verdict() bool {
 	return !errors.As(e.err, &unusable)
 }
 
+// isAnswer reports whether the webhook has said something about the review, or its
+// failing: not that nobody was reached, or is too busy.
+func (e *ending) isAnswer() bool { return e.status != 0 && !isBusy(e.status) }
+
 // allows reports whether the attempt decides the call, with an allow.
 func (e *ending) allows() bool { return e.err == nil && e.resp.Allowed }
 

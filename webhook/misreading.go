@@ -70,7 +70,7 @@ func (r *race) noteForm(end *ending) {
 		r.misread = end.err
 	case end.plain && r.misread != nil && (end.err == nil || end.kind == breaker.TimedOut):
 		r.refuse()
-	case end.plain && r.misread != nil:
+	case end.plain && r.misread != nil && end.isAnswer():
 		r.Target.language.clear(time.Now())
 	case end.err == nil && !end.plain && !r.Plain.IsZero():
 		r.Target.language.confirm()
