@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// asked returns an admission until a deadline, whose webhooks have been asked.
+func asked(d *Dispatcher, deadline time.Duration, webhooks ...*registry.Webhook) *admission {
+	a := &admission{Request: Request{Cluster: &registry.Cluster{}, Review: &codec.Review{}, Deadline: time.Now().Add(deadline)}, batch: d.newBatch()}
+	for i, w := range webhooks {
+		a.batch.add(w, i, 0).waiting = true
+	}
+	a.batch.makeRoom()
+	return a
+}
+
+func deny(inv *invocation) {
+	inv.resp = codec.Response{Code: http.StatusForbidden}
+	inv.batch.answers <- inv
+}
+
+// A denial that is there when the deadline has passed, because the process stood
+// still, is heard.
+func TestJoinHearsWhatIsThere(t *testing.T) {
+	d := &Dispatcher{}
+	for range 50 { // a select chooses at random
+		a := asked(d, -time.Second, &registry.Webhook{Name: "a", FailurePolicy: registry.Ignore}, &registry.Webhook{Name: "b", FailurePolicy: registry.Ignore})
+		deny(&a.batch.list[1])
+		d.join(a, 2)
+		if len(a.outcomes) != 2 || !a.denied() {
+			t.Fatalf("outcomes are %+v", a.outcomes)
+		}
+	}
+}
+
+// An answer that comes after its stage is over stands in for nobody of the next one.
+func TestJoinKeepsStagesApart(t *testing.T) {
+	d := &Dispatcher{}
+	late, next := &registry.Webhook{Name: "late", FailurePolicy: registry.Ignore}, &registry.Webhook{Name: "next"}
+	a := asked(d, time.Minute, late, next)
+	first, second := &a.batch.list[0], &a.batch.list[1]
+	second.waiting = false
+	a.settleUnheard(false, time.Second)
+	second.waiting = true
+	deny(first)
+	deny(second)
+	d.join(a, 1)
+	if len(a.outcomes) != 2 || a.outcomes[0].Webhook != late || a.outcomes[1].Webhook != next || a.outcomes[1].Result != Denied {
+		t.Errorf("outcomes are %+v", a.outcomes)
+	}
+}
