@@ -12,24 +12,25 @@ const anything = "*"
 // packages says which packages of the module a package may import.
 func packages() map[string][]string {
 	return map[string][]string{
-		"codec/jsonpatch": {},
-		"codec":           {"codec/jsonpatch"},
-		"codec/native":    {"codec"},
-		"internal/celenv": {"codec"},
-		"match":           {"codec", "internal/celenv"},
-		"internal/crash":  {},
-		"breaker":         {},
-		"webhook":         {"codec", "breaker", "internal/crash"},
+		"codec/jsonpatch":   {},
+		"codec":             {"codec/jsonpatch"},
+		"codec/native":      {"codec"},
+		"internal/celenv":   {"codec"},
+		"match":             {"codec", "internal/celenv"},
+		"internal/crash":    {},
+		"internal/throttle": {},
+		"breaker":           {},
+		"webhook":           {"codec", "breaker", "internal/crash"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
 		"registry":        {"codec", "match", "webhook", "internal/celenv"},
 		"registry/kube":   {"registry", "match"}, // match for the interface of sources
 		"dispatcher":      {"codec", "codec/jsonpatch", "match", "webhook", "registry", "internal/crash"},
-		"internal/server": {"dispatcher", "registry", "codec", "internal/crash"},
+		"internal/server": {"dispatcher", "registry", "codec", "internal/crash", "internal/throttle"},
 		// What there is to tell of a process, from everywhere that knows.
 		"internal/status":     {"breaker", "match", "webhook", "registry", "registry/kube", "dispatcher"},
 		"internal/admin":      {"internal/status", "registry"},
 		"internal/config":     {"registry", "match", "webhook", "internal/objectpath"}, // types of its fields
-		"internal/telemetry":  {"dispatcher", "registry", "webhook", "breaker", "codec", "internal/objectpath"},
+		"internal/telemetry":  {"dispatcher", "registry", "webhook", "breaker", "codec", "internal/objectpath", "internal/throttle"},
 		"internal/objectpath": {},
 		"internal/app":        {anything},
 		"internal/pki":        {},

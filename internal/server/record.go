@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
+	"github.com/admission-dispatcher/dispatcher/internal/throttle"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -23,11 +24,11 @@ import (
 type records struct {
 	log         *slog.Logger
 	observer    Observer
-	refusals    [refusals]throttle // of clusters
-	strangers   [refusals]throttle // refusals of nobody that is known
-	accepts     throttle
-	connections throttle
-	handshakes  throttle
+	refusals    [refusals]throttle.Throttle // of clusters
+	strangers   [refusals]throttle.Throttle // refusals of nobody that is known
+	accepts     throttle.Throttle
+	connections throttle.Throttle
+	handshakes  throttle.Throttle
 }
 
 // refused records a request that is turned away. from is nil where that is nobody.
@@ -81,8 +82,8 @@ func (r *records) panicked(value any, stack []byte) {
 		slog.String("panic", crash.Text(value)), slog.String("stack", string(stack)))
 }
 
-func (r *records) warn(t *throttle, message string, attrs ...slog.Attr) {
-	dropped, ok := t.pass(time.Now())
+func (r *records) warn(t *throttle.Throttle, message string, attrs ...slog.Attr) {
+	dropped, ok := t.Pass(time.Now())
 	if !ok {
 		return
 	}

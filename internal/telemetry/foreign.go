@@ -11,6 +11,8 @@ import (
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
 	"google.golang.org/grpc/grpclog"
+
+	"github.com/admission-dispatcher/dispatcher/internal/throttle"
 )
 
 // Redirect makes libraries that write to standard error by themselves write to
@@ -60,12 +62,12 @@ func (h foreignHandler) WithGroup(string) slog.Handler { return h }
 type foreignErrors struct {
 	log     *slog.Logger
 	secrets secrets
-	said    throttle
+	said    throttle.Throttle
 }
 
 // Handle implements otel.ErrorHandler.
 func (e *foreignErrors) Handle(err error) {
-	if leftOut, ok := e.said.pass(time.Now()); ok {
+	if leftOut, ok := e.said.Pass(time.Now()); ok {
 		e.log.Warn("opentelemetry", "error", e.secrets.hide(err), "left_out", leftOut)
 	}
 }

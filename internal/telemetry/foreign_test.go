@@ -18,6 +18,8 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+
+	"github.com/admission-dispatcher/dispatcher/internal/throttle"
 )
 
 // redirected marks the process that TestRedirect starts.
@@ -83,7 +85,7 @@ func TestForeignErrorsAreThrottled(t *testing.T) {
 	for range 1000 {
 		h.Handle(errors.New("again"))
 	}
-	if n := strings.Count(out.String(), "\n"); n != throttleBurst {
+	if n := strings.Count(out.String(), "\n"); n != throttle.Burst {
 		t.Errorf("%d lines", n)
 	}
 }

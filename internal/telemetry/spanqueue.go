@@ -9,6 +9,8 @@ import (
 	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/admission-dispatcher/dispatcher/internal/throttle"
 )
 
 // spanQueue is the SDK's batch processor, with a count of what is given up: the
@@ -56,7 +58,7 @@ type countedExporter struct {
 	queue   *spanQueue
 	log     *slog.Logger
 	secrets secrets
-	said    throttle
+	said    throttle.Throttle
 }
 
 // ExportSpans implements sdk.SpanExporter. It keeps its error: the SDK's way to
@@ -72,7 +74,7 @@ func (e *countedExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlyS
 }
 
 func (e *countedExporter) record(spans int, err error) {
-	if leftOut, ok := e.said.pass(time.Now()); ok {
+	if leftOut, ok := e.said.Pass(time.Now()); ok {
 		e.log.Warn("spans dropped: the collector does not take them",
 			"spans", spans, "error", e.secrets.hide(err), "left_out", leftOut)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/admission-dispatcher/dispatcher/internal/throttle"
 )
 
 // unwilling is an exporter that fails and quotes a credential.
@@ -44,10 +46,10 @@ func TestDroppedSpansAreThrottled(t *testing.T) {
 			}
 		}
 		export(100)
-		if n := strings.Count(out.String(), "\n"); n != throttleBurst {
+		if n := strings.Count(out.String(), "\n"); n != throttle.Burst {
 			t.Errorf("%d lines", n)
 		}
-		<-time.After(throttleWindow) // of the bubble
+		<-time.After(throttle.Window) // of the bubble
 		export(1)
 		if !strings.Contains(out.String(), `"left_out":95`) || strings.Contains(out.String(), hidden) {
 			t.Errorf("the log says\n%s", out.String())
