@@ -45,8 +45,14 @@ type RequestRule struct {
 // cluster from healing. dispatcherNamespace, if not empty, is where the
 // dispatcher itself runs. Auth reviews and what configures admission need no
 // rule: IsExempt.
+//
+// system:apiserver is the API server's identity on its own loopback: at its start
+// it writes bootstrap roles, priority classes and the kubernetes Service, and it
+// ends if one of these writes is refused. Nobody else has that name without a
+// certificate of the cluster's authority or the right to impersonate it.
 func DefaultBypass(dispatcherNamespace string) []RequestRule {
 	rules := []RequestRule{
+		{Name: "apiserver", Users: []string{"system:apiserver"}},
 		{Name: "system-namespaces", Namespaces: []string{"kube-system", "kube-node-lease"}},
 		{Name: "leases", Resources: []string{"coordination.k8s.io/leases"}},
 		{Name: "node-heartbeats", Groups: []string{"system:nodes"}, Resources: []string{"/nodes/status"}, Operations: []string{"UPDATE"}},
@@ -55,6 +61,24 @@ func DefaultBypass(dispatcherNamespace string) []RequestRule {
 		rules = append(rules, RequestRule{Name: "dispatcher-namespace", Namespaces: []string{dispatcherNamespace}})
 	}
 	return rules
+}
+
+// DefaultFailOpen are the rules without which no node joins a cluster while a
+// webhook that fails closed is down: kubelets register nodes and ask for
+// certificates, and the control plane signs them and makes the nodes ready. Their
+// webhooks are called, and what they deny is denied.
+func DefaultFailOpen() []RequestRule {
+	nodes := []string{"/nodes", "/nodes/status", "certificates.k8s.io/certificatesigningrequests/approval", "certificates.k8s.io/certificatesigningrequests/status"}
+	return []RequestRule{
+		{
+			Name:       "node-bootstrap",
+			Groups:     []string{"system:nodes", "system:bootstrappers"},
+			Resources:  []string{"/nodes", "storage.k8s.io/csinodes", "certificates.k8s.io/certificatesigningrequests"},
+			Operations: []string{"CREATE", "UPDATE"},
+		},
+		{Name: "node-controllers", Groups: []string{"system:serviceaccounts:kube-system"}, Resources: nodes, Operations: []string{"UPDATE"}},
+		{Name: "control-plane", Users: []string{"system:kube-controller-manager", "system:cloud-controller-manager"}, Resources: nodes, Operations: []string{"UPDATE"}},
+	}
 }
 
 // ValidateRequestRules returns everything that is wrong with rules, which stand

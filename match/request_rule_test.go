@@ -124,6 +124,55 @@ func TestValidateRequestRules(t *testing.T) {
 	}
 }
 
+func TestDefaultFailOpen(t *testing.T) {
+	defaults := match.DefaultFailOpen()
+	if errs := match.ValidateRequestRules(defaults, field.NewPath("failOpen"), true); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	rules := match.CompileRequestRules(defaults)
+	const certificates = "certificates.k8s.io"
+	requests := func(o codec.Operation, sub string) *codec.Review {
+		return reviewOf(o, certificates, "v1", "certificatesigningrequests", sub, "")
+	}
+	kubelet := func(r *codec.Review) *codec.Review {
+		return by(r, "system:node:n1", "system:nodes", "system:authenticated")
+	}
+	token := func(r *codec.Review) *codec.Review {
+		return by(r, "system:bootstrap:abcdef", "system:bootstrappers", "system:authenticated")
+	}
+	controller := func(r *codec.Review) *codec.Review {
+		return by(r, "system:serviceaccount:kube-system:node-controller", "system:serviceaccounts", "system:serviceaccounts:kube-system")
+	}
+	tests := []struct {
+		name   string
+		review *codec.Review
+		want   string
+	}{
+		{"a node registers itself", kubelet(reviewOf(codec.Create, "", "v1", "nodes", "", "")), "node-bootstrap"},
+		{"a node changes itself", kubelet(reviewOf(codec.Update, "", "v1", "nodes", "", "")), "node-bootstrap"},
+		{"a node leaves", kubelet(reviewOf(codec.Delete, "", "v1", "nodes", "", "")), ""},
+		{"a node's drivers", kubelet(reviewOf(codec.Create, "storage.k8s.io", "v1", "csinodes", "", "")), "node-bootstrap"},
+		{"a first certificate", token(requests(codec.Create, "")), "node-bootstrap"},
+		{"a renewed certificate", kubelet(requests(codec.Create, "")), "node-bootstrap"},
+		{"a kubelet approves", kubelet(requests(codec.Update, "approval")), ""},
+		{"a controller approves", controller(requests(codec.Update, "approval")), "node-controllers"},
+		{"a controller signs", controller(requests(codec.Update, "status")), "node-controllers"},
+		{"a controller takes a taint off", controller(reviewOf(codec.Update, "", "v1", "nodes", "", "")), "node-controllers"},
+		{"a controller writes a pod", controller(reviewOf(codec.Update, "", "v1", "pods", "", "shop")), ""},
+		{"a control plane without service accounts", by(requests(codec.Update, "approval"), "system:kube-controller-manager"), "control-plane"},
+		{"a kubelet's pod", kubelet(reviewOf(codec.Create, "", "v1", "pods", "", "shop")), ""},
+		{"a user's node", by(reviewOf(codec.Create, "", "v1", "nodes", "", ""), "ada"), ""},
+		{"a service account of another namespace", by(reviewOf(codec.Update, "", "v1", "nodes", "", ""), "system:serviceaccount:shop:x", "system:serviceaccounts:shop"), ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, _ := rules.Match(tt.review); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestDefaultBypass(t *testing.T) {
 	defaults := match.DefaultBypass("admission")
 	if errs := match.ValidateRequestRules(defaults, field.NewPath("bypass"), false); len(errs) > 0 {
@@ -136,6 +185,8 @@ func TestDefaultBypass(t *testing.T) {
 		review *codec.Review
 		want   string
 	}{
+		{"a bootstrap role by the API server", by(reviewOf(codec.Create, "rbac.authorization.k8s.io", "v1", "clusterroles", "", ""), "system:apiserver"), "apiserver"},
+		{"a bootstrap role by a user", by(reviewOf(codec.Create, "rbac.authorization.k8s.io", "v1", "clusterroles", "", ""), "ada"), ""},
 		{"kube-system", reviewOf(codec.Create, "", "v1", "pods", "", "kube-system"), "system-namespaces"},
 		{"kube-node-lease", reviewOf(codec.Update, "", "v1", "configmaps", "", "kube-node-lease"), "system-namespaces"},
 		{"kube-public", reviewOf(codec.Create, "", "v1", "pods", "", "kube-public"), ""},

@@ -46,10 +46,9 @@ type Config struct {
 
 	// Bypass names requests that pass without any webhook being called.
 	Bypass Bypass `json:"bypass,omitzero"`
-	// FailOpen are rules for requests whose webhooks are called and whose denials
-	// stand, but which no failing call blocks. Default: none. Danger: a policy
-	// whose webhook is down does not hold for them.
-	FailOpen []match.RequestRule `json:"failOpen,omitempty"`
+	// FailOpen names requests whose webhooks are called and whose denials stand,
+	// but which no failing call blocks.
+	FailOpen FailOpen `json:"failOpen,omitzero"`
 
 	// Limits bound what one caller or webhook can make the process hold.
 	Limits Limits `json:"limits,omitzero"`
@@ -88,6 +87,7 @@ func defaults() *Config {
 		Admin:          Admin{Listen: "127.0.0.1:8081"},
 		ReloadInterval: span(2 * time.Second),
 		Bypass:         Bypass{Defaults: true},
+		FailOpen:       FailOpen{Defaults: true},
 		Limits: Limits{
 			RequestBytes:  8 << 20,
 			ResponseBytes: 4 << 20,
@@ -195,8 +195,8 @@ type Source struct {
 
 // Bypass names requests that pass without any webhook being called.
 type Bypass struct {
-	// Defaults adds the built-in rules: system namespaces, leases, node
-	// heartbeats. Default: true. Danger: without them a webhook that fails closed
+	// Defaults adds the built-in rules: the API server's own writes, system
+	// namespaces, leases, node heartbeats. Default: true. Danger: without them a webhook that fails closed
 	// can keep a cluster from healing.
 	Defaults bool `json:"defaults,omitempty"`
 	// DispatcherNamespace is the namespace that the dispatcher runs in, if it
@@ -205,6 +205,16 @@ type Bypass struct {
 	DispatcherNamespace string `json:"dispatcherNamespace,omitempty"`
 	// Rules are further rules. Default: none. Danger: what they select is judged
 	// by nobody.
+	Rules []match.RequestRule `json:"rules,omitempty"`
+}
+
+// FailOpen names requests that are judged, and that no failing call blocks.
+type FailOpen struct {
+	// Defaults adds the built-in rules: how a node joins a cluster. Default: true.
+	// Danger: without them no node joins while a webhook that fails closed is down.
+	Defaults bool `json:"defaults,omitempty"`
+	// Rules are further rules. Default: none. Danger: a policy whose webhook is
+	// down does not hold for them.
 	Rules []match.RequestRule `json:"rules,omitempty"`
 }
 

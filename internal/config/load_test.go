@@ -80,14 +80,28 @@ func TestSettings(t *testing.T) {
 admin: {listen: "localhost:0"}
 bypass: {dispatcherNamespace: dispatcher, rules: [{name: ours, users: [ann]}]}
 `)
-	want := []string{"system-namespaces", "leases", "node-heartbeats", "dispatcher-namespace", "ours"}
+	want := []string{"apiserver", "system-namespaces", "leases", "node-heartbeats", "dispatcher-namespace", "ours"}
 	if diff := cmp.Diff(want, rules(cfg)); diff != "" {
+		t.Error(diff)
+	}
+	failOpen := func(cfg *config.Config) (names []string) {
+		for _, r := range cfg.Registry(nil, nil).FailOpen {
+			names = append(names, r.Name)
+		}
+		return names
+	}
+	if diff := cmp.Diff([]string{"node-bootstrap", "node-controllers", "control-plane"}, failOpen(cfg)); diff != "" {
 		t.Error(diff)
 	}
 	if own := cfg.Registry(nil, nil).Addresses.Own; len(own) != 1 || own[0].String() != "[::]:9443" {
 		t.Errorf("own listeners %v", own)
 	}
-	cfg, _ = load(t, minimal+`bypass: {defaults: false, rules: [{name: ours, users: [ann]}]}`)
+	cfg, _ = load(t, minimal+`bypass: {defaults: false, rules: [{name: ours, users: [ann]}]}
+failOpen: {defaults: false, rules: [{name: break-glass, groups: [oncall]}]}
+`)
+	if diff := cmp.Diff([]string{"break-glass"}, failOpen(cfg)); diff != "" {
+		t.Error(diff)
+	}
 	if diff := cmp.Diff([]string{"ours"}, rules(cfg)); diff != "" {
 		t.Error(diff)
 	}
@@ -138,11 +152,11 @@ func TestProblems(t *testing.T) {
 			`dns.server: "10.0.0.10:0": Invalid value: the port must be a number up to 65535`,
 		}},
 		"one address for both": {minimal + "listen: :8443\nadmin: {listen: ':8443'}", []string{`admin.listen: ":8443": Invalid value: must be another address than listen`}},
-		"rules": {minimal + "bypass: {defaults: false, dispatcherNamespace: Our, rules: [{name: a, extraKeys: [x]}]}\nfailOpen: [{users: [ann]}]\n", []string{
+		"rules": {minimal + "bypass: {defaults: false, dispatcherNamespace: Our, rules: [{name: a, extraKeys: [x]}]}\nfailOpen: {rules: [{users: [ann]}]}\n", []string{
 			"bypass.rules[0].extraKeys: Forbidden: only failOpen rules may look at userInfo.extra",
 			"bypass.dispatcherNamespace: Forbidden: belongs to the built-in rules, and bypass.defaults is false; write a rule",
 			`bypass.dispatcherNamespace: "Our": Invalid value: a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`,
-			"failOpen[0].name: Required value: names the rule wherever it decides",
+			"failOpen.rules[0].name: Required value: names the rule wherever it decides",
 		}},
 		"limits, level, sources": {minimal + "limits: {requestBytes: -1, responseBytes: 0, connections: 0, shadowCalls: 0}\nlog: {level: trace}\n", []string{
 			`limits.requestBytes: "-1": Invalid value: must be above zero`,

@@ -21,7 +21,7 @@ func (c *Config) Registry(own []netip.AddrPort, log *slog.Logger) registry.Setti
 		AllowEmpty: c.AllowEmpty,
 		Addresses:  webhook.AddressPolicy{Allowed: c.allowed(), Own: append(c.own(), own...)},
 		Bypass:     c.bypass(),
-		FailOpen:   c.FailOpen,
+		FailOpen:   c.failOpen(),
 		MaxTimeout: c.Deadline.Max.Duration,
 		Encoding:   webhook.ParseEncoding(c.Encoding),
 		Logger:     log,
@@ -63,4 +63,13 @@ func (c *Config) bypass() []match.RequestRule {
 		rules = match.DefaultBypass(c.Bypass.DispatcherNamespace)
 	}
 	return append(rules, c.Bypass.Rules...)
+}
+
+// failOpen returns the built-in rules, unless they are off, and the further ones.
+func (c *Config) failOpen() []match.RequestRule {
+	var rules []match.RequestRule
+	if c.FailOpen.Defaults {
+		rules = match.DefaultFailOpen()
+	}
+	return append(rules, c.FailOpen.Rules...)
 }

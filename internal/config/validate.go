@@ -33,7 +33,7 @@ func (c *Config) validate() field.ErrorList {
 		atLeast(field.NewPath("reloadInterval"), c.ReloadInterval, minReloadInterval),
 		c.validateAllowedNetworks(field.NewPath("allowedNetworks")),
 		c.Bypass.validate(field.NewPath("bypass")),
-		match.ValidateRequestRules(c.FailOpen, field.NewPath("failOpen"), true),
+		match.ValidateRequestRules(c.FailOpen.Rules, field.NewPath("failOpen", "rules"), true),
 		c.Limits.validate(field.NewPath("limits")),
 		c.Deadline.validate(field.NewPath("deadline")),
 		c.Timeouts.validate(field.NewPath("timeouts")),
