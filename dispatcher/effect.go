@@ -32,7 +32,7 @@ func (o *Outcome) Timed() bool {
 		return false
 	}
 	switch o.Cause {
-	case webhook.NoTimeLeft, webhook.BreakerOpen, webhook.NotConvertible, webhook.Shed, webhook.MatchError, webhook.DryRun:
+	case webhook.NoTimeLeft, webhook.BreakerOpen, webhook.NotConvertible, webhook.Shed, webhook.Pending, webhook.MatchError, webhook.DryRun:
 		return false
 	}
 	return true

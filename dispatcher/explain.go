@@ -89,6 +89,8 @@ func explain(w *registry.Webhook, m match.Decision, r *codec.Review) WebhookExpl
 		if m.Err != nil {
 			x.Detail = m.Err.Error()
 		}
+	case w.Pending != nil:
+		x.Reason, x.Detail = string(webhook.Pending), w.Pending.Error()
 	case r.DryRun && !w.SideEffects.SupportsDryRun():
 		x.Reason = "DryRun"
 	case w.Version == 0:

@@ -65,9 +65,10 @@ func (o *Outcome) classifyError() {
 	}
 }
 
-// failurePolicy decides what a CallError of w means for this request.
+// failurePolicy decides what a CallError of w means for this request. A webhook
+// that joins when it is ready blocks nothing before.
 func (a *admission) failurePolicy(w *registry.Webhook) (r Result, rule string) {
-	if w.FailurePolicy == registry.Ignore {
+	if w.FailurePolicy == registry.Ignore || w.Pending != nil {
 		return FailedOpen, ""
 	}
 	if rule, ok := a.Cluster.FailOpen.Match(a.Review); ok {

@@ -53,6 +53,8 @@ func (o *Outcome) policy() string {
 	switch {
 	case o.FailOpenRule != "":
 		return fmt.Sprintf("ignored by failOpen rule %q", o.FailOpenRule)
+	case o.Webhook.Pending != nil:
+		return "join WhenReady"
 	case o.Webhook.FailurePolicy == registry.Ignore:
 		return "failurePolicy Ignore"
 	}

@@ -53,7 +53,9 @@ func (a *admission) consider(position, round int) *invocation {
 	)
 	switch m.Reason {
 	case match.Matched:
-		err = a.prepare(inv)
+		if err = a.prepare(inv); w.Pending != nil {
+			err = &webhook.CallError{Cause: webhook.Pending, Err: w.Pending}
+		}
 	case match.ConditionRefusal, match.NamespaceUnknown:
 		err = refuseMatch(m)
 	case match.NotConvertible:

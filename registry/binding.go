@@ -37,6 +37,7 @@ type dispatch struct {
 	denyWins  bool
 	breaker   webhook.BreakerSpec
 	probe     Probe
+	join      Join
 	wire      webhook.Wire
 }
 
@@ -58,6 +59,7 @@ type partialDispatch struct {
 	denyWins  *bool
 	breaker   *webhook.BreakerSpec
 	probe     *Probe
+	join      *Join
 
 	encoding    *webhook.Encoding
 	compression *webhook.Compression
@@ -118,6 +120,7 @@ func mergeBindings(bindings []*binding, encoding webhook.Encoding) merge {
 		setOnce(&m, b, "denyWins", &m.dispatch.denyWins, b.says.denyWins)
 		setOnce(&m, b, "breaker", &m.dispatch.breaker, b.says.breaker)
 		setOnce(&m, b, "probe", &m.dispatch.probe, b.says.probe)
+		setOnce(&m, b, "join", &m.dispatch.join, b.says.join)
 		setOnce(&m, b, "encoding", &m.dispatch.wire.Encoding, b.says.encoding)
 		setOnce(&m, b, "compression", &m.dispatch.wire.Compression, b.says.compression)
 	}

@@ -70,12 +70,17 @@ type WebhookBindingSpec struct {
 	DenyWins *bool `json:"denyWins,omitempty"`
 	// Breaker sets when an endpoint that fails is spared, and for how long.
 	Breaker *Breaker `json:"breaker,omitempty"`
-	// Probe is Connect, Review or Skip: whether a webhook that is new waits until
-	// one of its endpoints accepts a TLS connection, or also answers a dry-run
-	// review, with whatever verdict. Default: Connect. Review is refused for
-	// webhooks with side effects. Danger: with Skip the failure policy speaks until
-	// it does.
+	// Probe is Connect, Review or Skip: whether a webhook whose address has changed
+	// keeps its previous version until one of the new endpoints accepts a TLS
+	// connection, or also answers a dry-run review, with whatever verdict. Default:
+	// Connect. Review is refused for webhooks with side effects. Danger: with Skip
+	// the failure policy decides until one does.
 	Probe string `json:"probe,omitempty"`
+	// Join is Enforce or WhenReady: when a webhook that is new takes part. Default:
+	// Enforce, at once, as in kube-apiserver: its failure policy decides until it
+	// answers. With WhenReady it joins when it has answered its probe. Danger: until
+	// then WhenReady lets through, with a warning each, what the webhook would deny.
+	Join string `json:"join,omitempty"`
 	// Encoding is Auto, JSON, Protobuf or ProtobufNative: how reviews are written
 	// for the webhook. Default: that of the process. Auto is JSON until the
 	// webhook says in an answer that it reads protobuf. Danger: a webhook that is

@@ -50,6 +50,7 @@ func (c *compiler) compileDispatch(m *bindingManifest) partialDispatch {
 		denyWins:  spec.DenyWins,
 		breaker:   breakerOf(spec.Breaker),
 		probe:     probeOf(spec.Probe),
+		join:      joinOf(spec.Join),
 
 		encoding:    encodingOf(spec.Encoding),
 		compression: compressionOf(spec.Compression),
@@ -142,6 +143,16 @@ func probeOf(s string) *Probe {
 		return new(ProbeReview)
 	}
 	return new(ProbeConnect)
+}
+
+func joinOf(s string) *Join {
+	switch s {
+	case "":
+		return nil
+	case "WhenReady":
+		return new(JoinWhenReady)
+	}
+	return new(JoinEnforce)
 }
 
 func breakerOf(b *Breaker) *webhook.BreakerSpec {

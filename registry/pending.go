@@ -13,7 +13,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
-// Pending is a webhook of the sources that does not take part yet, because
+// Pending is a webhook of the sources that is not called as the sources say, because
 // nobody answers where it is to be served.
 type Pending struct {
 	Webhook  string // configuration/webhook
@@ -26,9 +26,9 @@ type Pending struct {
 type unanswered map[webhook.Identity]error
 
 // withheld returns next without the webhooks whose Targets have not answered: a
-// webhook that takes part in previous keeps the version that it has there, any
-// other is left out. The result shares all that it can with next, which stays as
-// it is.
+// webhook that takes part in previous keeps the version that it has there. One
+// that is new takes part, unless it joins when it is ready: then it is marked as
+// Pending. The result shares all that it can with next, which stays as it is.
 func withheld(next, previous *Snapshot, silent unanswered) *Snapshot {
 	if len(silent) == 0 {
 		return next
@@ -82,9 +82,7 @@ func (w *withholding) chain(next, previous *Chain) *Chain {
 	}
 	var list []*Webhook
 	for _, hook := range next.Webhooks {
-		if hook = w.webhook(hook, previous); hook != nil {
-			list = append(list, hook)
-		}
+		list = append(list, w.webhook(hook, previous))
 	}
 	chain := next
 	if !slices.Equal(list, next.Webhooks) {
@@ -94,28 +92,35 @@ func (w *withholding) chain(next, previous *Chain) *Chain {
 	return chain
 }
 
-// webhook returns what takes part for hook: itself, its previous version or nil.
+// webhook returns what takes part for hook: itself, its previous version, or a copy
+// that is marked as Pending.
 func (w *withholding) webhook(hook *Webhook, previous *Chain) *Webhook {
 	err, silent := w.silent[hook.Target.Identity()]
 	if !silent || hook.Probe == ProbeSkip {
 		return hook
 	}
 	before := previous.find(hook.Configuration, hook.Name)
+	if before == nil && hook.Join == JoinEnforce {
+		return hook
+	}
 	name := hook.Configuration + "/" + hook.Name
 	w.pending[name] = Pending{Webhook: name, URL: hook.Target.URL(), Previous: before != nil, Err: err}
 	if before != nil {
 		w.kept = append(w.kept, before.Target)
+		return before
 	}
-	return before
+	pending := *hook
+	pending.Pending = err
+	return &pending
 }
 
-// find returns the webhook of that name, or nil.
+// find returns the webhook of that name that takes part, or nil.
 func (c *Chain) find(configuration, name string) *Webhook {
 	if c == nil {
 		return nil
 	}
 	for _, w := range c.Webhooks {
-		if w.Configuration == configuration && w.Name == name {
+		if w.Configuration == configuration && w.Name == name && w.Pending == nil {
 			return w
 		}
 	}

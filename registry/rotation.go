@@ -39,8 +39,14 @@ func (r *Registry) rotate(next *Snapshot) {
 		return
 	}
 	r.rotation.whole = next
-	r.rotation.silent = r.probe(r.unproven(next, current))
+	unproven := r.unproven(next, current)
+	r.rotation.silent = r.probe(unproven)
 	r.rotation.asked = true
+	for _, t := range unproven {
+		if err, silent := r.rotation.silent[t.Identity()]; silent {
+			r.settings.Logger.Warn("webhook target does not answer", "url", t.URL(), "reason", err.Error())
+		}
+	}
 	r.swap(withheld(next, current, r.rotation.silent))
 }
 
@@ -62,9 +68,10 @@ func (r *Registry) reprobe() {
 	still := r.probe(silent)
 	if len(still) < len(r.rotation.silent) {
 		r.rotation.silent = still
-		next := withheld(r.rotation.whole, r.Snapshot(), still)
-		r.swap(next)
-		r.logLoaded(next)
+		if next := withheld(r.rotation.whole, r.Snapshot(), still); next.Hash != r.Snapshot().Hash {
+			r.swap(next)
+			r.logLoaded(next)
+		}
 	}
 }
 

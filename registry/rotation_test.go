@@ -57,6 +57,13 @@ webhooks:
   timeoutSeconds: %[3]d
 `
 
+const whenReady = `
+apiVersion: dispatcher.dev/v1alpha1
+kind: WebhookBinding
+metadata: {name: joins}
+spec: {webhooks: ["one/*"], join: WhenReady}
+`
+
 // serve registers a webhook at a path.
 func (r *rotating) serve(name, path string, timeout int) {
 	r.put(name+".yaml", fmt.Sprintf(hookYAML, name, path, timeout))
@@ -70,7 +77,7 @@ func (r *rotating) serving() []string {
 	s := r.good(r.Registry)
 	var list []string
 	for _, w := range s.Clusters["dev"].Validating.Webhooks {
-		if w.Configuration != "policy" {
+		if w.Configuration != "policy" && w.Pending == nil {
 			list = append(list, fmt.Sprintf("%s %s", strings.TrimPrefix(w.Target.URL(), at("")), w.Timeout))
 		}
 	}
@@ -87,13 +94,39 @@ func (r *rotating) is(what string, want ...string) {
 	}
 }
 
-// A new webhook joins when its Target answers, and not before.
-func TestE15NewWebhookIsPending(t *testing.T) {
+// A new webhook takes part at once: its failure policy decides until it answers,
+// as in kube-apiserver.
+func TestE15NewWebhookTakesPart(t *testing.T) {
 	r := newRotating(t)
 	r.good(r.Registry)
 	r.down[at("a")] = true
 	r.serve("one", "a", 5)
+	r.is("new and down", "a 5s")
+	if !strings.Contains(r.log.String(), "webhook target does not answer") {
+		t.Errorf("the log does not say it:\n%s", &r.log)
+	}
+	hash, served := r.Snapshot().Hash, r.Snapshot()
+	delete(r.down, at("a"))
+	r.is("answers", "a 5s")
+	if r.Snapshot() != served || r.Snapshot().Hash != hash {
+		t.Error("a probe that is answered makes another Snapshot of the same webhooks")
+	}
+}
+
+// With join: WhenReady a new webhook joins when its Target answers, and not before;
+// until then it is there, marked with the reason.
+func TestE15NewWebhookIsPending(t *testing.T) {
+	r := newRotating(t)
+	r.put("binding.yaml", whenReady)
+	r.good(r.Registry)
+	r.down[at("a")] = true
+	r.serve("one", "a", 5)
 	r.is("new and down", "pending one/hook.one.example.com, previous serves: false")
+	for _, w := range r.Snapshot().Clusters["dev"].Validating.Webhooks {
+		if w.Configuration == "one" && (w.Pending == nil || w.Pending.Error() != "nobody is there") {
+			t.Errorf("it is marked with %v", w.Pending)
+		}
+	}
 	hash := r.Snapshot().ShortHash()
 	r.is("still down", "pending one/hook.one.example.com, previous serves: false")
 	if r.Snapshot().ShortHash() != hash {
@@ -139,14 +172,31 @@ func TestE15ColdStartTakesEverything(t *testing.T) {
 	r.is("and it stays", "a 5s", "b 5s")
 }
 
-// probe: Skip overrides.
+// probe: Skip overrides, for what is new and for what has changed.
 func TestE15Skip(t *testing.T) {
 	r := newRotating(t)
 	r.good(r.Registry)
-	r.put("binding.yaml", "apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: b}\nspec: {webhooks: [\"one/*\"], probe: Skip}\n")
-	r.down[at("a")] = true
+	r.put("binding.yaml", "apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: b}\nspec: {webhooks: [\"one/*\"], probe: Skip, join: WhenReady}\n")
+	r.down[at("a")], r.down[at("b")] = true, true
 	r.serve("one", "a", 5)
 	r.is("new and down", "a 5s")
+	r.serve("one", "b", 5)
+	r.is("changed and down", "b 5s")
+}
+
+// A webhook that has never taken part has no previous version: when it changes
+// while it is pending, it goes on being pending.
+func TestE15PendingWebhookChanges(t *testing.T) {
+	r := newRotating(t)
+	r.put("binding.yaml", whenReady)
+	r.good(r.Registry)
+	r.down[at("a")], r.down[at("b")] = true, true
+	r.serve("one", "a", 5)
+	r.is("new and down", "pending one/hook.one.example.com, previous serves: false")
+	r.serve("one", "b", 5)
+	r.is("changed and down", "pending one/hook.one.example.com, previous serves: false")
+	delete(r.down, at("b"))
+	r.is("answers", "b 5s")
 }
 
 // What is taken back while it is pending is gone.

@@ -21,7 +21,7 @@ type Snapshot struct {
 	Clusters map[string]*Cluster
 	Warnings []Problem // lint
 	Targets  []*webhook.Target
-	Pending  []Pending // webhooks that do not take part yet
+	Pending  []Pending // webhooks that are not called yet, or whose version of before is
 
 	identities identities
 	users      *atomic.Int64 // admissions that are decided by it
@@ -97,6 +97,10 @@ type Webhook struct {
 	Repeat        webhook.Repeat // Safe as far as the class of side effects says
 	Wire          webhook.Wire   // how reviews are written for it
 	Probe         Probe
+	Join          Join
+	// Pending is why the webhook is not called yet: it is new, joins when it is
+	// ready, and has not answered a probe. Nil for all others.
+	Pending error
 	// Version is the first of admissionReviewVersions that we speak; zero if none.
 	Version codec.Version
 }
@@ -157,6 +161,15 @@ const (
 	ProbeConnect Probe = iota // an endpoint that accepts a TLS connection
 	ProbeSkip                 // nothing
 	ProbeReview               // one that answers a dry-run review too
+)
+
+// Join says when a new webhook takes part.
+type Join uint8
+
+// The values of Join.
+const (
+	JoinEnforce   Join = iota // at once: its failure policy decides until it answers
+	JoinWhenReady             // when it has answered a probe; until then it is visibly not called
 )
 
 // Stage says when a validating webhook is called.

@@ -25,6 +25,7 @@ func validateBinding(b *WebhookBindingObject, policy webhook.AddressPolicy) fiel
 	errs = append(errs, optional(spec.Child("compatibility"), b.Spec.Compatibility, "Strict", "APIServer")...)
 	errs = append(errs, optional(spec.Child("failurePolicy"), b.Spec.FailurePolicy, "Retry")...)
 	errs = append(errs, optional(spec.Child("hedge"), b.Spec.Hedge, "Auto", "On", "Off")...)
+	errs = append(errs, optional(spec.Child("join"), b.Spec.Join, "Enforce", "WhenReady")...)
 	errs = append(errs, optional(spec.Child("probe"), b.Spec.Probe, "Connect", "Review", "Skip")...)
 	errs = append(errs, optional(spec.Child("encoding"), b.Spec.Encoding, "Auto", "JSON", "Protobuf", "ProtobufNative")...)
 	errs = append(errs, optional(spec.Child("compression"), b.Spec.Compression, "Off", "Auto", "Gzip", "Zstd")...)

@@ -38,6 +38,7 @@ func (e *entry) compile(d dispatch, endpoints []webhook.EndpointSpec, targets *t
 		Version:       firstVersion(e.spec.AdmissionReviewVersions),
 		Repeat:        webhook.Repeat{NoHedge: d.hedge == HedgeOff, Failures: d.retry, DenyWins: d.denyWins},
 		Probe:         d.probe,
+		Join:          d.join,
 		Wire:          d.wire,
 	}
 	if d.retry {

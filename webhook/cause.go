@@ -19,6 +19,7 @@ const (
 	NotConvertible Cause = "NotConvertible"
 	Panic          Cause = "Panic"
 	Shed           Cause = "Shed"
+	Pending        Cause = "Pending"
 	MatchError     Cause = "MatchError"
 	DryRun         Cause = "DryRun"
 )
@@ -28,7 +29,7 @@ func (c Cause) Code() int32 {
 	switch c {
 	case Timeout, NoTimeLeft:
 		return 504
-	case Unreachable, BreakerOpen, TLS:
+	case Unreachable, BreakerOpen, TLS, Pending:
 		return 503
 	case Shed:
 		return 429

@@ -20,9 +20,10 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
 )
 
-// E15, with connections: a webhook that denies everything is registered before its
-// server is there. It is pending, visibly, and decides as soon as it is served;
-// when it leaves, its Target is drained.
+// E15, with connections: a webhook that denies everything, and joins when it is
+// ready, is registered before its server is there. It is pending, visibly in each
+// answer that it would have had a part in, and decides as soon as it is served; when
+// it leaves, its Target is drained.
 func TestE15NewWebhookJoinsWhenItAnswers(t *testing.T) {
 	w := newWorld(t)
 	p := w.start("lameDuck: 0s\n")
@@ -40,12 +41,17 @@ webhooks:
   sideEffects: None
   timeoutSeconds: 10
   admissionReviewVersions: [v1]
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: WebhookBinding
+metadata: {name: late}
+spec: {webhooks: ["late/*"], join: WhenReady}
 `, late.Listener.Addr(), ca))
 	eventually(t, "the webhook is pending", func() bool {
 		status, body := p.readiness()
 		return status == http.StatusOK && strings.Contains(body, "webhook late/late.example.com is pending")
 	})
-	if v, err := ask(client); err != nil || !v.allowed {
+	if v, err := ask(client); err != nil || !v.allowed || !strings.Contains(strings.Join(v.warnings, "\n"), `webhook "late.example.com" (Pending`) {
 		t.Errorf("while it is pending: %+v, %v", v, err)
 	}
 	late.StartTLS()
@@ -122,7 +128,7 @@ webhooks:
 apiVersion: dispatcher.dev/v1alpha1
 kind: WebhookBinding
 metadata: {name: late}
-spec: {webhooks: ["late/*"], probe: Review}
+spec: {webhooks: ["late/*"], join: WhenReady, probe: Review}
 `, late.Listener.Addr(), ca))
 	eventually(t, "the webhook is pending", func() bool {
 		_, body := p.readiness()

@@ -303,8 +303,9 @@ func (w *world) clientOf(address string) *http.Client {
 
 // verdict is what one admission came to.
 type verdict struct {
-	allowed bool
-	message string
+	allowed  bool
+	message  string
+	warnings []string
 }
 
 // podReview is a review of a pod.
@@ -338,9 +339,10 @@ func exchangeReview(c *http.Client, req *http.Request) (verdict, error) {
 	}
 	var got struct {
 		Response struct {
-			UID     string
-			Allowed bool
-			Status  struct{ Message string }
+			UID      string
+			Allowed  bool
+			Warnings []string
+			Status   struct{ Message string }
 		}
 	}
 	if err := json.Unmarshal(body, &got); err != nil {
@@ -349,7 +351,7 @@ func exchangeReview(c *http.Client, req *http.Request) (verdict, error) {
 	if got.Response.UID != "u-1" {
 		return verdict{}, fmt.Errorf("the answer is to %q", got.Response.UID)
 	}
-	return verdict{got.Response.Allowed, got.Response.Status.Message}, nil
+	return verdict{got.Response.Allowed, got.Response.Status.Message, got.Response.Warnings}, nil
 }
 
 // eventually waits until ok.

@@ -59,5 +59,5 @@ func reason() Label {
 // cause is why there is no usable answer, in the words of webhook.Cause.
 func cause() Label {
 	return closed("cause", "Timeout", "NoTimeLeft", "Unreachable", "BreakerOpen", "TLS", "HTTPStatus", "BadAnswer",
-		"BadPatch", "NotConvertible", "Panic", "Shed", "MatchError", "DryRun")
+		"BadPatch", "NotConvertible", "Panic", "Shed", "Pending", "MatchError", "DryRun")
 }

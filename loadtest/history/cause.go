@@ -21,6 +21,7 @@ const (
 	NotConvertible Cause = "NotConvertible"
 	Panic          Cause = "Panic"
 	Shed           Cause = "Shed"
+	Pending        Cause = "Pending"
 	MatchError     Cause = "MatchError"
 	DryRun         Cause = "DryRun"
 )
@@ -30,7 +31,7 @@ func (c Cause) codes() []int32 {
 	switch c {
 	case Timeout, NoTimeLeft:
 		return []int32{http.StatusGatewayTimeout}
-	case Unreachable, BreakerOpen, TLS:
+	case Unreachable, BreakerOpen, TLS, Pending:
 		return []int32{http.StatusServiceUnavailable}
 	case Shed:
 		return []int32{http.StatusTooManyRequests}
