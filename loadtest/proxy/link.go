@@ -61,7 +61,7 @@ func (l *link) run() {
 }
 
 func (l *link) dial() bool {
-	c, err := new(net.Dialer).DialContext(l.proxy.context, "tcp", *l.proxy.target.Load())
+	c, err := new(net.Dialer).DialContext(l.proxy.context, "tcp", l.proxy.target())
 	if err != nil {
 		return false
 	}

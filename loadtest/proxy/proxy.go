@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -17,7 +18,7 @@ import (
 // Proxy forwards TCP connections to a target, as far as its Fault lets it. It is
 // safe for concurrent use.
 type Proxy struct {
-	target  atomic.Pointer[string]
+	targets atomic.Pointer[[]string]
 	fault   atomic.Pointer[Fault]
 	counts  counts
 	context context.Context // ends dialling
@@ -55,9 +56,15 @@ func Listen(target string) (*Proxy, error) {
 // Addr returns where the Proxy listens, as host:port. It never changes.
 func (p *Proxy) Addr() string { return p.door.address }
 
-// Retarget makes addr the target of connections to come. Those that exist stay
-// where they are.
-func (p *Proxy) Retarget(addr string) { p.target.Store(&addr) }
+// Retarget makes addrs, at least one, the targets of connections to come, each of
+// which goes to one of them at random. Those that exist stay where they are.
+func (p *Proxy) Retarget(addrs ...string) { p.targets.Store(&addrs) }
+
+// target returns where a new connection goes.
+func (p *Proxy) target() string {
+	targets := *p.targets.Load()
+	return targets[rand.IntN(len(targets))]
+}
 
 // Set makes f what the Proxy does wrong, in place of what it did before, for
 // connections that exist as well as for new ones. What has happened to a
