@@ -71,10 +71,10 @@ type CertificateIdentity struct {
 	DNSNames []string `json:"dnsNames,omitempty"`
 	// URIs are URI names of the certificate, such as SPIFFE identities.
 	URIs []string `json:"uris,omitempty"`
-	// CAFile pins the names to a CA: the verified chain must contain one of the
-	// certificates in this PEM file. Default: any CA in the process's
-	// tls.clientCAFile. Danger: without a pin the CA of one cluster can mint the
-	// name of another.
+	// CAFile pins the names to the cluster's own CAs, in PEM: they verify its
+	// certificates, and no other CA does. They need not be in the process's
+	// tls.clientCAFile. Default: any CA in tls.clientCAFile. Danger: without a pin
+	// the CA of one cluster can mint the name of another.
 	CAFile string `json:"caFile,omitempty"`
 }
 

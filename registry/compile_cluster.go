@@ -3,21 +3,25 @@
 package registry
 
 import (
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/internal/trust"
 	"github.com/admission-dispatcher/dispatcher/match"
 )
 
 // compileClusters compiles every cluster that is valid on its own, and the
 // index of their credentials.
 func (c *compiler) compileClusters() {
-	c.ids = identities{commonNames: map[string][]claim{}, dnsNames: map[string][]claim{}, uris: map[string][]claim{}}
+	c.ids = newIdentities()
 	for i := range c.objects.clusters {
 		m := &c.objects.clusters[i]
 		before := len(c.problems)
@@ -39,6 +43,7 @@ func (c *compiler) compileClusters() {
 			c.clusters = append(c.clusters, cluster)
 		}
 	}
+	c.ids.index()
 }
 
 // compileRules puts the process's rules and the cluster's own together.
@@ -64,10 +69,10 @@ func (c *compiler) claimIdentities(m *clusterManifest, cluster *Cluster) {
 		return
 	}
 	at = at.Child("certificate")
-	own := claim{cluster: cluster, pins: c.readPins(m, at.Child("caFile"))}
-	c.claimNames(m, c.ids.commonNames, a.Certificate.CommonNames, own, at.Child("commonNames"))
-	c.claimNames(m, c.ids.dnsNames, a.Certificate.DNSNames, own, at.Child("dnsNames"))
-	c.claimNames(m, c.ids.uris, a.Certificate.URIs, own, at.Child("uris"))
+	own := nameClaim{m, cluster, c.readPins(m, at.Child("caFile"))}
+	c.claimNames(c.ids.commonNames, a.Certificate.CommonNames, own, at.Child("commonNames"))
+	c.claimNames(c.ids.dnsNames, a.Certificate.DNSNames, own, at.Child("dnsNames"))
+	c.claimNames(c.ids.uris, a.Certificate.URIs, own, at.Child("uris"))
 }
 
 func (c *compiler) readPins(m *clusterManifest, at *field.Path) []*x509.Certificate {
@@ -95,36 +100,83 @@ func (c *compiler) claimToken(m *clusterManifest, cluster *Cluster, sum string, 
 	if !isSHA256(sum) {
 		return
 	}
-	own := tokenClaim{cluster: cluster}
-	_, _ = hex.Decode(own.sum[:], []byte(sum)) // validated above
-	for _, other := range c.ids.tokens {
-		if other.sum == own.sum && other.cluster != cluster {
-			c.problem(sharedIdentity(m, at, sum[:8]+"...", other.cluster))
-			return
-		}
+	var key [sha256.Size]byte
+	_, _ = hex.Decode(key[:], []byte(sum)) // validated above
+	if other := c.ids.tokens[key]; other != nil && other != cluster {
+		c.problem(sharedIdentity(m, at, sum[:8]+"...", other))
+		return
 	}
-	c.ids.tokens = append(c.ids.tokens, own)
+	c.ids.tokens[key] = cluster
+}
+
+// nameClaim is a cluster that claims names, for its own authorities if it pins
+// any.
+type nameClaim struct {
+	manifest *clusterManifest
+	cluster  *Cluster
+	pins     []*x509.Certificate
 }
 
 // claimNames enters names of certificates. Two clusters may have one name only
 // if each pins it to CAs of its own.
-func (c *compiler) claimNames(m *clusterManifest, known map[string][]claim, names []string, own claim, at *field.Path) {
+func (c *compiler) claimNames(known map[string]*claims, names []string, own nameClaim, at *field.Path) {
 	for i, name := range names {
-		for _, other := range known[name] {
-			if other.cluster != own.cluster && overlap(other.pins, own.pins) {
-				c.problem(sharedIdentity(m, at.Index(i), name, other.cluster))
-			}
+		if known[name] == nil {
+			known[name] = &claims{pinned: map[string][]claim{}}
 		}
-		known[name] = append(known[name], own)
+		for _, other := range known[name].enter(own) {
+			c.problem(sharedIdentity(own.manifest, at.Index(i), name, other))
+		}
 	}
 }
 
-// overlap reports whether one chain may hold both pins.
-func overlap(a, b []*x509.Certificate) bool {
-	if len(a) == 0 || len(b) == 0 {
-		return true
+// enter enters a claim and returns the clusters that a certificate could stand
+// for as well.
+func (c *claims) enter(own nameClaim) []*Cluster {
+	others := map[*Cluster]bool{}
+	for _, other := range c.free {
+		others[other] = true
 	}
-	return slices.ContainsFunc(a, func(c *x509.Certificate) bool { return isPinned(b, c) })
+	for _, pin := range own.pins {
+		key := string(pin.RawSubjectPublicKeyInfo)
+		for _, other := range c.pinned[key] {
+			if sameCA(other.pin, pin) {
+				others[other.cluster] = true
+			}
+		}
+		c.pinned[key] = append(c.pinned[key], claim{own.cluster, pin})
+		c.pins = append(c.pins, pin)
+	}
+	if len(own.pins) == 0 {
+		for _, pinned := range c.pinned {
+			for _, other := range pinned {
+				others[other.cluster] = true
+			}
+		}
+		c.free = append(c.free, own.cluster)
+	}
+	delete(others, own.cluster)
+	return slices.SortedFunc(maps.Keys(others), func(a, b *Cluster) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func newIdentities() identities {
+	return identities{
+		commonNames: map[string]*claims{},
+		dnsNames:    map[string]*claims{},
+		uris:        map[string]*claims{},
+		tokens:      map[[sha256.Size]byte]*Cluster{},
+	}
+}
+
+// index completes the claims when all of them are in.
+func (i *identities) index() {
+	for _, known := range []map[string]*claims{i.commonNames, i.dnsNames, i.uris} {
+		for _, c := range known {
+			if len(c.pins) > 0 {
+				c.own = trust.NewAuthorities(c.pins)
+			}
+		}
+	}
 }
 
 func sharedIdentity(m *clusterManifest, at *field.Path, value string, other *Cluster) Problem {

@@ -5,88 +5,120 @@ package registry
 import (
 	"bytes"
 	"crypto/sha256"
-	"crypto/subtle"
 	"crypto/x509"
+
+	"github.com/admission-dispatcher/dispatcher/internal/trust"
 )
 
 // identities tells clusters by their credentials. It is read-only.
 type identities struct {
-	commonNames, dnsNames, uris map[string][]claim
-	tokens                      []tokenClaim
+	commonNames, dnsNames, uris map[string]*claims
+	tokens                      map[[sha256.Size]byte]*Cluster
 }
 
-// claim is a name in certificates that stands for a cluster, for those whose
-// chain holds one of the pins.
+// claims are the clusters that one name in certificates stands for.
+type claims struct {
+	free   []*Cluster         // for any authority of the process
+	pinned map[string][]claim // for their own ones, by raw public key of the authority
+	pins   []*x509.Certificate
+	own    *trust.Authorities // pins, indexed
+}
+
+// claim is one authority that may sign a name for a cluster.
 type claim struct {
 	cluster *Cluster
-	pins    []*x509.Certificate // none: any verified chain
+	pin     *x509.Certificate
 }
 
-type tokenClaim struct {
-	cluster *Cluster
-	sum     [sha256.Size]byte
-}
-
-// ByCertificate returns the cluster that presents the verified chains, leaf
-// first, by URI, DNS name or common name. It returns nil for a certificate that
-// names none, or more than one.
-func (s *Snapshot) ByCertificate(chains [][]*x509.Certificate) *Cluster {
-	if len(chains) == 0 || len(chains[0]) == 0 {
-		return nil
-	}
-	leaf := chains[0][0]
-	found := one{chains: chains}
+// claimed appends the claims on each name of the certificate to list.
+func (i *identities) claimed(list []*claims, leaf *x509.Certificate) []*claims {
 	for _, uri := range leaf.URIs {
-		found.add(s.identities.uris[uri.String()])
+		list = appendKnown(list, i.uris[uri.String()])
 	}
 	for _, name := range leaf.DNSNames {
-		found.add(s.identities.dnsNames[name])
+		list = appendKnown(list, i.dnsNames[name])
 	}
-	found.add(s.identities.commonNames[leaf.Subject.CommonName])
+	return appendKnown(list, i.commonNames[leaf.Subject.CommonName])
+}
+
+func appendKnown(list []*claims, c *claims) []*claims {
+	if c == nil {
+		return list
+	}
+	return append(list, c)
+}
+
+// maxClaims bounds the names of clusters in one certificate whose authorities
+// are looked at.
+const maxClaims = 8
+
+// Authorities returns who may vouch for a client certificate: where all clusters
+// whose name it bears pin authorities, these and no others; otherwise the
+// process's, too.
+func (s *Snapshot) Authorities(leaf *x509.Certificate, process *trust.Authorities) trust.Sets {
+	var sets trust.Sets
+	for _, c := range s.identities.claimed(nil, leaf) {
+		if len(c.free) > 0 {
+			sets.Process = process
+		}
+		if c.own != nil && len(sets.Cluster) < maxClaims {
+			sets.Cluster = append(sets.Cluster, c.own)
+		}
+	}
+	if len(sets.Cluster) == 0 {
+		sets.Process = process
+	}
+	sets.Renewed = process
+	return sets
+}
+
+// ByCertificate returns the cluster that presents the verified chains by URI,
+// DNS name or common name. It returns nil for a certificate that names none, or
+// more than one.
+func (s *Snapshot) ByCertificate(chains trust.Chains) *Cluster {
+	leaf := chains.Leaf()
+	if leaf == nil {
+		return nil
+	}
+	var found one
+	var few [maxClaims]*claims
+	for _, c := range s.identities.claimed(few[:0], leaf) {
+		if len(chains.Process) > 0 {
+			for _, cluster := range c.free {
+				found.add(cluster)
+			}
+		}
+		c.signed(chains.Process, &found)
+		c.signed(chains.Cluster, &found)
+	}
 	if found.several || found.cluster == nil {
 		return nil
 	}
 	return s.Clusters[found.cluster.Name]
 }
 
+// signed adds the clusters one of whose authorities is in a chain.
+func (c *claims) signed(chains [][]*x509.Certificate, found *one) {
+	for _, chain := range chains {
+		for _, certificate := range chain {
+			for _, claim := range c.pinned[string(certificate.RawSubjectPublicKeyInfo)] {
+				if sameCA(claim.pin, certificate) {
+					found.add(claim.cluster)
+				}
+			}
+		}
+	}
+}
+
 // one collects the clusters that claim the names of a certificate.
 type one struct {
-	chains  [][]*x509.Certificate
 	cluster *Cluster
 	several bool
 }
 
-func (o *one) add(claims []claim) {
-	for _, c := range claims {
-		if !c.holds(o.chains) {
-			continue
-		}
-		o.several = o.several || (o.cluster != nil && o.cluster != c.cluster)
-		o.cluster = c.cluster
-	}
-}
-
-func (c claim) holds(chains [][]*x509.Certificate) bool {
-	if len(c.pins) == 0 {
-		return true
-	}
-	for _, chain := range chains {
-		for _, certificate := range chain {
-			if isPinned(c.pins, certificate) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func isPinned(pins []*x509.Certificate, certificate *x509.Certificate) bool {
-	for _, pin := range pins {
-		if sameCA(pin, certificate) {
-			return true
-		}
-	}
-	return false
+func (o *one) add(cluster *Cluster) {
+	o.several = o.several || (o.cluster != nil && o.cluster != cluster)
+	o.cluster = cluster
 }
 
 // sameCA compares name and key, so that a CA whose certificate was renewed
@@ -96,16 +128,11 @@ func sameCA(a, b *x509.Certificate) bool {
 		bytes.Equal(a.RawSubjectPublicKeyInfo, b.RawSubjectPublicKeyInfo)
 }
 
-// ByToken returns the cluster whose bearer token this is, or nil, in constant
-// time for a given configuration.
+// ByToken returns the cluster whose bearer token this is, or nil. How long that
+// takes tells something about the sums of tokens, which help nobody to a token.
 func (s *Snapshot) ByToken(token []byte) *Cluster {
-	sum := sha256.Sum256(token)
-	found := -1
-	for i := range s.identities.tokens {
-		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], s.identities.tokens[i].sum[:]), i, found)
+	if known := s.identities.tokens[sha256.Sum256(token)]; known != nil {
+		return s.Clusters[known.Name]
 	}
-	if found < 0 {
-		return nil
-	}
-	return s.Clusters[s.identities.tokens[found].cluster.Name]
+	return nil
 }

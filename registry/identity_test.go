@@ -3,10 +3,17 @@
 package registry_test
 
 import (
+	"crypto/sha256"
 	"crypto/x509"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/internal/trust"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -45,6 +52,10 @@ func TestByCertificate(t *testing.T) {
 	a, b, other := newAuthority(t, "a", later), newAuthority(t, "b", later), newAuthority(t, "other", later)
 	renewed := a
 	renewed.certificate = renewed.sign(a.certificate, a.certificate, a.key)
+	template := *a.certificate
+	template.RawSubject, template.Subject.CommonName = nil, "another name"
+	namesake := a
+	namesake.certificate = a.sign(&template, &template, a.key)
 	h := newHome(t)
 	h.put("cluster.yaml", identitiesYAML)
 	h.put("a.pem", a.pem())
@@ -65,6 +76,7 @@ func TestByCertificate(t *testing.T) {
 		"pin b":                     {b.chain("apiserver", nil), "pinned-b"},
 		"pin, other CA":             {other.chain("apiserver", nil), ""},
 		"pin, CA renewed":           {renewed.chain("apiserver", nil), "pinned-a"},
+		"pin, another CA's name":    {namesake.chain("apiserver", nil), ""},
 		"a second chain has a CA":   {append(other.chain("apiserver", nil), a.chain("apiserver", nil)...), "pinned-a"},
 		"names of two clusters":     {a.chain("apiserver", []string{"named.example.com"}), ""},
 		"a name that is not ours":   {a.chain("apiserver", []string{"stranger.example.com"}), "pinned-a"},
@@ -72,8 +84,52 @@ func TestByCertificate(t *testing.T) {
 		"DNS name is no common one": {other.chain("named.example.com", nil), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := nameOf(s.ByCertificate(c.chains)); got != c.want {
+			if got := nameOf(s.ByCertificate(trust.Chains{Process: c.chains})); got != c.want {
 				t.Fatalf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A chain to an authority that one cluster pins is worth nothing for a name that
+// is not that cluster's, even if both once were.
+func TestChainsOfAClustersOwnAuthority(t *testing.T) {
+	later := time.Now().Add(1000 * time.Hour)
+	a, b, process := newAuthority(t, "a", later), newAuthority(t, "b", later), newAuthority(t, "process", later)
+	h := newHome(t)
+	h.put("cluster.yaml", identitiesYAML)
+	h.put("a.pem", a.pem())
+	h.put("b.pem", b.pem())
+	s := h.loaded().Snapshot()
+	for name, c := range map[string]struct {
+		chains trust.Chains
+		want   string
+	}{
+		"its own name":              {trust.Chains{Cluster: a.chain("apiserver", nil)}, "pinned-a"},
+		"a name that is not pinned": {trust.Chains{Cluster: a.chain("named", nil)}, ""},
+		"both":                      {trust.Chains{Process: process.chain("named", nil), Cluster: a.chain("named", nil)}, "named"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := nameOf(s.ByCertificate(c.chains)); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+	all := trust.NewAuthorities([]*x509.Certificate{process.certificate})
+	for name, c := range map[string]struct {
+		leaf    *x509.Certificate
+		process bool
+		own     int
+	}{
+		"pinned":     {a.chain("apiserver", nil)[0][0], false, 1},
+		"not pinned": {a.chain("named", nil)[0][0], true, 0},
+		"both":       {a.chain("apiserver", []string{"named.example.com"})[0][0], true, 1},
+		"nobody":     {a.chain("stranger", nil)[0][0], true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sets := s.Authorities(c.leaf, all)
+			if got := sets.Process != nil; got != c.process || len(sets.Cluster) != c.own {
+				t.Errorf("the process's: %t, clusters': %d; want %t and %d", got, len(sets.Cluster), c.process, c.own)
 			}
 		})
 	}
@@ -98,4 +154,50 @@ func nameOf(c *registry.Cluster) string {
 		return ""
 	}
 	return c.Name
+}
+
+// tokenClusters returns the Snapshot of n clusters with a bearer token each.
+func tokenClusters(tb testing.TB, n int) *registry.Snapshot {
+	tb.Helper()
+	var manifests strings.Builder
+	for i := range n {
+		fmt.Fprintf(&manifests, "---\napiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: c%d}\n"+
+			"spec: {authentication: {bearerTokenSHA256: [\"%x\"]}}\n", i, sha256.Sum256(fmt.Appendf(nil, "token-%d", i)))
+	}
+	dir := tb.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "clusters.yaml"), []byte(manifests.String()), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	r := registry.New(registry.Settings{Directories: []string{dir}})
+	if problems := r.Load(); len(problems) > 0 {
+		tb.Fatal(problems)
+	}
+	return r.Snapshot()
+}
+
+func TestByTokenOfMany(t *testing.T) {
+	s := tokenClusters(t, 300)
+	for i := range 300 {
+		if got, want := nameOf(s.ByToken(fmt.Appendf(nil, "token-%d", i))), fmt.Sprintf("c%d", i); got != want {
+			t.Errorf("token %d is of %q, want %q", i, got, want)
+		}
+	}
+	if got := s.ByToken([]byte("token-300")); got != nil {
+		t.Errorf("a token of nobody is of %q", got.Name)
+	}
+}
+
+// BenchmarkByToken: the time of a lookup does not grow with the number of
+// clusters.
+func BenchmarkByToken(b *testing.B) {
+	for _, n := range []int{10, 10_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			s, token := tokenClusters(b, n), []byte("token-7")
+			for b.Loop() {
+				if s.ByToken(token) == nil {
+					b.Fatal("the token is of nobody")
+				}
+			}
+		})
+	}
 }

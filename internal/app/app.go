@@ -66,7 +66,7 @@ type Options struct {
 // the configuration that is at fault.
 func New(cfg *config.Config, o Options) (*App, error) {
 	log := telemetry.WithTrace(o.Logger)
-	certificates, err := newCertificates(listener{"admission", "tls"}, cfg.TLS, log)
+	certificates, err := newCertificates(admissionListener, cfg.TLS, log)
 	if err != nil {
 		return nil, err
 	}
@@ -158,12 +158,14 @@ func (a *App) wireServer() {
 	cfg := a.cfg
 	a.server = server.New(server.Config{
 		TLS:            a.certificates.config(),
+		Authorities:    a.certificates.trusted,
 		Snapshot:       a.registry.Acquire,
 		Decider:        a.tracing.Wrap(a.dispatcher),
 		Logger:         a.log,
 		Observer:       a.metrics,
 		BodyLimit:      cfg.Limits.RequestBytes,
 		Connections:    a.connections(),
+		ConnectionAge:  cfg.Limits.ConnectionAge.Duration,
 		HeaderTimeout:  cfg.Timeouts.Headers.Duration,
 		BodyTimeout:    cfg.Timeouts.Body.Duration,
 		IdleTimeout:    cfg.Timeouts.Idle.Duration,

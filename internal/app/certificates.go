@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/internal/config"
+	"github.com/admission-dispatcher/dispatcher/internal/trust"
 )
 
 // certificates is the TLS side of a listener, read again when its files change.
@@ -53,6 +54,9 @@ func (c *certificates) config() *tls.Config {
 		},
 	}
 }
+
+// trusted returns the current authorities of clients.
+func (c *certificates) trusted() *trust.Authorities { return c.current.Load().trusted }
 
 // run looks at the files at every interval and on reload until ctx is done.
 func (c *certificates) run(ctx context.Context, interval time.Duration) {

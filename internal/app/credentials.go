@@ -15,15 +15,19 @@ import (
 	"os"
 
 	"github.com/admission-dispatcher/dispatcher/internal/config"
+	"github.com/admission-dispatcher/dispatcher/internal/trust"
 )
 
 // listener is a listener's name for people, and its field in the configuration.
 type listener struct{ name, field string }
 
+var admissionListener = listener{"admission", "tls"}
+
 // identity is what credentials make: how to listen, and the authorities of clients.
 type identity struct {
 	tls         *tls.Config
 	authorities []*x509.Certificate
+	trusted     *trust.Authorities // the same, for the admission listener
 }
 
 // credentials is what the files of config.TLS hold.
@@ -92,15 +96,40 @@ func (in credentials) compile(of listener, files config.TLS) (*identity, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s.clientCAFile %s: %w", of.field, files.ClientCAFile, err)
 	}
-	cfg.ClientCAs = x509.NewCertPool()
-	for _, ca := range authorities {
-		cfg.ClientCAs.AddCert(ca)
-	}
 	cfg.ClientAuth = tls.RequireAndVerifyClientCert
 	if files.ClientAuth == config.IfGiven {
 		cfg.ClientAuth = tls.VerifyClientCertIfGiven
 	}
-	return &identity{tls: cfg, authorities: authorities}, nil
+	id := &identity{tls: cfg, authorities: authorities}
+	if of == admissionListener {
+		id.trusted = trust.NewAuthorities(authorities) // the server verifies against it
+		return id, nil
+	}
+	cfg.ClientCAs = x509.NewCertPool()
+	for _, ca := range authorities {
+		cfg.ClientCAs.AddCert(ca)
+	}
+	if namesBytes(authorities) > maxNamesBytes {
+		return nil, fmt.Errorf("%s.clientCAFile %s: the names of %d authorities do not fit into a TLS handshake", of.field, files.ClientCAFile, len(authorities))
+	}
+	return id, nil
+}
+
+// maxNamesBytes is what TLS has for the names of the authorities that crypto/tls
+// sends to clients, each behind two bytes of length. With more, every handshake
+// would fail.
+const maxNamesBytes = 1<<16 - 1
+
+func namesBytes(authorities []*x509.Certificate) int {
+	names := map[string]bool{}
+	total := 0
+	for _, ca := range authorities {
+		if name := string(ca.RawSubject); !names[name] {
+			names[name] = true
+			total += 2 + len(name)
+		}
+	}
+	return total
 }
 
 // parseCertificates reads the certificates of a PEM file, all of them: a file

@@ -16,6 +16,7 @@ func (a *App) source(version string) telemetry.Source {
 		Registry:     a.registry,
 		InFlight:     a.dispatcher.InFlight,
 		Connections:  a.server.Connections,
+		Aged:         a.server.ConnectionsAged,
 		Limits:       a.limits(),
 		Certificates: a.expiries,
 		Namespaces:   a.staleNamespaces,

@@ -92,6 +92,7 @@ func defaults() *Config {
 			RequestBytes:  8 << 20,
 			ResponseBytes: 4 << 20,
 			Connections:   4096,
+			ConnectionAge: span(5 * time.Minute),
 			ShadowCalls:   256,
 
 			Admissions:           1024,
@@ -229,9 +230,17 @@ type Limits struct {
 	// Danger: an answer above it counts as none; the webhook's failure policy
 	// speaks.
 	ResponseBytes int `json:"responseBytes,omitempty"`
-	// Connections bounds open connections of callers. Default: 4096. Danger: one
-	// beyond it is closed at once, which is a failed call for its caller.
+	// Connections bounds open connections of callers. Beyond it, the cluster with
+	// most connections loses the one that has been idle for longest; an eighth is
+	// kept for callers that have not shown yet who they are. Default: 4096. Danger:
+	// with fewer than the API servers need, calls fail on connections that are
+	// closed as a request arrives.
 	Connections int `json:"connections,omitempty"`
+	// ConnectionAge is how old a caller's connection may be, plus or minus up to a
+	// half of it, before it is closed with its next answer; one that is idle is left
+	// alone. 0s: as old as it likes. Default: 5m. Danger: without it busy callers
+	// never come to replicas that are added later; a short one costs TLS handshakes.
+	ConnectionAge Duration `json:"connectionAge,omitzero"`
 	// ShadowCalls bounds calls of Shadow webhooks under way. Default: 256. Danger:
 	// those beyond it are dropped, with a log line.
 	ShadowCalls int `json:"shadowCalls,omitempty"`

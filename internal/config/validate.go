@@ -147,6 +147,7 @@ func (l *Limits) validate(at *field.Path) field.ErrorList {
 		positive(at.Child("requestBytes"), l.RequestBytes),
 		positive(at.Child("responseBytes"), l.ResponseBytes),
 		positive(at.Child("connections"), l.Connections),
+		atLeast(at.Child("connectionAge"), l.ConnectionAge, 0),
 		positive(at.Child("shadowCalls"), l.ShadowCalls),
 		positive(at.Child("admissions"), l.Admissions),
 		positive(at.Child("admissionsPerCluster"), l.AdmissionsPerCluster),

@@ -22,10 +22,11 @@ func packages() map[string][]string {
 		"breaker":           {},
 		"webhook":           {"codec", "breaker", "internal/crash"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
-		"registry":        {"codec", "match", "webhook", "internal/celenv"},
+		"registry":        {"codec", "match", "webhook", "internal/celenv", "internal/trust"},
+		"internal/trust":  {},
 		"registry/kube":   {"registry", "match"}, // match for the interface of sources
 		"dispatcher":      {"codec", "codec/jsonpatch", "match", "webhook", "registry", "internal/crash"},
-		"internal/server": {"dispatcher", "registry", "codec", "internal/crash", "internal/throttle"},
+		"internal/server": {"dispatcher", "registry", "codec", "internal/crash", "internal/throttle", "internal/trust"},
 		// What there is to tell of a process, from everywhere that knows.
 		"internal/status":     {"breaker", "match", "webhook", "registry", "registry/kube", "dispatcher"},
 		"internal/admin":      {"internal/status", "registry"},
@@ -50,6 +51,7 @@ func packages() map[string][]string {
 		"loadtest/zone":    {},
 		"loadtest/payload": {},
 		"loadtest/process": {},
+		"loadtest/replica": {},
 		// The naive peer of the benchmarks: nothing of ours is in it.
 		"loadtest/plain": {},
 		// It starts binaries, and sees of them what anybody could.

@@ -8,12 +8,18 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/internal/trust"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // Config is the configuration of a Server. Zero values mean the defaults.
 type Config struct {
-	TLS *tls.Config // required: certificates, client CAs, client authentication
+	// TLS has the certificates and says whether clients must have one; required.
+	// Its ClientCAs are not used.
+	TLS *tls.Config
+	// Authorities returns those of the client certificates of all clusters that
+	// pin none; default: there are none.
+	Authorities func() *trust.Authorities
 	// Snapshot returns the current Snapshot, which the Server releases; required.
 	Snapshot  func() *registry.Snapshot
 	Decider   Decider      // required
@@ -21,7 +27,10 @@ type Config struct {
 	Observer  Observer     // default: nobody
 	BodyLimit int          // bytes of a request body, also after decompression; 8 MiB
 	// Connections limits open connections; 4096.
-	Connections   int
+	Connections int
+	// ConnectionAge is how old a connection may be, plus or minus a half, before
+	// it is closed with its next answer; 0: as old as it likes.
+	ConnectionAge time.Duration
 	HeaderTimeout time.Duration // TLS handshake, and request headers; 5 s each
 	BodyTimeout   time.Duration // request body; 5 s
 	IdleTimeout   time.Duration // between two requests; 120 s, above the 90 s of kube-apiserver
@@ -40,7 +49,9 @@ const (
 const writeTimeout = 10 * time.Second
 
 func (c Config) withDefaults() Config {
-	c.TLS = hardened(c.TLS)
+	if c.Authorities == nil {
+		c.Authorities = func() *trust.Authorities { return nil }
+	}
 	if c.Observer == nil {
 		c.Observer = unobserved{}
 	}
@@ -56,19 +67,32 @@ func (c Config) withDefaults() Config {
 
 // hardened returns cfg, and every configuration that it hands out by
 // connection, with what we insist on: TLS 1.2, and HTTP/1.1 only, because for
-// some URLs kube-apiserver would take HTTP/2.
-func hardened(cfg *tls.Config) *tls.Config {
+// some URLs kube-apiserver would take HTTP/2. Client certificates are judged by
+// verify alone, which crypto/tls turns into an alert. No list of authorities is
+// sent: it has 64 KiB at most, and with more every handshake would fail. No
+// session is resumed: it would be trusted by the authorities of yesterday.
+func hardened(cfg *tls.Config, verify func(tls.ConnectionState) error) *tls.Config {
 	cfg = cfg.Clone()
 	cfg.MinVersion = max(cfg.MinVersion, tls.VersionTLS12)
 	cfg.NextProtos = []string{"http/1.1"}
 	cfg.DynamicRecordSizingDisabled = true
+	cfg.SessionTicketsDisabled = true
+	cfg.VerifyConnection = verify
+	cfg.ClientCAs = nil
+	switch cfg.ClientAuth {
+	case tls.RequireAndVerifyClientCert:
+		cfg.ClientAuth = tls.RequireAnyClientCert
+	case tls.VerifyClientCertIfGiven:
+		cfg.ClientAuth = tls.RequestClientCert
+	case tls.NoClientCert, tls.RequestClientCert, tls.RequireAnyClientCert:
+	}
 	if choose := cfg.GetConfigForClient; choose != nil {
 		cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			chosen, err := choose(hello)
 			if chosen == nil || err != nil {
 				return nil, err
 			}
-			return hardened(chosen), nil
+			return hardened(chosen, verify), nil
 		}
 	}
 	return cfg

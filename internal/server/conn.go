@@ -4,15 +4,19 @@ package server
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/admission-dispatcher/dispatcher/internal/trust"
 )
 
 // conn is one caller's TLS connection. It belongs to the goroutine that serves
@@ -23,19 +27,49 @@ type conn struct {
 	listener *listener
 
 	// chains are the verified chains of the client certificate, if there is one.
-	chains [][]*x509.Certificate
+	chains trust.Chains
+	// shown is the cluster whose certificate it was in the handshake, if any.
+	shown string
 	// arrived is when the first byte of the current request came; zero before
 	// the first request.
 	arrived time.Time
+	// expires is when the connection is old enough to be closed with an answer;
+	// zero: never.
+	expires time.Time
 	// used is set once a byte of a request has come.
 	used atomic.Bool
 	// lingers is set when the caller must get to read why it is turned away.
 	lingers atomic.Bool
+
+	// owner is the cluster that the connection counts for, "" for a stranger's.
+	// It is of slots, which alone changes it, on the goroutine of the connection.
+	owner string
+	// busy is set while there is a request, since is the time of its last change,
+	// in nanoseconds.
+	busy  atomic.Bool
+	since atomic.Int64
 }
 
 func newConn(raw net.Conn, l *listener) *conn {
-	return &conn{Conn: tls.Server(raw, l.cfg.TLS), raw: raw, listener: l}
+	now := time.Now()
+	c := &conn{raw: raw, listener: l}
+	c.Conn = tls.Server(raw, hardened(l.cfg.TLS, c.verify))
+	c.since.Store(now.UnixNano())
+	if age := l.cfg.ConnectionAge; age > 0 {
+		c.expires = now.Add(lifetime(age, rand.Float64()))
+	}
+	return c
 }
+
+// lifetime returns age plus or minus up to a half, as random in [0, 1) says:
+// what was opened together, after a restart of this process or of a caller, is
+// not closed together.
+func lifetime(age time.Duration, random float64) time.Duration {
+	return age/2 + time.Duration(random*float64(age))
+}
+
+// isAged reports whether the connection is to be closed with its next answer.
+func (c *conn) isAged() bool { return !c.expires.IsZero() && !time.Now().Before(c.expires) }
 
 // connOf returns the connection that ctx came over.
 func connOf(ctx *fasthttp.RequestCtx) *conn { return ctx.Conn().(*conn) }
@@ -45,11 +79,57 @@ func connOf(ctx *fasthttp.RequestCtx) *conn { return ctx.Conn().(*conn) }
 // for that byte without a buffer. That is where the deadline of an admission
 // starts: kube-apiserver sends the headers in one write.
 func connState(c net.Conn, state fasthttp.ConnState) {
-	if state == fasthttp.StateActive {
+	switch state {
+	case fasthttp.StateActive:
 		c := c.(*conn)
 		c.arrived = time.Now()
 		c.used.Store(true)
+		c.turns(true, c.arrived)
+	case fasthttp.StateIdle:
+		c.(*conn).turns(false, time.Now())
 	}
+}
+
+func (c *conn) turns(busy bool, now time.Time) {
+	c.since.Store(now.UnixNano())
+	c.busy.Store(busy)
+}
+
+// verify is crypto/tls's hook in the handshake, with what the client sent.
+func (c *conn) verify(state tls.ConnectionState) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			c.listener.records.panicked(value, debug.Stack())
+			err = errPanicked
+		}
+	}()
+	if len(state.PeerCertificates) == 0 {
+		return nil // the configuration says whether it may do without
+	}
+	if c.chains, c.shown, err = c.listener.verify(state.PeerCertificates); err != nil {
+		return fmt.Errorf("verify the client certificate: %w", err)
+	}
+	return nil
+}
+
+// What ends a handshake besides crypto/tls: a bug of ours, and a connection whose
+// cluster has more than its share.
+var (
+	errPanicked = errors.New("the dispatcher failed")
+	errNoSlot   = errors.New("too many connections")
+)
+
+// belongTo makes the connection count for the cluster that its caller has shown
+// to be, and reports whether it may stay. One that may not has lost its slot.
+func (c *conn) belongTo(cluster string) bool {
+	if c.owner == cluster {
+		return true
+	}
+	victim := c.listener.slots.claim(c, cluster)
+	if victim != c {
+		c.listener.evict(victim)
+	}
+	return victim != c
 }
 
 // Handshake makes the TLS handshake within the header timeout. fasthttp calls
@@ -63,15 +143,19 @@ func (c *conn) Handshake() error {
 		c.listener.records.handshakeFailed(c.RemoteAddr(), err)
 		return err
 	}
-	c.chains = c.ConnectionState().VerifiedChains
+	c.turns(false, time.Now())
+	if !c.belongTo(c.shown) {
+		c.listener.evict(c)
+		return errNoSlot
+	}
 	return c.SetDeadline(time.Time{})
 }
 
-// SetReadDeadline gives a caller with a certificate as much time for its first
+// SetReadDeadline gives a cluster with a certificate as much time for its first
 // request as between any two: kube-apiserver's client opens connections ahead
 // of need, and closing one just as it is used is a failed call.
 func (c *conn) SetReadDeadline(t time.Time) error {
-	if c.arrived.IsZero() && len(c.chains) > 0 {
+	if c.arrived.IsZero() && c.owner != "" {
 		t = time.Now().Add(c.listener.cfg.IdleTimeout)
 	}
 	return c.Conn.SetReadDeadline(t)
@@ -91,7 +175,7 @@ func (c *conn) Close() error {
 	if c.lingers.Load() {
 		c.linger()
 	}
-	defer c.listener.forget(c)
+	defer c.listener.slots.leave(c)
 	return c.Conn.Close()
 }
 

@@ -77,6 +77,9 @@ func (s *Server) request(ctx *fasthttp.RequestCtx, snapshot *registry.Snapshot) 
 	if cluster == nil || cluster.Name != string(route.cluster) {
 		return dispatcher.Request{}, forbidden
 	}
+	if !c.belongTo(cluster.Name) {
+		return dispatcher.Request{}, crowded
+	}
 	return dispatcher.Request{
 		Cluster:  cluster,
 		Phase:    route.phase,

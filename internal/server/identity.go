@@ -4,19 +4,19 @@ package server
 
 import (
 	"bytes"
-	"crypto/x509"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/admission-dispatcher/dispatcher/internal/trust"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // credentials are what a request shows. Host, SNI and other headers say nothing
 // about who sends it (A18).
 type credentials struct {
-	chains        [][]*x509.Certificate // verified; empty: no certificate
-	authorization [][]byte              // the values of the header; borrowed from the request
+	chains        trust.Chains // without a leaf: no certificate
+	authorization [][]byte     // the values of the header; borrowed from the request
 }
 
 // caller returns the cluster that a request comes from, as far as its credentials
@@ -37,10 +37,11 @@ func (s *Server) caller(ctx *fasthttp.RequestCtx) *registry.Cluster {
 // credential that nobody owns, for two that disagree, and for none at all unless
 // the cluster named in the path takes anonymous callers.
 func identify(s *registry.Snapshot, c credentials, named []byte, now time.Time) *registry.Cluster {
+	certified := c.chains.Leaf() != nil
 	switch {
-	case len(c.chains) > 0 && len(c.authorization) > 0:
+	case certified && len(c.authorization) > 0:
 		return agreed(byCertificate(s, c.chains, now), byToken(s, c.authorization))
-	case len(c.chains) > 0:
+	case certified:
 		return byCertificate(s, c.chains, now)
 	case len(c.authorization) > 0:
 		return byToken(s, c.authorization)
@@ -57,8 +58,8 @@ func agreed(a, b *registry.Cluster) *registry.Cluster {
 
 // byCertificate looks the certificate up. It may have expired since the
 // handshake: connections live long.
-func byCertificate(s *registry.Snapshot, chains [][]*x509.Certificate, now time.Time) *registry.Cluster {
-	if now.After(chains[0][0].NotAfter) {
+func byCertificate(s *registry.Snapshot, chains trust.Chains, now time.Time) *registry.Cluster {
+	if now.After(chains.Leaf().NotAfter) {
 		return nil
 	}
 	return s.ByCertificate(chains)

@@ -3,10 +3,13 @@
 package server
 
 import (
+	"crypto/x509"
 	"errors"
 	"net"
 	"sync"
 	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/trust"
 )
 
 // listener accepts TCP connections, limits how many are open, and puts TLS on
@@ -15,21 +18,21 @@ import (
 // Handshakes are made by the goroutines that serve the connections.
 type listener struct {
 	net.Listener
-	cfg     Config
-	records *records
-	close   func() error
-
-	mu   sync.Mutex
-	open map[*conn]struct{}
+	cfg      Config
+	verifier *trust.Verifier
+	records  *records
+	slots    *slots
+	close    func() error
 }
 
-func newListener(ln net.Listener, cfg Config, records *records) *listener {
+func newListener(ln net.Listener, cfg Config, verifier *trust.Verifier, records *records) *listener {
 	return &listener{
 		Listener: ln,
 		cfg:      cfg,
+		verifier: verifier,
 		records:  records,
+		slots:    newSlots(cfg.Connections),
 		close:    sync.OnceValue(ln.Close),
-		open:     make(map[*conn]struct{}),
 	}
 }
 
@@ -55,37 +58,57 @@ func (l *listener) Accept() (net.Conn, error) {
 			pause = min(2*pause, maxAcceptPause)
 			continue
 		}
-		if c := l.admit(raw); c != nil {
+		c := newConn(raw, l)
+		victim := l.slots.enter(c)
+		l.evict(victim)
+		if victim != c {
 			return c, nil
 		}
-		l.records.tooManyConnections(raw.RemoteAddr(), l.cfg.Connections)
-		_ = raw.Close()
 	}
 }
 
-// admit returns raw as a conn, or nil if there are too many.
-func (l *listener) admit(raw net.Conn) *conn {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.open) >= l.cfg.Connections {
-		return nil
+// evict closes a connection that has lost its slot, if there is one. It goes at
+// once and without a byte: writing could take as long as its caller likes.
+func (l *listener) evict(victim *conn) {
+	if victim == nil {
+		return
 	}
-	c := newConn(raw, l)
-	l.open[c] = struct{}{}
-	return c
+	_ = victim.raw.Close()
+	l.records.tooManyConnections(victim.owner, victim.RemoteAddr(), l.cfg.Connections)
 }
 
-func (l *listener) forget(c *conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.open, c)
+// verify returns the verified chains of what a client sent, and the name of the
+// cluster whose they are, if any. It holds no Snapshot while it verifies: that may
+// wait for others, and the configuration must not wait with it.
+func (l *listener) verify(sent []*x509.Certificate) (chains trust.Chains, cluster string, err error) {
+	if chains, err = l.verifier.Verify(sent, l.sets(sent[0])); err != nil {
+		return trust.Chains{}, "", err
+	}
+	return chains, l.owner(chains), nil
 }
 
-// count returns the number of open connections.
-func (l *listener) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.open)
+// sets returns the authorities that may vouch for the certificate.
+func (l *listener) sets(leaf *x509.Certificate) trust.Sets {
+	process := l.cfg.Authorities()
+	snapshot := l.cfg.Snapshot()
+	if snapshot == nil {
+		return trust.Sets{Process: process}
+	}
+	defer snapshot.Release()
+	return snapshot.Authorities(leaf, process)
+}
+
+// owner returns the name of the cluster that the chains are of, or "".
+func (l *listener) owner(chains trust.Chains) string {
+	snapshot := l.cfg.Snapshot()
+	if snapshot == nil {
+		return ""
+	}
+	defer snapshot.Release()
+	if cluster := snapshot.ByCertificate(chains); cluster != nil {
+		return cluster.Name
+	}
+	return ""
 }
 
 // Close stops accepting. Open connections stay open.
@@ -94,20 +117,14 @@ func (l *listener) Close() error { return l.close() }
 // closeUnused closes the connections on which no request ever began. fasthttp
 // closes those that are idle between requests, and would wait for these.
 func (l *listener) closeUnused() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for c := range l.open {
+	l.slots.each(func(c *conn) {
 		if !c.used.Load() {
 			_ = c.raw.Close()
 		}
-	}
+	})
 }
 
 // closeAll cuts every connection that is still open.
 func (l *listener) closeAll() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for c := range l.open {
-		_ = c.raw.Close()
-	}
+	l.slots.each(func(c *conn) { _ = c.raw.Close() })
 }

@@ -99,7 +99,7 @@ func TestConnectionLimit(t *testing.T) {
 	})
 	t.Run("A4 a place becomes free when its time is over", func(t *testing.T) {
 		w := newWorld(t, func(cfg *server.Config) {
-			cfg.Connections, cfg.HeaderTimeout = 2, 100*time.Millisecond
+			cfg.Connections, cfg.HeaderTimeout = 3, 100*time.Millisecond
 		})
 		steady := w.dial()
 		steady.isAllowed(steady.ask(good("1")), "1")

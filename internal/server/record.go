@@ -27,7 +27,8 @@ type records struct {
 	refusals    [refusals]throttle.Throttle // of clusters
 	strangers   [refusals]throttle.Throttle // refusals of nobody that is known
 	accepts     throttle.Throttle
-	connections throttle.Throttle
+	connections throttle.Throttle // of clusters
+	crowds      throttle.Throttle // connections of strangers
 	handshakes  throttle.Throttle
 }
 
@@ -51,25 +52,31 @@ func sender(ctx *fasthttp.RequestCtx) []slog.Attr {
 		path, _ := splitURI(h.RequestURI())
 		attrs = append(attrs, slog.String("method", cut(string(h.Method()))), slog.String("path", cut(string(path))))
 	}
-	if chains := connOf(ctx).chains; len(chains) > 0 {
-		attrs = append(attrs, slog.String("certificate", cut(chains[0][0].Subject.String())))
+	if leaf := connOf(ctx).chains.Leaf(); leaf != nil {
+		attrs = append(attrs, slog.String("certificate", cut(leaf.Subject.String())))
 	}
 	return attrs
 }
 
 func (r *records) handshakeFailed(remote net.Addr, err error) {
-	if errors.Is(err, io.EOF) {
-		return // a TCP health check
+	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
+		return // a TCP health check, or evicted, which has a record of its own
 	}
 	r.observer.TurnedAway("", badHandshake)
 	r.warn(&r.handshakes, "TLS handshake failed",
 		slog.String("remote", remote.String()), slog.String("error", cut(err.Error())))
 }
 
-func (r *records) tooManyConnections(remote net.Addr, limit int) {
-	r.observer.TurnedAway("", tooManyConnections)
-	r.warn(&r.connections, "connection closed: too many are open",
-		slog.String("remote", remote.String()), slog.Int("limit", limit))
+// tooManyConnections records that a connection is closed for another; cluster is
+// whose it was, "" for a stranger's.
+func (r *records) tooManyConnections(cluster string, remote net.Addr, limit int) {
+	r.observer.TurnedAway(cluster, tooManyConnections)
+	limiter, attrs := &r.crowds, []slog.Attr{slog.String("remote", remote.String()), slog.Int("limit", limit)}
+	if cluster != "" {
+		limiter = &r.connections
+		attrs = append(attrs, slog.String("cluster", cluster))
+	}
+	r.warn(limiter, "connection closed: too many are open", attrs...)
 }
 
 func (r *records) acceptFailed(err error) {

@@ -35,6 +35,7 @@ const (
 	longHeaders
 	panicked
 	notReady
+	crowded
 	refusals // how many there are
 )
 
@@ -61,6 +62,7 @@ var words = [refusals]string{
 	longHeaders:   "long_headers",
 	panicked:      "panicked",
 	notReady:      "not_ready",
+	crowded:       "crowded",
 }
 
 // What a connection is turned away for, before there is a request.
@@ -109,6 +111,8 @@ func (r refusal) describe() (status int, text string) {
 		return http.StatusInternalServerError, "internal error"
 	case notReady:
 		return http.StatusServiceUnavailable, "there is no configuration yet"
+	case crowded:
+		return http.StatusServiceUnavailable, "this cluster has too many connections"
 	default:
 		return http.StatusBadRequest, "malformed request"
 	}

@@ -15,7 +15,11 @@ func (s *Server) reply(ctx *fasthttp.RequestCtx, review *codec.Review, response 
 	ctx.SetContentType(review.Encoding.ContentType())
 	body := ctx.Response.SwapBody(nil)
 	ctx.Response.SwapBody(review.AppendAnswer(body[:0], response))
-	if s.lame.Load() {
+	aged := connOf(ctx).isAged()
+	if aged {
+		s.aged.Add(1)
+	}
+	if aged || s.lame.Load() {
 		ctx.SetConnectionClose()
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
@@ -142,8 +144,22 @@ func TestPanic(t *testing.T) {
 }
 
 func TestPanicBeforeTheReviewIsRead(t *testing.T) {
+	var broken atomic.Bool
 	w := newWorld(t, func(cfg *server.Config) {
-		cfg.Snapshot = func() *registry.Snapshot { panic("bug") }
+		current := cfg.Snapshot
+		cfg.Snapshot = func() *registry.Snapshot {
+			if broken.Load() {
+				panic("bug")
+			}
+			return current()
+		}
 	})
-	w.isRefused(good("1"), http.StatusInternalServerError)
+	c := w.dial()
+	c.isAllowed(c.ask(good("1")), "1") // the handshake is over
+	broken.Store(true)
+	c.refusedWith(c.ask(good("2")), http.StatusInternalServerError)
+	isCut(t, w, w.clientTLS(pki.Subject{CommonName: "a"})) // and one in the handshake ends only that
+	broken.Store(false)
+	c = w.dial()
+	c.isAllowed(c.ask(good("3")), "3")
 }

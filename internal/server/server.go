@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/internal/trust"
 )
 
 // Decider decides admissions; *dispatcher.Dispatcher does.
@@ -47,6 +48,8 @@ type Server struct {
 	decisions context.Context
 	cancel    context.CancelFunc
 	lame      atomic.Bool
+	aged      atomic.Int64 // connections closed for their age
+	verifier  *trust.Verifier
 
 	mu       sync.Mutex
 	listener *listener // nil before Serve
@@ -55,7 +58,7 @@ type Server struct {
 
 // New returns a Server.
 func New(cfg Config) *Server {
-	s := &Server{cfg: cfg.withDefaults(), buffers: newBuffers()}
+	s := &Server{cfg: cfg.withDefaults(), buffers: newBuffers(), verifier: trust.NewVerifier()}
 	s.records.log, s.records.observer = s.cfg.Logger, s.cfg.Observer
 	s.decisions, s.cancel = context.WithCancel(context.Background())
 	s.http = &fasthttp.Server{
@@ -95,7 +98,7 @@ func (silent) Printf(string, ...any) {}
 // Serve accepts TLS connections from ln, a plain TCP listener, until Shutdown,
 // which makes it return nil.
 func (s *Server) Serve(ln net.Listener) error {
-	l := newListener(ln, s.cfg, &s.records)
+	l := newListener(ln, s.cfg, s.verifier, &s.records)
 	if !s.start(l) {
 		return l.Close()
 	}
@@ -126,11 +129,14 @@ func (s *Server) Connections() int {
 	if l == nil {
 		return 0
 	}
-	return l.count()
+	return l.slots.count()
 }
 
 // ConnectionsLimit returns how many there may be.
 func (s *Server) ConnectionsLimit() int { return s.cfg.Connections }
+
+// ConnectionsAged returns how many connections were closed for their age.
+func (s *Server) ConnectionsAged() int64 { return s.aged.Load() }
 
 // LameDuck makes every further answer carry "Connection: close".
 func (s *Server) LameDuck() { s.lame.Store(true) }

@@ -73,6 +73,25 @@ func TestTLS(t *testing.T) {
 			t.Errorf("protocol %q", got)
 		}
 	})
+	t.Run("no list of authorities, no resumption", func(t *testing.T) {
+		cfg := w.clientTLS(pki.Subject{CommonName: "a"})
+		own := cfg.Certificates[0]
+		cfg.Certificates, cfg.ClientSessionCache = nil, tls.NewLRUClientSessionCache(1)
+		cfg.GetClientCertificate = func(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			if n := len(request.AcceptableCAs); n > 0 {
+				t.Errorf("%d authorities are listed", n)
+			}
+			return &own, nil
+		}
+		for range 2 {
+			c := w.dialTLS(cfg)
+			c.send(text("GET / HTTP/1.1\r\n\r\n")) // the answer brings a session, if there is one
+			c.answer()
+			if c.Conn.(*tls.Conn).ConnectionState().DidResume {
+				t.Error("a session is resumed")
+			}
+		}
+	})
 	w.judge.none(t)
 }
 

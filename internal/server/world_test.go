@@ -7,6 +7,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -25,6 +27,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
+	"github.com/admission-dispatcher/dispatcher/internal/trust"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -83,12 +86,14 @@ type world struct {
 	logs     *logs
 	turned   *turned
 	snapshot *registry.Snapshot
+	trusted  *trust.Authorities
 }
 
 // newWorld starts a server. change, if not nil, changes its configuration.
 func newWorld(t testing.TB, change func(*server.Config)) *world {
 	t.Helper()
 	w := &world{t: t, ca: newAuthority(t), judge: &judge{}, logs: &logs{}, turned: &turned{}, snapshot: newSnapshot(t), served: make(chan error, 1)}
+	w.trusted = authorities(t, w.ca)
 	cfg := w.config()
 	if change != nil {
 		change(&cfg)
@@ -103,11 +108,12 @@ func newWorld(t testing.TB, change func(*server.Config)) *world {
 
 func (w *world) config() server.Config {
 	return server.Config{
-		TLS:      w.serverTLS(tls.RequireAndVerifyClientCert),
-		Snapshot: func() *registry.Snapshot { return w.snapshot },
-		Decider:  w.judge,
-		Logger:   slog.New(slog.NewJSONHandler(w.logs, nil)),
-		Observer: w.turned,
+		TLS:         w.serverTLS(tls.RequireAndVerifyClientCert),
+		Authorities: func() *trust.Authorities { return w.trusted },
+		Snapshot:    func() *registry.Snapshot { return w.snapshot },
+		Decider:     w.judge,
+		Logger:      slog.New(slog.NewJSONHandler(w.logs, nil)),
+		Observer:    w.turned,
 	}
 }
 
@@ -124,7 +130,6 @@ func (w *world) serverTLS(auth tls.ClientAuthType) *tls.Config {
 	return &tls.Config{
 		Certificates: []tls.Certificate{w.issue(w.ca, pki.Subject{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})},
 		ClientAuth:   auth,
-		ClientCAs:    w.ca.Pool(),
 	}
 }
 
@@ -153,6 +158,21 @@ func newAuthority(t testing.TB) *pki.Authority {
 		t.Fatal(err)
 	}
 	return ca
+}
+
+// authorities returns those of clients that the CAs are.
+func authorities(t testing.TB, cas ...*pki.Authority) *trust.Authorities {
+	t.Helper()
+	var certificates []*x509.Certificate
+	for _, ca := range cas {
+		block, _ := pem.Decode(ca.PEM)
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		certificates = append(certificates, c)
+	}
+	return trust.NewAuthorities(certificates)
 }
 
 func newSnapshot(t testing.TB) *registry.Snapshot {

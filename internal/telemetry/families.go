@@ -29,6 +29,7 @@ const (
 	targetsDraining   = "dispatcher.targets.draining"
 	connections       = "dispatcher.connections"
 	connectionsLimit  = "dispatcher.connections.limit"
+	connectionsAged   = "dispatcher.connections.aged"
 	inFlightLimit     = "dispatcher.requests.in_flight.limit"
 	configReloads     = "dispatcher.config.reloads"
 	configSuccess     = "dispatcher.config.last_success.timestamp"
@@ -123,6 +124,8 @@ func processFamilies() []Family {
 			"Open connections of callers."},
 		{connectionsLimit, ObservedGauge, "{connection}", nil,
 			"How many there may be: `limits.connections`, but at most half of the descriptors that the process may open."},
+		{connectionsAged, ObservedCounter, "{connection}", nil,
+			"Connections of callers that were closed with an answer because of their age (`limits.connectionAge`)."},
 		{configReloads, ObservedCounter, "{reload}", labels(closed("result", "success", "failure")),
 			"Changed configurations that were read. After a failure the last good one stays."},
 		{configSuccess, ObservedGauge, "s", nil,

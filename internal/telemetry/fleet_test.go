@@ -74,6 +74,7 @@ func (f *fleet) source() telemetry.Source {
 			return busy
 		},
 		Connections: func() int { return 1 },
+		Aged:        func() int64 { return 1 },
 		Certificates: func() map[string]time.Time {
 			return map[string]time.Time{"serving": time.Now(), "client_ca": time.Now(), "webhook_client": time.Now()}
 		},

@@ -19,6 +19,7 @@ type Source struct {
 	Registry     *registry.Registry
 	InFlight     func() map[string]int // by cluster
 	Connections  func() int            // of callers
+	Aged         func() int64          // connections of callers that were closed for their age
 	Limits       Limits
 	Certificates func() map[string]time.Time // when the first of a role expires
 	Namespaces   func() map[string]bool      // by cluster: whether what is cached is stale
@@ -92,6 +93,7 @@ func (r reading) process() {
 	r.gauge(buildInfo, 1, attribute.String("version", b.Version), attribute.String("revision", b.Revision), attribute.String("goversion", b.Go))
 	r.gauge(connections, int64(r.source.Connections()))
 	r.gauge(connectionsLimit, int64(r.source.Limits.Connections))
+	r.count(connectionsAged, r.source.Aged())
 	r.gauge(inFlightLimit, int64(r.source.Limits.InFlight), attribute.String("scope", "all"))
 	r.gauge(inFlightLimit, int64(r.source.Limits.InFlightOfEachCluster), attribute.String("scope", "cluster"))
 	for name, n := range r.source.InFlight() {

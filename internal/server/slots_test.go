@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server_test
+
+import (
+	"crypto/tls"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/server"
+)
+
+// crowd is a world with 100 slots, in which nothing is closed for its age or for
+// being slow.
+func crowd(t *testing.T, change func(*server.Config)) *world {
+	return newWorld(t, func(cfg *server.Config) {
+		cfg.Connections, cfg.HeaderTimeout, cfg.BodyTimeout, cfg.IdleTimeout = 100, patience, patience, patience
+		if change != nil {
+			change(cfg)
+		}
+	})
+}
+
+var a, b = pki.Subject{CommonName: "a"}, pki.Subject{DNSNames: []string{"b.example.com"}}
+
+// isAnswered makes a call as cluster b on a connection of its own.
+func (w *world) isAnswered() *caller {
+	w.t.Helper()
+	c := w.dialAs(b)
+	c.isAllowed(c.ask(message{target: "/v1/clusters/b/validate", body: review("1")}), "1")
+	return c
+}
+
+// hoard opens n connections with what open does, and waits until they are
+// counted.
+func (w *world) hoard(n int, open func() *caller) []*caller {
+	w.t.Helper()
+	list := make([]*caller, n)
+	for i := range list {
+		list[i] = open()
+	}
+	w.eventually("the slots are taken", func() bool { return w.server.Connections() >= min(n, 87) })
+	return list
+}
+
+// Whatever one cluster or a stranger does with the slots, another cluster gets
+// as many as it needs, and keeps them.
+func TestSlotsAreShared(t *testing.T) {
+	stall := message{headers: "Content-Type: application/json\r\nContent-Length: 1000\r\n", body: "{"}
+	for name, open := range map[string]func(w *world) *caller{
+		"silent connections of a cluster": func(w *world) *caller { return w.dialAs(a) },
+		"connections of a cluster that were used once": func(w *world) *caller {
+			c := w.dialAs(a)
+			c.isAllowed(c.ask(good("1")), "1")
+			return c
+		},
+		"requests of a cluster that never end": func(w *world) *caller {
+			c := w.dialAs(a)
+			c.send(stall)
+			return c
+		},
+		"connections of a certificate of nobody": func(w *world) *caller { return w.dialAs(pki.Subject{CommonName: "stranger"}) },
+		"handshakes that never begin":            func(w *world) *caller { return w.dialPlain() },
+	} {
+		t.Run("A4 "+name, func(t *testing.T) {
+			w := crowd(t, nil)
+			w.hoard(120, func() *caller { return open(w) })
+			kept := w.isAnswered()
+			for range 20 {
+				w.isAnswered()
+			}
+			w.hoard(120, func() *caller { return open(w) })
+			kept.isAllowed(kept.ask(message{target: "/v1/clusters/b/validate", body: review("2")}), "2")
+			if n := w.server.Connections(); n > 100 {
+				t.Errorf("%d connections are open", n)
+			}
+		})
+	}
+	t.Run("A4 connections without a certificate where it may be left out", func(t *testing.T) {
+		w := crowd(t, func(cfg *server.Config) { cfg.TLS.ClientAuth = tls.VerifyClientCertIfGiven })
+		w.hoard(120, func() *caller { return w.dialTLS(&tls.Config{RootCAs: w.ca.Pool()}) })
+		w.isAnswered()
+	})
+	t.Run("A4 a connection that a cluster has opened ahead of need", func(t *testing.T) {
+		w := crowd(t, nil)
+		ahead := w.dialAs(b)
+		w.isAnswered() // the handshake of the other is over by then, or will be in time
+		w.hoard(200, func() *caller { return w.dialPlain() })
+		ahead.isAllowed(ahead.ask(message{target: "/v1/clusters/b/validate", body: review("1")}), "1")
+	})
+	t.Run("A4 a cluster with tokens", func(t *testing.T) {
+		w := crowd(t, func(cfg *server.Config) { cfg.TLS.ClientAuth = tls.VerifyClientCertIfGiven })
+		hoarded := w.hoard(87, func() *caller {
+			c := w.dialTLS(&tls.Config{RootCAs: w.ca.Pool()})
+			c.isAllowed(c.ask(message{target: "/v1/clusters/token/validate", extra: "Authorization: Bearer " + token + "\r\n", body: review("1")}), "1")
+			return c
+		})
+		w.hoard(20, func() *caller { return w.dialTLS(&tls.Config{RootCAs: w.ca.Pool()}) })
+		first := hoarded[0]
+		first.isAllowed(first.ask(message{target: "/v1/clusters/token/validate", extra: "Authorization: Bearer " + token + "\r\n", body: review("2")}), "2")
+	})
+}
+
+// A cluster with requests on all that it has gets no more than its share, and
+// the one that is refused is its own.
+func TestBusyClusterKeepsToItsShare(t *testing.T) {
+	w := crowd(t, func(cfg *server.Config) { cfg.Connections = 8 })
+	entered, release := w.judge.held()
+	var of []*caller
+	for range 7 {
+		c := w.dialAs(a)
+		c.send(good("1"))
+		<-entered
+		of = append(of, c)
+	}
+	refused := w.dialAs(a)
+	_, _ = io.WriteString(refused, good("2").String())
+	refused.isClosed()
+	release()
+	for _, c := range of {
+		c.isAllowed(c.answer(), "1")
+	}
+}
+
+func TestConnectionAge(t *testing.T) {
+	t.Run("an old connection ends with its answer, not before", func(t *testing.T) {
+		w := newWorld(t, func(cfg *server.Config) { cfg.ConnectionAge = time.Nanosecond })
+		c := w.dial() // it is as old as it may be, and idle
+		got := c.ask(good("1"))
+		c.isAllowed(got, "1")
+		if !got.close {
+			t.Error("no Connection: close")
+		}
+		c.isClosed()
+		if n := w.server.ConnectionsAged(); n != 1 {
+			t.Errorf("%d are counted", n)
+		}
+	})
+	t.Run("a young one does not", func(t *testing.T) {
+		w := newWorld(t, func(cfg *server.Config) { cfg.ConnectionAge = time.Hour })
+		c := w.dial()
+		for range 3 {
+			if got := c.ask(good("1")); got.close {
+				t.Error("Connection: close")
+			}
+		}
+	})
+}
