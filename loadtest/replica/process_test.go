@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replica_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/loadtest/process"
+	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const patience = 60 * time.Second
+
+// world is processes of the shipped binary behind a balancer of connections, and
+// API servers that call it.
+type world struct {
+	t         *testing.T
+	dir       string
+	binary    string
+	authority *pki.Authority
+	front     *proxy.Proxy
+	replicas  []replicaProcess
+	calls     chan struct{} // one for each call that somebody waits for
+}
+
+type replicaProcess struct{ listen, admin string }
+
+// build returns the binary.
+func build(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "dispatcher")
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/dispatcher").CombinedOutput(); err != nil {
+		t.Fatalf("build the dispatcher: %v\n%s", err, out)
+	}
+	return binary
+}
+
+func newWorld(t *testing.T, binary, age string) *world {
+	t.Helper()
+	authority, err := pki.NewAuthority("replicas")
+	w := &world{t: t, dir: t.TempDir(), binary: binary, authority: authority, calls: make(chan struct{})}
+	w.must(err)
+	w.write("ca.crt", authority.PEM)
+	w.issue("serving", "dispatcher")
+	w.issue("east", "east")
+	w.write("registry/clusters.yaml", []byte("apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: east}\n"+
+		"spec: {authentication: {certificate: {commonNames: [east]}}}\n"))
+	w.write("dispatcher.yaml", []byte("apiVersion: dispatcher.dev/v1alpha1\nkind: DispatcherConfiguration\nlisten: 127.0.0.1:0\n"+
+		"admin: {listen: \"127.0.0.1:0\"}\ntls: {certFile: serving.crt, keyFile: serving.key, clientCAFile: ca.crt}\n"+
+		"sources: [{directory: registry}]\nlimits: {connectionAge: "+age+"}\nlameDuck: 0s\n"))
+	return w
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) write(name string, data []byte) {
+	path := filepath.Join(w.dir, name)
+	w.must(os.MkdirAll(filepath.Dir(path), 0o700))
+	w.must(os.WriteFile(path, data, 0o600))
+}
+
+func (w *world) issue(file, name string) {
+	pair, err := w.authority.Issue(pki.Subject{CommonName: name, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	w.must(err)
+	w.write(file+".crt", pair.Certificate)
+	w.write(file+".key", pair.Key)
+}
+
+// join starts one more replica and has the balancer know it.
+func (w *world) join() {
+	w.t.Helper()
+	serving := make(chan replicaProcess, 1)
+	p, err := process.Start(exec.Command(w.binary, "serve", "--config", filepath.Join(w.dir, "dispatcher.yaml")), func(line []byte) {
+		var record struct{ Msg, Listen, Admin string }
+		if json.Unmarshal(line, &record) == nil && record.Msg == "serving" {
+			serving <- replicaProcess{record.Listen, record.Admin}
+		}
+	})
+	w.must(err)
+	w.t.Cleanup(p.Kill)
+	select {
+	case r := <-serving:
+		w.replicas = append(w.replicas, r)
+	case <-p.Exited():
+		w.t.Fatalf("the dispatcher has ended:\n%s", p.Tail())
+	case <-time.After(patience):
+		w.t.Fatal("the dispatcher does not serve")
+	}
+	var targets []string
+	for _, r := range w.replicas {
+		targets = append(targets, r.listen)
+	}
+	if w.front == nil {
+		w.front, err = proxy.Listen(targets[0])
+		w.must(err)
+		w.t.Cleanup(func() { _ = w.front.Close() })
+	}
+	w.front.Retarget(targets...)
+}
+
+// review is what an API server sends.
+const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1",` +
+	`"kind":{"group":"","version":"v1","kind":"Pod"},"resource":{"group":"","version":"v1","resource":"pods"},` +
+	`"name":"p","namespace":"shop","operation":"CREATE","userInfo":{"username":"ann"},"object":{"metadata":{"name":"p"}}}}`
+
+// call starts API servers that call until the returned function is called. Each
+// has the transport of kube-apiserver's webhook client: HTTP/1.1, at most 25 idle
+// connections, which are kept for 90 s.
+func (w *world) call() (stop func()) {
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(w.dir, "east.crt"), filepath.Join(w.dir, "east.key"))
+	w.must(err)
+	ended := make(chan struct{})
+	var running sync.WaitGroup
+	for range 10 {
+		transport := &http.Transport{
+			MaxIdleConnsPerHost: 25, IdleConnTimeout: 90 * time.Second,
+			TLSClientConfig: &tls.Config{
+				MinVersion: tls.VersionTLS12, RootCAs: w.authority.Pool(), ServerName: "127.0.0.1",
+				Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"},
+			},
+		}
+		for range 3 {
+			running.Go(func() {
+				pace := time.NewTicker(20 * time.Millisecond)
+				defer pace.Stop()
+				for {
+					select {
+					case <-ended:
+						transport.CloseIdleConnections()
+						return
+					case <-pace.C:
+					}
+					if err := w.ask(&http.Client{Transport: transport}); err != nil {
+						w.t.Errorf("a call is lost: %v", err)
+						return
+					}
+					select {
+					case w.calls <- struct{}{}:
+					default: // nobody counts
+					}
+				}
+			})
+		}
+	}
+	return func() {
+		close(ended)
+		running.Wait()
+	}
+}
+
+func (w *world) ask(c *http.Client) error {
+	resp, err := c.Post("https://"+w.front.Addr()+"/v1/clusters/east/validate?timeout=10s", "application/json", strings.NewReader(review)) //nolint:noctx // bounded by the test
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && (resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"allowed":true`)) {
+		err = fmt.Errorf("HTTP status %d: %s", resp.StatusCode, body)
+	}
+	return err
+}
+
+// counts returns the admissions that each replica has answered.
+func (w *world) counts() []float64 {
+	w.t.Helper()
+	var all []float64
+	for _, r := range w.replicas {
+		all = append(all, w.metric(r, "dispatcher_requests_total{"))
+	}
+	return all
+}
+
+// metric returns the sum of a replica's series that begin so.
+func (w *world) metric(r replicaProcess, series string) (sum float64) {
+	w.t.Helper()
+	resp, err := http.Get("http://" + r.admin + "/metrics") //nolint:noctx // bounded by the test
+	w.must(err)
+	defer http.DefaultClient.CloseIdleConnections()
+	defer func() { _ = resp.Body.Close() }()
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		if fields := strings.Fields(lines.Text()); len(fields) > 1 && strings.HasPrefix(fields[0], series) {
+			value, err := strconv.ParseFloat(fields[1], 64)
+			w.must(err)
+			sum += value
+		}
+	}
+	return sum
+}
+
+// shares returns each replica's part of the next n calls.
+func (w *world) shares(n int) []float64 {
+	w.t.Helper()
+	before := w.counts()
+	for end := time.After(patience); n > 0; n-- {
+		select {
+		case <-w.calls:
+		case <-end:
+			w.t.Fatal("no calls are made")
+		}
+	}
+	after, total := w.counts(), 0.0
+	for i := range after {
+		after[i] -= before[i]
+		total += after[i]
+	}
+	for i := range after {
+		after[i] /= total
+	}
+	return after
+}
+
+// A replica that joins gets its share of the calls within a few connection ages,
+// and no call is lost. Without ages the callers stay where they are.
+func TestThirdReplica(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds and runs three processes")
+	}
+	const window = 1000
+	binary := build(t)
+	t.Run("with ages", func(t *testing.T) {
+		w := newWorld(t, binary, "1s")
+		w.join()
+		w.join()
+		defer w.call()()
+		t.Logf("two replicas: %.2f", w.shares(window))
+		w.join()
+		for deadline := time.Now().Add(patience); ; {
+			shares := w.shares(window)
+			t.Logf("three replicas: %.2f", shares)
+			if shares[2] > 0.2 && max(shares[0], shares[1], shares[2]) < 0.5 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("the third replica does not get its share")
+			}
+		}
+		if aged := w.metric(w.replicas[0], "dispatcher_connections_aged_total"); aged == 0 {
+			t.Error("no connection is counted as aged")
+		}
+	})
+	t.Run("without", func(t *testing.T) {
+		w := newWorld(t, binary, "0s")
+		w.join()
+		w.join()
+		defer w.call()()
+		t.Logf("two replicas: %.2f", w.shares(window))
+		w.join()
+		for range 4 {
+			shares := w.shares(window)
+			t.Logf("three replicas: %.2f", shares)
+			if shares[2] > 0.15 {
+				t.Errorf("the callers have moved by themselves: %.2f", shares)
+			}
+		}
+	})
+}
