@@ -20,9 +20,11 @@ func ReleaseReview(r *Review) {
 }
 
 // Decode fills r from body in one strict pass and retains body until
-// ReleaseReview. It fails with an *EnvelopeError, or with a *RequestError when
-// at least the version and the uid are set (requests.md B1 to B25). A Review is
-// decoded once.
+// ReleaseReview. It fails with a *RequestError where the version and the uid are
+// set all the same, wherever in body the defect is, and with an *EnvelopeError
+// otherwise (rows B1 to B13). What is in the objects beside apiVersion, kind and
+// metadata belongs to the webhooks: it must be JSON, but its strings may hold what
+// is not Unicode. A Review is decoded once.
 func (r *Review) Decode(body *Body) error {
 	return r.decode(body, JSON, (*decoder).readReview)
 }
@@ -35,7 +37,16 @@ func (r *Review) DecodeProtobuf(body *Body) error {
 
 func (r *Review) decode(body *Body, e Encoding, read func(*decoder) bool) error {
 	r.Body, r.Encoding = body.Retain(), e
-	d := acquireDecoder(body.Bytes())
+	err := r.read(read)
+	defect, ok := err.(*EnvelopeError)
+	if !ok || !r.readHead(true) {
+		return err
+	}
+	return &RequestError{Pointer: defect.Pointer, Member: defect.Member, Reason: defect.Reason}
+}
+
+func (r *Review) read(read func(*decoder) bool) error {
+	d := acquireDecoder(r.Body.Bytes())
 	defer d.release()
 	d.review, d.scratch = r, r.scratch
 	if read(d) {
@@ -65,17 +76,15 @@ const reviewDepth = 2
 
 // readAlone reads an object that is the whole document.
 func (d *decoder) readAlone(o *Object) bool {
-	if !d.checkUTF8() {
-		return false
-	}
-	return d.readAdmitted(o) && d.end() && d.request == nil
+	d.checkUTF8()
+	return d.readAdmitted(o) && d.finish() && d.request == nil
 }
 
 // asRequestError returns what went wrong with an object that is in no envelope.
 func (d *decoder) asRequestError() error {
 	switch e := d.err().(type) {
 	case *EnvelopeError:
-		return &RequestError{Pointer: e.Pointer, Reason: e.Reason}
+		return &RequestError{Pointer: e.Pointer, Member: e.Member, Reason: e.Reason}
 	default:
 		return e
 	}

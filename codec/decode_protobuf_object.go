@@ -34,7 +34,8 @@ func (d *decoder) takeJSON(v wireValue, read func() bool) bool {
 		return true
 	}
 	d.data, d.pos, d.depth = d.raw, 0, reviewDepth
-	ok := d.checkUTF8() && read() && d.end()
+	d.checkUTF8()
+	ok := read() && d.finish()
 	if !ok && d.fault != "" {
 		return d.refuse(d.at.String(), d.syntaxError())
 	}

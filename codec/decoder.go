@@ -22,6 +22,11 @@ type decoder struct {
 	raw, extraKey          []byte
 	kindSpan, resourceSpan span // of the request's kind and resource in data
 
+	// broken: the data is not all UTF-8. Up to checked it is, but for what belongs
+	// to the webhooks.
+	broken  bool
+	checked int
+
 	at   pointer
 	keys [][]byte // of the open objects whose keys must be unique
 
@@ -52,15 +57,42 @@ func (d *decoder) release() {
 	d.review, d.object, d.names, d.has = nil, nil, names{}, presence{}
 	d.raw, d.extraKey = nil, nil
 	d.kindSpan, d.resourceSpan = span{}, span{}
+	d.broken, d.checked = false, 0
 	d.at.n, d.scratch, d.envelope, d.request = 0, nil, nil, nil
 	d.keys = emptied(d.keys, maxPooledKeys)
 	decoders.Put(d)
 }
 
-// checkUTF8 makes sure that all of the data is UTF-8. Once for everything is
-// several times faster than string by string.
-func (d *decoder) checkUTF8() bool {
-	return utf8.Valid(d.data) || d.fail(invalidUTF8(d.data), faultUTF8)
+// checkUTF8 notes whether all of the data is UTF-8. Once for everything is several
+// times faster than string by string.
+func (d *decoder) checkUTF8() { d.broken, d.checked = !utf8.Valid(d.data), 0 }
+
+// isUTF8 makes sure that the data up to end is UTF-8, where it has to be.
+func (d *decoder) isUTF8(end int) bool {
+	if !d.broken {
+		return true
+	}
+	if i := d.checked + invalidUTF8(d.data[d.checked:end]); i < end {
+		return d.fail(i, faultUTF8)
+	}
+	d.checked = end
+	return true
+}
+
+// finish makes sure that the document ends here, and that it was UTF-8.
+func (d *decoder) finish() bool { return d.end() && d.isUTF8(len(d.data)) }
+
+// skipForeign skips a value that belongs to the webhooks. The API server passes
+// runtime.RawExtensions on as its users wrote them, whatever their strings hold.
+func (d *decoder) skipForeign() bool {
+	if !d.isUTF8(d.pos) {
+		return false
+	}
+	d.lenient = true
+	ok := d.skip()
+	d.lenient = false
+	d.checked = d.pos
+	return ok
 }
 
 // invalidUTF8 returns the index of the first byte of data that is not UTF-8.
@@ -105,8 +137,10 @@ func (d *decoder) err() error {
 	switch {
 	case d.envelope != nil:
 		return d.envelope
-	case d.fault != "":
+	case d.fault == faultUTF8: // which is found later than it is passed
 		return &EnvelopeError{Reason: d.syntaxError()}
+	case d.fault != "":
+		return &EnvelopeError{Pointer: d.at.String(), Reason: d.syntaxError()}
 	case d.request != nil:
 		return d.request
 	}
@@ -154,6 +188,9 @@ func (d *decoder) members(t *table[*decoder]) bool {
 func (d *decoder) unknown(t *table[*decoder], key []byte) bool {
 	if i := t.variant(key); i >= 0 {
 		return d.refuseMember(key, "the key is a case variant of "+t.fields[i].name)
+	}
+	if t.foreign {
+		return d.skipForeign()
 	}
 	if t.unique {
 		d.keys = append(d.keys, key)

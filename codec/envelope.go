@@ -23,13 +23,11 @@ var envelopeFields = table[*decoder]{
 
 // readReview reads the whole document.
 func (d *decoder) readReview() bool {
-	if !d.checkUTF8() {
-		return false
-	}
+	d.checkUTF8()
 	if d.next() != '{' {
 		return d.refuseValue("must be an object")
 	}
-	return d.members(&envelopeFields) && d.end() && d.answerable()
+	return d.members(&envelopeFields) && d.finish() && d.answerable()
 }
 
 // answerable makes sure that the envelope has what an answer needs.
@@ -79,15 +77,20 @@ func (d *decoder) readReviewVersion() bool {
 
 // takeVersion takes the apiVersion.
 func (d *decoder) takeVersion(version []byte) bool {
-	switch string(version) {
-	case "admission.k8s.io/v1":
-		d.review.Version = V1
-	case "admission.k8s.io/v1beta1":
-		d.review.Version = V1beta1
-	default:
+	if d.review.Version = parseAPIVersion(version); d.review.Version == 0 {
 		return d.refuse(d.at.String(), "must be admission.k8s.io/v1 or admission.k8s.io/v1beta1")
 	}
 	return true
+}
+
+// parseAPIVersion returns the Version that apiVersion spells, or 0.
+func parseAPIVersion(apiVersion []byte) Version {
+	for v := V1; v <= V1beta1; v++ {
+		if string(apiVersion) == v.APIVersion() {
+			return v
+		}
+	}
+	return 0
 }
 
 // required consumes a string without which there is no answer.

@@ -28,19 +28,26 @@ func (e *EnvelopeError) at(pointer string) string {
 	return "invalid AdmissionReview at " + pointer + ": " + e.Reason
 }
 
-// RequestError says that the envelope is readable, uid and version included,
-// but that the request in it cannot be judged: the caller gets a denial with
-// code 400. Pointer is as that of an EnvelopeError; no key is quoted.
+// RequestError says that there is a uid to answer to, but that the review cannot be
+// judged: the caller gets a denial with code 400. Pointer and Member are as those of
+// an EnvelopeError.
 type RequestError struct {
 	Pointer string
+	Member  string
 	Reason  string
 }
 
-func (e *RequestError) Error() string {
-	if e.Pointer == "" {
+// Error names no key that the sender made up.
+func (e *RequestError) Error() string { return e.at(e.Pointer) }
+
+// Detail is Error for the sender, who may read every key.
+func (e *RequestError) Detail() string { return e.at(e.Pointer + e.Member) }
+
+func (e *RequestError) at(pointer string) string {
+	if pointer == "" {
 		return "invalid admission request: " + e.Reason
 	}
-	return "invalid admission request at " + e.Pointer + ": " + e.Reason
+	return "invalid admission request at " + pointer + ": " + e.Reason
 }
 
 // AnswerError says that a webhook's answer cannot be used (answers.md). It is

@@ -2,9 +2,8 @@
 
 package codec
 
-// objectFields are not unique as a whole: what an object has besides belongs to
-// the webhooks.
 var objectFields = table[*decoder]{
+	foreign: true,
 	fields: []field[*decoder]{
 		{"kind", func(d *decoder) bool { return d.readString(&d.object.Kind) }},
 		{"apiVersion", func(d *decoder) bool { return d.readString(&d.object.APIVersion) }},

@@ -39,7 +39,7 @@ func TestScanObjectIsAsStrictAsDecode(t *testing.T) {
 		{"B3 duplicate metadata", `{"metadata":{},"metadata":{}}`, "/metadata"},
 		{"B3 duplicate label", `{"metadata":{"labels":{"a":"","a":""}}}`, "/metadata/labels"},
 		{"B4 case variant", `{"Kind":"Pod"}`, ""},
-		{"B5 invalid UTF-8", "{\"a\":\"\xff\"}", ""},
+		{"B5 invalid UTF-8", "{\"metadata\":{\"a\":\"\xff\"}}", ""},
 		{"B6 too deep for a review", `{"a":` + strings.Repeat("[", 9_998) + strings.Repeat("]", 9_998) + `}`, ""},
 		{"B13 a string", `"x"`, ""},
 		{"B13 labels not a map of strings", `{"metadata":{"labels":{"a":1}}}`, "/metadata/labels"},

@@ -9,8 +9,8 @@ const maxDepth = 10_000
 
 // scanner walks over one JSON document (RFC 8259), strictly: what it accepts
 // every other JSON reader accepts. It neither copies nor allocates, and it does
-// not recurse where the input decides how deep. Invalid UTF-8 is found
-// beforehand, by reset.
+// not recurse where the input decides how deep. Whether strings are UTF-8 it does
+// not look at.
 //
 // Methods that can fail return false, with fault and pos telling why and where.
 type scanner struct {

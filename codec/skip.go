@@ -106,6 +106,75 @@ func (s *scanner) skip() bool {
 	}
 }
 
+// passDepth is how deep a value may nest that pass consumes: beyond what any writer
+// of JSON gets past the API server, which stops at 10,000.
+const passDepth = 1 << 16
+
+// pass is skip for what need not be right otherwise: it goes deeper, and it is not
+// made to be fast.
+func (s *scanner) pass() bool {
+	var braces [passDepth / 64]uint64 // a bit for each open container, set if that is an object
+	for depth := 0; ; {
+		switch c := s.next(); {
+		case c == '"':
+			if _, _, ok := s.quoted(); !ok {
+				return false
+			}
+		case c == '{' || c == '[':
+			if depth == passDepth {
+				return s.fail(s.pos, faultDepth)
+			}
+			word, bit := &braces[depth/64], uint64(1)<<(depth%64)
+			*word &^= bit
+			if c == '{' {
+				*word |= bit
+			}
+			depth++
+			s.pos++
+			if s.next() == c+2 { // '}' and ']'
+				break // it is closed below
+			}
+			if c == '{' && !s.memberKey() {
+				return false
+			}
+			continue
+		case s.pos >= len(s.data):
+			return s.fail(s.pos, faultEnd)
+		default:
+			end := s.scalarEnd(s.data, s.pos)
+			if end < 0 {
+				return false
+			}
+			s.pos = end
+		}
+		for more := false; !more; { // behind a value: close containers until another one follows
+			if depth == 0 {
+				return true
+			}
+			isObject := braces[(depth-1)/64]>>((depth-1)%64)&1 != 0
+			switch c := s.next(); {
+			case c == ',':
+				s.pos++
+				if isObject && !s.memberKey() {
+					return false
+				}
+				more = true
+			case c == '}' && isObject, c == ']' && !isObject:
+				s.pos++
+				depth--
+			default:
+				return s.unexpected(faultSeparator)
+			}
+		}
+	}
+}
+
+// memberKey consumes a key and its colon.
+func (s *scanner) memberKey() bool {
+	_, _, ok := s.quotedKey()
+	return ok
+}
+
 // failAt fails at i, which may be the end.
 func (s *scanner) failAt(i uint, fault string) bool {
 	if i >= uint(len(s.data)) {

@@ -14,6 +14,8 @@ type table[D any] struct {
 	fields []field[D]
 	// unique refuses any duplicate key, not only those of fields.
 	unique bool
+	// foreign: what it has besides belongs to the webhooks.
+	foreign bool
 }
 
 // field is a key and what reads its value, which starts at or behind pos.

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"bytes"
+	"encoding/binary"
+	"unicode/utf8"
+)
+
+// head is what an answer needs of a review.
+type head struct {
+	isReview bool
+	version  Version
+	uid      []byte
+}
+
+func (h *head) isComplete() bool { return h.isReview && h.version != 0 && h.uid != nil }
+
+// setKind, setVersion and setUID report false for a value that is not acceptable,
+// and for a second one: readers disagree about which of two counts.
+func (h *head) setKind(kind []byte) bool {
+	first := !h.isReview
+	h.isReview = string(kind) == reviewKind
+	return first && h.isReview
+}
+
+func (h *head) setVersion(version []byte) bool {
+	first := h.version == 0
+	h.version = parseAPIVersion(version)
+	return first && h.version != 0
+}
+
+func (h *head) setUID(uid []byte) bool {
+	if h.uid != nil || !utf8.Valid(uid) || invalidUID(uid) != "" {
+		return false
+	}
+	h.uid = uid
+	return true
+}
+
+// DecodeHead is Decode for the beginning of a body whose rest will not be read. It
+// sets version and uid, so that r can be answered, and nothing else. It reports
+// whether body has both; of two uids it sees the first, as kube-apiserver writes it
+// in front of everything that a user chooses.
+func (r *Review) DecodeHead(body *Body, e Encoding) bool {
+	r.Body, r.Encoding = body.Retain(), e
+	return r.readHead(false)
+}
+
+// readHead looks for version and uid, and for nothing else. whole says that the Body
+// is a whole document: it must be well-formed then, but for what Decode is strict
+// about beyond that, and each of the two must be there once.
+func (r *Review) readHead(whole bool) bool {
+	d := acquireDecoder(r.Body.Bytes())
+	defer d.release()
+	d.lenient, d.scratch = true, r.scratch
+	var h head
+	var ok bool
+	if r.Encoding == Protobuf {
+		ok = h.fromProtobuf(d.data, whole)
+	} else {
+		ok = h.fromJSON(d, whole)
+	}
+	r.scratch = d.scratch
+	if !ok || !h.isComplete() {
+		return false
+	}
+	if !utf8.Valid(d.data) { // what was read before the defect was found may be shown
+		body, encoding := r.Body, r.Encoding
+		r.reset()
+		r.Body, r.Encoding, r.scratch = body, encoding, d.scratch
+	}
+	r.Version, r.UID = h.version, h.uid
+	return true
+}
+
+// fromJSON reads the document of d.
+func (h *head) fromJSON(d *decoder, whole bool) bool {
+	// Of a part no more is read than is needed.
+	enough := func() bool { return !whole && h.isComplete() }
+	well := d.each(func(key []byte) bool {
+		switch {
+		case enough():
+			return false
+		case string(key) == "kind":
+			return d.requires(h.setKind)
+		case string(key) == "apiVersion":
+			return d.requires(h.setVersion)
+		case string(key) != "request":
+			return d.pass()
+		}
+		return d.each(func(key []byte) bool {
+			if enough() {
+				return false
+			}
+			if string(key) == "uid" {
+				return d.requires(h.setUID)
+			}
+			return d.pass()
+		})
+	})
+	return enough() || well && d.end()
+}
+
+// each has visit read the value of each member of the object at pos.
+func (s *textScanner) each(visit func(key []byte) bool) bool {
+	if s.next() != '{' || !s.enter() {
+		return false
+	}
+	for first := true; s.more(first, '}'); first = false {
+		key, ok := s.key()
+		if !ok || !visit(key) {
+			return false
+		}
+	}
+	return s.fault == ""
+}
+
+// requires hands the string at pos to set. Anything else will not do.
+func (s *textScanner) requires(set func([]byte) bool) bool {
+	if s.next() != '"' {
+		return false
+	}
+	text, ok := s.text()
+	return ok && set(text)
+}
+
+// fromProtobuf reads a review in protobuf.
+func (h *head) fromProtobuf(data []byte, whole bool) bool {
+	data, ok := bytes.CutPrefix(data, []byte(envelopeMagic))
+	if !ok {
+		return false
+	}
+	well := eachField(data, whole, func(number uint64, value []byte, isWhole bool) bool {
+		switch number {
+		case 1:
+			return isWhole && eachField(value, true, func(number uint64, value []byte, _ bool) bool {
+				switch number {
+				case 1:
+					return h.setVersion(value)
+				case 2:
+					return h.setKind(value)
+				}
+				return true
+			})
+		case 2:
+			return eachField(value, whole, func(number uint64, value []byte, _ bool) bool {
+				return number != 1 || eachField(value, whole, func(number uint64, value []byte, isWhole bool) bool {
+					return number != 1 || isWhole && h.setUID(value)
+				})
+			})
+		case 3, 4:
+			return len(value) == 0 || string(value) == MediaTypeProtobuf
+		}
+		return true
+	})
+	return well || !whole && h.isComplete()
+}
+
+// eachField has visit read the fields of the message data that are strings, bytes or
+// messages. Where data is not whole the last value may be cut short.
+func eachField(data []byte, whole bool, visit func(number uint64, value []byte, isWhole bool) bool) bool {
+	for len(data) > 0 {
+		number, wire, v, size, fault := readField(data)
+		if fault == faultShort && wire == wireBytes && !whole {
+			_, n := binary.Uvarint(data)
+			_, m := binary.Uvarint(data[n:])
+			return m > 0 && visit(number, data[n+m:], false)
+		}
+		if fault != "" || wire == wireBytes && !visit(number, v.bytes, true) {
+			return false
+		}
+		data = data[size:]
+	}
+	return true
+}
