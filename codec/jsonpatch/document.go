@@ -5,6 +5,8 @@ package jsonpatch
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
+	"unicode/utf8"
 )
 
 // document is a document while operations are applied to it.
@@ -77,8 +79,34 @@ func (d *document) bytes(capacity int) ([]byte, error) {
 		return nil, reasonf("the patched document nests deeper than %d", maxNesting)
 	}
 	text := d.root.append(make([]byte, 0, capacity))
-	if d.limits.Result > 0 && len(text) > d.limits.Result {
+	if d.limits.Result > 0 && len(text) > d.limits.Result && unescapedLen(text) > d.limits.Result {
 		return nil, limitf("the patched document has more than %d bytes", d.limits.Result)
 	}
 	return text, nil
+}
+
+// unescapedLen returns how many bytes text has with every character written as itself.
+// kube-apiserver writes "<", ">" and "&" as six bytes each, so that a review may have
+// many times the bytes of the object in it.
+func unescapedLen(text []byte) (n int) {
+	const short, long = len(`\n`), len(`\u003c`)
+	for {
+		i := bytes.IndexByte(text, '\\')
+		if i < 0 || i+short > len(text) {
+			return n + len(text)
+		}
+		n += i
+		if text = text[i:]; text[1] != 'u' || len(text) < long {
+			n++
+			text = text[short:]
+			continue
+		}
+		code, _ := strconv.ParseUint(string(text[short:long]), 16, 32) // it was scanned
+		if size := utf8.RuneLen(rune(code)); size > 0 {
+			n += size
+		} else { // half of a pair, which is a character of four bytes
+			n += utf8.UTFMax / 2
+		}
+		text = text[long:]
+	}
 }

@@ -11,7 +11,7 @@ type Limits struct {
 	PatchBytes int           // size of the patch document
 	CopyBytes  int           // bytes copied by all copy operations together
 	Depth      int           // reference tokens in one pointer
-	Result     int           // size of the patched document
+	Result     int           // size of the patched document, escapes counted as what they stand for
 	Time       time.Duration // from the start of Apply
 }
 

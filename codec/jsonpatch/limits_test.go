@@ -34,6 +34,7 @@ func TestLimits(t *testing.T) {
 		return repeat(`{"op":"test","path":"`+strings.Repeat("/a", tokens)+`"}`, 1)
 	}
 	nested := []byte(strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200))
+	escaped := func(s string, n int) []byte { return []byte(`{"a":"` + strings.Repeat(s, n) + `"}`) }
 	tests := []struct {
 		name  string
 		doc   []byte
@@ -52,6 +53,16 @@ func TestLimits(t *testing.T) {
 		{"C19 pointer of 129 tokens", nested, deep(129), "128 reference tokens"},
 		{"C19 from of 129 tokens", nested, repeat(`{"op":"copy","path":"/b","from":"`+strings.Repeat("/a", 129)+`"}`, 1), "128 reference tokens"},
 		{"C18 result over 3 MiB", large, repeat(`{"op":"copy","from":"/a","path":"/b"},{"op":"copy","from":"/a","path":"/c"},`+add(mib-200), 1), "patched document has more than"},
+		// The size is that of the object, not of kube-apiserver's way of writing it.
+		{"C18 520 KB of <", escaped(`\u003c`, 520<<10), repeat(add(1), 1), ""},
+		{"C18 3 MiB of < and more", escaped(`\u003c`, 3*mib), repeat(add(1), 1), "patched document has more than"},
+		{"C18 3 MiB of <, nearly", escaped(`\u003c`, 3*mib-100), repeat(add(1), 1), ""},
+		{"C18 1.5 MiB of é, nearly", escaped(`\u00e9`, 3*mib/2-100), repeat(add(1), 1), ""},
+		{"C18 1.5 MiB of é", escaped(`\u00e9`, 3*mib/2), repeat(add(1), 1), "patched document has more than"},
+		{"C18 768 KiB of 😀", escaped(`\ud83d\ude00`, 3*mib/4), repeat(add(1), 1), "patched document has more than"},
+		{"C18 768 KiB of 😀, nearly", escaped(`\ud83d\ude00`, 3*mib/4-100), repeat(add(1), 1), ""},
+		{"C18 backslashes that escape nothing", escaped(`\\u003c`, mib/2), repeat(add(1), 1), "patched document has more than"},
+		{"C18 3 MiB of quotes, nearly", escaped(`\"`, 3*mib-100), repeat(add(1), 1), ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
