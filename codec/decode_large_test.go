@@ -3,6 +3,7 @@
 package codec_test
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
+
+// maxEntries is how many keys and elements a review may have that are kept.
+const maxEntries = 1 << 20
 
 // TestLargeReviews has the rows about size. What is bounded is memory: a Review
 // may need a few times its Body for its labels, and nothing for the rest.
@@ -43,6 +47,17 @@ func TestLargeReviews(t *testing.T) {
 			}
 		})
 	}
+	t.Run("B16 more keys than fit into an object", func(t *testing.T) {
+		for name, object := range map[string]string{
+			"labels":   `{"metadata":{"labels":` + distinct(maxEntries+1, `""`) + `}}`,
+			"metadata": `{"metadata":` + distinct(maxEntries+1, `1`) + `}`,
+		} {
+			var bad *codec.RequestError
+			if _, err := decode(t, plainReview().with("object", raw(object)).json()); !errors.As(err, &bad) || !strings.Contains(bad.Reason, "more than 1,048,576") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
 	t.Run("a hostile review does not stay in the pool", func(t *testing.T) {
 		for range 20 {
 			r := codec.AcquireReview()

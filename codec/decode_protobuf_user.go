@@ -35,7 +35,7 @@ func (d *decoder) takeUser(v wireValue) bool {
 func (d *decoder) takeExtra(v wireValue) bool {
 	user, start := &d.review.User, len(d.review.values)
 	d.extraKey = nil
-	ok := readMessage(d, v.bytes, extraMessage)
+	ok := d.count() && readMessage(d, v.bytes, extraMessage)
 	values := d.review.values[start:len(d.review.values):len(d.review.values)]
 	user.Extra = append(user.Extra, ExtraValue{Key: d.extraKey, Values: values})
 	return ok
@@ -44,7 +44,7 @@ func (d *decoder) takeExtra(v wireValue) bool {
 // takeElement appends an element of a list of strings to dst.
 func (d *decoder) takeElement(v wireValue, dst *[][]byte) bool {
 	var text []byte
-	ok := d.takeText(v, &text)
+	ok := d.count() && d.takeText(v, &text)
 	*dst = append(*dst, text)
 	return ok
 }

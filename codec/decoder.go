@@ -30,8 +30,21 @@ type decoder struct {
 	at   pointer
 	keys [][]byte // of the open objects whose keys must be unique
 
+	entries int // noted by count
+
 	envelope *EnvelopeError
 	request  *RequestError // the first
+}
+
+// maxEntries is how many keys that must be unique, labels and list elements a review
+// may have: more than fit into the largest objects, and each takes several times the
+// memory of the bytes that it is written with.
+const maxEntries = 1 << 20
+
+// count notes one more key or element to keep.
+func (d *decoder) count() bool {
+	d.entries++
+	return d.entries <= maxEntries || d.refuse(d.at.String(), "more than 1,048,576 keys and elements are to be read")
 }
 
 // presence tells which fields were there, where their value cannot tell.
@@ -57,7 +70,7 @@ func (d *decoder) release() {
 	d.review, d.object, d.names, d.has = nil, nil, names{}, presence{}
 	d.raw, d.extraKey = nil, nil
 	d.kindSpan, d.resourceSpan = span{}, span{}
-	d.broken, d.checked = false, 0
+	d.broken, d.checked, d.entries = false, 0, 0
 	d.at.n, d.scratch, d.envelope, d.request = 0, nil, nil, nil
 	d.keys = emptied(d.keys, maxPooledKeys)
 	decoders.Put(d)
@@ -193,6 +206,9 @@ func (d *decoder) unknown(t *table[*decoder], key []byte) bool {
 		return d.skipForeign()
 	}
 	if t.unique {
+		if !d.count() {
+			return false
+		}
 		d.keys = append(d.keys, key)
 	}
 	return d.skip()

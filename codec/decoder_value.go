@@ -35,7 +35,7 @@ func (d *decoder) readStrings(dst *[][]byte) bool {
 			continue
 		}
 		text, ok := d.text()
-		if !ok {
+		if !ok || !d.count() {
 			return false
 		}
 		*dst = append(*dst, text)

@@ -63,7 +63,7 @@ func (d *decoder) readLabels() bool {
 	first := true
 	for ; d.more(first, '}'); first = false {
 		label, ok := d.readLabel()
-		if !ok {
+		if !ok || !d.count() {
 			return false
 		}
 		labels = append(labels, label)

@@ -29,7 +29,7 @@ func (d *decoder) readExtra() bool {
 	first := true
 	for ; d.more(first, '}'); first = false {
 		key, ok := d.key()
-		if !ok {
+		if !ok || !d.count() {
 			return false
 		}
 		start := len(d.review.values)
