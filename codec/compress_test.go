@@ -24,7 +24,7 @@ func TestAppendCompressed(t *testing.T) {
 			got = got[len("head"):]
 			if c != codec.Identity {
 				var err error
-				if got, err = codec.Decompress(nil, c.String(), got, len(body)); err != nil {
+				if got, err = codec.Decompress(nil, c.String(), got, len(body), nil); err != nil {
 					t.Fatalf("%q: %v", c, err)
 				}
 			}

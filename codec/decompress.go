@@ -20,11 +20,21 @@ var (
 	ErrUnknownEncoding = errors.New("unknown content encoding")
 )
 
+// DecompressorBytes returns how much memory Decompress needs beside the content, in
+// bytes: the window, and what is around it.
+func DecompressorBytes(encoding string) int {
+	if encoding == "zstd" {
+		return maxZstdWindow + 512<<10
+	}
+	return 64 << 10
+}
+
 // Decompress appends the content of body to dst. encoding is gzip or zstd, as in
 // Content-Encoding; any other fails with ErrUnknownEncoding. Content of more than
-// limit bytes fails with ErrTooLarge, having used little more memory than that.
-// On an error the result is nil.
-func Decompress(dst []byte, encoding string, body []byte, limit int) ([]byte, error) {
+// limit bytes fails with ErrTooLarge. grow returns its argument with more capacity,
+// or an error, which ends it; nil: as append does. On an error the result is the
+// content as far as it was read.
+func Decompress(dst []byte, encoding string, body []byte, limit int, grow func([]byte) ([]byte, error)) ([]byte, error) {
 	var pool *sync.Pool
 	switch encoding {
 	case "gzip":
@@ -32,7 +42,10 @@ func Decompress(dst []byte, encoding string, body []byte, limit int) ([]byte, er
 	case "zstd":
 		pool = &zstdReaders
 	default:
-		return nil, fmt.Errorf("%w %q", ErrUnknownEncoding, encoding)
+		return dst, fmt.Errorf("%w %q", ErrUnknownEncoding, encoding)
+	}
+	if grow == nil {
+		grow = func(dst []byte) ([]byte, error) { return slices.Grow(dst, 512), nil }
 	}
 	r := pool.Get().(resettable)
 	defer pool.Put(r)
@@ -40,29 +53,35 @@ func Decompress(dst []byte, encoding string, body []byte, limit int) ([]byte, er
 	// Not a bytes.Buffer: zstd would decode all of that at once, without a limit.
 	err := r.Reset(bytes.NewReader(body))
 	if err == nil {
-		dst, err = appendAll(dst, r, limit)
+		dst, err = appendAll(dst, r, limit, grow)
 	}
 	if err == nil || errors.Is(err, ErrTooLarge) {
 		return dst, err
 	}
-	return nil, fmt.Errorf("decompress %s: %w", encoding, err)
+	return dst, fmt.Errorf("decompress %s: %w", encoding, err)
 }
 
 // appendAll appends at most limit bytes of r, and everything that r has.
-func appendAll(dst []byte, r io.Reader, limit int) ([]byte, error) {
+func appendAll(dst []byte, r io.Reader, limit int, grow func([]byte) ([]byte, error)) ([]byte, error) {
 	start := len(dst)
 	for {
-		dst = slices.Grow(dst, 512)
+		if len(dst) == cap(dst) {
+			larger, err := grow(dst)
+			if err != nil {
+				return dst, err
+			}
+			dst = larger
+		}
 		room := dst[len(dst):min(cap(dst), start+limit+1)]
 		n, err := r.Read(room)
 		dst = dst[:len(dst)+n]
 		switch {
 		case len(dst)-start > limit:
-			return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)
+			return dst[:start+limit], fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)
 		case err == io.EOF:
 			return dst, nil
 		case err != nil:
-			return nil, err
+			return dst, err
 		}
 	}
 }

@@ -135,7 +135,7 @@ func throughCoding(body []byte, c codec.Coding) (size int, took time.Duration) {
 		n, began := 0, cpuTime()
 		for n == 0 || cpuTime()-began < atLeast {
 			packed = codec.AppendCompressed(packed[:0], c, body)
-			read, _ = codec.Decompress(read[:0], c.String(), packed, len(body)) // TestAppendCompressed has the errors
+			read, _ = codec.Decompress(read[:0], c.String(), packed, len(body), nil) // TestAppendCompressed has the errors
 			n++
 		}
 		if each := (cpuTime() - began) / time.Duration(n); i == 0 || each < took {

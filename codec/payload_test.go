@@ -96,7 +96,7 @@ func TestPayloadForms(t *testing.T) {
 		t.Errorf("got %q", native.Bytes())
 	}
 	for _, c := range []codec.Coding{codec.Gzip, codec.Zstd} {
-		plain, err := codec.Decompress(nil, c.String(), form(codec.V1, codec.Protobuf, c).Bytes(), 1<<20)
+		plain, err := codec.Decompress(nil, c.String(), form(codec.V1, codec.Protobuf, c).Bytes(), 1<<20, nil)
 		if err != nil || string(plain) != string(form(codec.V1, codec.Protobuf, codec.Identity).Bytes()) {
 			t.Errorf("%v is another content: %v", c, err)
 		}

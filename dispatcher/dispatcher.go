@@ -138,11 +138,18 @@ func (d *Dispatcher) Dispatch(ctx context.Context, req Request) Verdict {
 	return v
 }
 
-// Decline denies an admission whose review cannot be judged, with code 400: of
-// req.Review no more is there than was read before the defect, which why tells the
-// caller. It is logged and told as what Dispatch decides.
-func (d *Dispatcher) Decline(ctx context.Context, req Request, why string) Verdict {
-	v := unreadable(why)
+// Defect is why a review cannot be judged.
+type Defect struct {
+	Code    int32  // of the denial
+	Message string // for the user
+	Logged  string // Message for the log, without what the user made up; empty: as Message
+}
+
+// Decline denies an admission whose review cannot be judged: of req.Review no more
+// is there than was read before the defect. It is logged and observers are notified
+// as of what Dispatch decides.
+func (d *Dispatcher) Decline(ctx context.Context, req Request, defect Defect) Verdict {
+	v := unreadable(defect)
 	d.publish(ctx, req, &v, time.Now())
 	return v
 }

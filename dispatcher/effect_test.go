@@ -93,7 +93,7 @@ func TestDecision(t *testing.T) {
 		DecisionDenied:     {merge(&admission{outcomes: of(Failed, Refused, Denied, FailedOpen)})},
 		DecisionRefused:    {merge(&admission{outcomes: of(Failed, Refused)})},
 		DecisionFailed:     {merge(&admission{outcomes: of(FailedOpen, Failed, Abandoned)})},
-		DecisionUnreadable: {unreadable("")},
+		DecisionUnreadable: {unreadable(Defect{Code: 400})},
 		DecisionPanicked:   {panicked()},
 	} {
 		for i := range verdicts {

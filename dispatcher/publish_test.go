@@ -105,11 +105,17 @@ func TestPanicOfACallIsNotQuoted(t *testing.T) {
 // A review that cannot be judged is denied, logged and told.
 func TestDecline(t *testing.T) {
 	d, told, log := watched(t, calling(nil))
-	v := d.Decline(t.Context(), request(), "invalid admission request: no kind")
-	if v.Response.Allowed || v.Response.Code != 400 || v.Response.Message != "invalid admission request: no kind" {
+	v := d.Decline(t.Context(), request(), Defect{Code: 400, Message: "duplicate key /labels/secret", Logged: "duplicate key /labels"})
+	if v.Response.Allowed || v.Response.Code != 400 || v.Response.Reason != "BadRequest" || v.Response.Message != "duplicate key /labels/secret" {
 		t.Errorf("response %+v", v.Response)
 	}
-	if !slices.Equal(told.decisions, []string{"east unreadable"}) {
+	if !strings.Contains(log.String(), `"error":"duplicate key /labels"`) || strings.Contains(log.String(), "secret") {
+		t.Errorf("logged %s", log.String())
+	}
+	if v := d.Decline(t.Context(), request(), Defect{Code: 429, Message: "no memory"}); v.Response.RetryAfterSeconds < 1 || v.Response.Reason != "TooManyRequests" {
+		t.Errorf("response %+v", v.Response)
+	}
+	if !slices.Equal(told.decisions, []string{"east unreadable", "east unreadable"}) {
 		t.Errorf("told %q", told.decisions)
 	}
 	if !strings.Contains(log.String(), `"msg":"admission denied","cluster":"east"`) || !strings.Contains(log.String(), `"uid":"u-1"`) {

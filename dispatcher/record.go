@@ -60,6 +60,9 @@ func denialAttrs(v *Verdict) []slog.Attr {
 			problems = append(problems, o.Webhook.Name+": "+o.Err.Error())
 		}
 	}
+	if v.Unreadable {
+		return []slog.Attr{slog.String("error", cutBytes(v.Defect, maxLogged))}
+	}
 	if len(by) == 0 { // the message is our own
 		return []slog.Attr{slog.String("error", cutBytes(v.Response.Message, maxLogged))}
 	}

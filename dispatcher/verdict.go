@@ -17,9 +17,11 @@ type Verdict struct {
 	Response codec.Response
 	// Bypass is the name of the rule that let the review pass unasked.
 	Bypass string
-	// Unreadable reports that the review could not be judged, Panicked that the
-	// dispatcher failed. Both deny, and nothing is known of webhooks.
+	// Unreadable reports that the review could not be judged, for the reason in
+	// Defect, Panicked that the dispatcher failed. Both deny, and nothing is known of
+	// webhooks.
 	Unreadable, Panicked bool
+	Defect               string // names nothing that the user made up
 	// Outcomes are in the order in which the webhooks take part.
 	Outcomes []Outcome
 	// Skips are there only if Config.KeepSkips asks for them.
@@ -44,8 +46,16 @@ func merge(a *admission) Verdict {
 }
 
 // unreadable is the Verdict on a review that cannot be judged.
-func unreadable(why string) Verdict {
-	return Verdict{Unreadable: true, Response: codec.Response{Code: http.StatusBadRequest, Reason: "BadRequest", Message: why}}
+func unreadable(d Defect) Verdict {
+	v := Verdict{
+		Unreadable: true,
+		Defect:     cmp.Or(d.Logged, d.Message),
+		Response:   codec.Response{Code: d.Code, Reason: reasons[d.Code], Message: d.Message},
+	}
+	if d.Code == http.StatusTooManyRequests {
+		v.Response.RetryAfterSeconds = retryAfter()
+	}
+	return v
 }
 
 // panicked is the Verdict of a dispatcher that failed.
@@ -113,10 +123,12 @@ func reason(o *Outcome) string {
 
 // reasons are the metav1.StatusReasons of the codes of our own.
 var reasons = map[int32]string{
-	http.StatusBadRequest:         "BadRequest",
-	http.StatusForbidden:          "Forbidden",
-	http.StatusNotFound:           "NotFound",
-	http.StatusTooManyRequests:    "TooManyRequests",
-	http.StatusServiceUnavailable: "ServiceUnavailable",
-	http.StatusGatewayTimeout:     "Timeout",
+	http.StatusBadRequest:            "BadRequest",
+	http.StatusForbidden:             "Forbidden",
+	http.StatusNotFound:              "NotFound",
+	http.StatusRequestTimeout:        "Timeout",
+	http.StatusRequestEntityTooLarge: "RequestEntityTooLarge",
+	http.StatusTooManyRequests:       "TooManyRequests",
+	http.StatusServiceUnavailable:    "ServiceUnavailable",
+	http.StatusGatewayTimeout:        "Timeout",
 }

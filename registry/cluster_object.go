@@ -103,7 +103,6 @@ type RequestRuleList struct {
 // Limits bound what a cluster may send.
 type Limits struct {
 	// RequestBytes bounds a request's body, in bytes. Default: the process's
-	// limit, which it cannot exceed. Danger: requests above it are refused with
-	// 413, which the cluster's own failurePolicy may turn into an allow.
+	// limit, which it cannot exceed. Danger: a review above it is denied with 413.
 	RequestBytes int64 `json:"requestBytes,omitempty"`
 }

@@ -164,6 +164,8 @@ func (a *App) wireServer() {
 		Logger:         a.log,
 		Observer:       a.metrics,
 		BodyLimit:      cfg.Limits.RequestBytes,
+		BodyBytes:      int64(cfg.Limits.BodyBytes),
+		Decompress:     cfg.Limits.DecompressRequests,
 		Connections:    a.connections(),
 		ConnectionAge:  cfg.Limits.ConnectionAge.Duration,
 		HeaderTimeout:  cfg.Timeouts.Headers.Duration,

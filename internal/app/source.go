@@ -17,6 +17,7 @@ func (a *App) source(version string) telemetry.Source {
 		InFlight:     a.dispatcher.InFlight,
 		Connections:  a.server.Connections,
 		Aged:         a.server.ConnectionsAged,
+		BodyBytes:    a.server.BodyBytes,
 		Limits:       a.limits(),
 		Certificates: a.expiries,
 		Namespaces:   a.staleNamespaces,
@@ -30,6 +31,7 @@ func (a *App) limits() telemetry.Limits {
 	l := a.dispatcher.Limits()
 	return telemetry.Limits{
 		Connections:           a.server.ConnectionsLimit(),
+		BodyBytes:             int64(a.cfg.Limits.BodyBytes),
 		InFlight:              l.Admissions,
 		InFlightOfEachCluster: l.PerCluster,
 	}

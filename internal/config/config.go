@@ -89,7 +89,8 @@ func defaults() *Config {
 		Bypass:         Bypass{Defaults: true},
 		FailOpen:       FailOpen{Defaults: true},
 		Limits: Limits{
-			RequestBytes:  8 << 20,
+			RequestBytes:  36 << 20,
+			BodyBytes:     512 << 20,
 			ResponseBytes: 4 << 20,
 			Connections:   4096,
 			ConnectionAge: span(5 * time.Minute),
@@ -222,10 +223,21 @@ type FailOpen struct {
 // Limits bound what one caller or webhook can make the process hold.
 type Limits struct {
 	// RequestBytes bounds a request's body, also after decompression, in bytes.
-	// Default: 8388608 (8 MiB), what an update of the largest object takes.
-	// Danger: a request above it gets 413, which the cluster's own failurePolicy
-	// may turn into an allow.
+	// Default: 37748736 (36 MiB). kube-apiserver writes two objects of up to 3 MiB, and
+	// each "<", ">" and "&" in them as six bytes. Danger: a review above it is denied
+	// with 413, so objects that padding makes that large cannot be changed.
 	RequestBytes int `json:"requestBytes,omitempty"`
+	// BodyBytes bounds the bodies of all requests that are being read, decompressed,
+	// or held for webhooks that are still called, in bytes; at least four times
+	// requestBytes. Default: 536870912 (512 MiB). One cluster gets at most half of it,
+	// and never what another one needs to be heard. Danger: where a cluster's share is
+	// used up, its reviews are denied with 429; memory, twice as much before garbage is
+	// collected.
+	BodyBytes int `json:"bodyBytes,omitempty"`
+	// DecompressRequests accepts requests with Content-Encoding gzip or zstd, which
+	// kube-apiserver does not send. Default: false, they get 415. Danger: a few bytes
+	// then cost CPU and memory, the latter within bodyBytes.
+	DecompressRequests bool `json:"decompressRequests,omitempty"`
 	// ResponseBytes bounds a webhook's answer, in bytes. Default: 4194304 (4 MiB).
 	// Danger: an answer above it counts as none; the webhook's failure policy
 	// speaks.

@@ -165,6 +165,10 @@ func TestProblems(t *testing.T) {
 			`limits.shadowCalls: "0": Invalid value: must be above zero`,
 			`log.level: "trace": Unsupported value: supported values: "debug", "info", "warn", "error"`,
 		}},
+		"too little memory": {minimal + "limits: {requestBytes: 1000, bodyBytes: 3999}\n", []string{
+			`limits.bodyBytes: "3999": Invalid value: must be at least four times limits.requestBytes`,
+		}},
+		"enough memory": {minimal + "limits: {requestBytes: 1000, bodyBytes: 4000}\n", nil},
 		"clientAuth": {strings.Replace(minimal, "clientCAFile: ca.crt", "clientAuth: Maybe", 1),
 			[]string{`tls.clientAuth: "Maybe": Unsupported value: supported values: "Require", "IfGiven"`}},
 		"tokens only": {strings.Replace(minimal, "clientCAFile: ca.crt", "clientAuth: IfGiven", 1), nil},

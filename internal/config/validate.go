@@ -142,8 +142,17 @@ func (b *Bypass) validate(at *field.Path) field.ErrorList {
 	return errs
 }
 
+// bodiesInMemory is how many of the largest bodies limits.bodyBytes must have room
+// for: a cluster gets at most half of it, and a body that grows is there twice.
+const bodiesInMemory = 4
+
 func (l *Limits) validate(at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if l.BodyBytes/bodiesInMemory < l.RequestBytes {
+		errs = append(errs, field.Invalid(at.Child("bodyBytes"), l.BodyBytes, "must be at least four times limits.requestBytes"))
+	}
 	return slices.Concat(
+		errs,
 		positive(at.Child("requestBytes"), l.RequestBytes),
 		positive(at.Child("responseBytes"), l.ResponseBytes),
 		positive(at.Child("connections"), l.Connections),

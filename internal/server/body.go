@@ -5,88 +5,226 @@ package server
 import (
 	"bytes"
 	"errors"
+	"io"
+	"os"
+	"slices"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // buffers recycles the memory of request bodies. It holds at most pooledBuffers
 // of at most pooledBytes each, together 32 MiB: nearly all reviews are smaller,
 // and more are seldom in flight.
-type buffers struct {
-	free chan []byte
-	give func([]byte) // put, made once
-}
+type buffers struct{ free chan []byte }
 
 const (
 	pooledBuffers = 512
 	pooledBytes   = 64 << 10
+	// leastBytes is the size of the smallest buffer: most reviews fit into it, and it
+	// is what a request costs that announces much and sends little.
+	leastBytes = 16 << 10
 )
 
-func newBuffers() *buffers {
-	b := &buffers{free: make(chan []byte, pooledBuffers)}
-	b.give = b.put
-	return b
-}
+func newBuffers() *buffers { return &buffers{free: make(chan []byte, pooledBuffers)} }
 
-// get returns memory to overwrite, or nil. The length is the capacity: by the
-// length fasthttp's pool learns how large bodies are.
+// get returns memory to overwrite, leastBytes or more.
 func (b *buffers) get() []byte {
 	select {
 	case data := <-b.free:
-		return data[:cap(data)]
+		return data
 	default:
-		return nil
+		return make([]byte, 0, leastBytes)
 	}
 }
 
 // put takes data back. Nobody may use it any more.
 func (b *buffers) put(data []byte) {
-	if cap(data) == 0 || cap(data) > pooledBytes {
+	if cap(data) < leastBytes || cap(data) > pooledBytes {
 		return
 	}
 	select {
-	case b.free <- data:
+	case b.free <- data[:0]:
 	default:
 	}
 }
 
-// takeBody takes the request body over from ctx, so that calls may use it after
-// the request is done, and leaves memory for a later request in its place. The
-// caller releases the Body.
-func (s *Server) takeBody(ctx *fasthttp.RequestCtx) *codec.Body {
-	return codec.NewBody(ctx.Request.SwapBody(s.buffers.get()), s.buffers.give)
+// takeOver ends fasthttp's part of the request: from here on the body is ours to
+// read. It returns what of it came along with the head, perhaps with bytes of the
+// next request behind it.
+func (s *Server) takeOver(ctx *fasthttp.RequestCtx) []byte {
+	connOf(ctx).handed = false
+	return ctx.Request.SwapBody(nil)
 }
 
-// plainBody returns body without its Content-Encoding, if it is within the
-// cluster's own limit. The caller releases the result.
-func (s *Server) plainBody(ctx *fasthttp.RequestCtx, body *codec.Body, cluster *registry.Cluster) (*codec.Body, refusal) {
-	limit := s.cfg.BodyLimit
-	if own := cluster.RequestBytes; own > 0 {
-		limit = int(min(int64(limit), own))
-	}
-	header := ctx.Request.Header.ContentEncoding()
-	switch {
-	case len(header) > 0:
-		return s.decompressed(header, body.Bytes(), limit)
-	case body.Len() > limit:
-		return nil, tooLarge
-	}
-	return body.Retain(), accepted
+// intake is the body of one request on its way in. Its memory grows with what has
+// really come, and its cluster's holder accounts for it.
+type intake struct {
+	buffers *buffers
+	holder  *holder
+	until   time.Time // when the body must be there
+	data    []byte
+	taken   bool // data is accounted for
 }
 
-func (s *Server) decompressed(header, data []byte, limit int) (*codec.Body, refusal) {
-	encoding, _ := compression(header) // screen has seen that it is one
-	plain, err := codec.Decompress(s.buffers.get()[:0], encoding, data, limit)
+// headBytes is how much of a body that is not read to the end is looked at for its
+// uid. kube-apiserver writes that within the first 150 bytes.
+const headBytes = 4 << 10
+
+// receive reads the body into in, whose data is what came along with the head. Where
+// it fails, data is what there is of the body: no more than headBytes if the reason
+// was there before it was read.
+func (s *Server) receive(c *conn, in *intake, limit int) refusal {
+	in.data, c.pending = cutBody(in.data, c.announced, c.pending)
+	if len(in.data) < c.announced {
+		if err := c.Conn.SetReadDeadline(in.until); err != nil {
+			return cutShort
+		}
+	}
+	if len(in.data) == 0 && c.announced > 0 {
+		if r := in.await(c, c.announced <= limit); r != accepted {
+			return r
+		}
+	}
+	r, want := accepted, c.announced
+	if want > limit {
+		r = tooLarge
+	} else if in.taken = in.holder.take(cap(in.data), in.until); !in.taken {
+		r = noMemory
+	}
+	if r != accepted {
+		want = min(want, headBytes)
+	}
+	for len(in.data) < want {
+		if len(in.data) == cap(in.data) && !in.grow(min(want, growth*cap(in.data))) {
+			return noMemory
+		}
+		n, err := c.Read(in.data[len(in.data):min(cap(in.data), want)])
+		if in.data = in.data[:len(in.data)+n]; err != nil && r == accepted {
+			r = unread(err)
+		}
+		if err != nil {
+			return r
+		}
+	}
+	return r
+}
+
+// cutBody cuts what was read into a body of length bytes and what follows it, which
+// goes in front of pending.
+func cutBody(read []byte, length int, pending []byte) (body, rest []byte) {
+	if length = max(length, 0); len(read) <= length {
+		return read, pending
+	}
+	return read[:length], slices.Concat(read[length:], pending)
+}
+
+// continues is what a caller waits for that sends "Expect: 100-continue".
+const continues = "HTTP/1.1 100 Continue\r\n\r\n"
+
+// await waits for the first byte of the body, without memory for it: announcing a
+// body costs nothing. A caller that waits for it is told to go on, if welcome.
+func (in *intake) await(c *conn, welcome bool) refusal {
+	spare := in.data
+	in.data = nil
+	in.buffers.put(spare)
+	if c.asks {
+		if !welcome {
+			return tooLarge
+		}
+		if _, err := io.WriteString(c, continues); err != nil {
+			return cutShort
+		}
+	}
+	var first [1]byte
+	switch _, err := io.ReadFull(c, first[:]); {
+	case err == nil:
+	case !welcome:
+		return tooLarge
+	default:
+		return unread(err)
+	}
+	in.data = append(in.buffers.get(), first[0])
+	return accepted
+}
+
+// unread says why a body was not read to its end.
+func unread(err error) refusal {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return tooSlow
+	}
+	return cutShort
+}
+
+// growth is by how much the memory of a body grows that does not fit.
+const growth = 4
+
+// grow makes room for size bytes. It reports false if there are none.
+func (in *intake) grow(size int) bool {
+	if !in.holder.take(size, in.until) {
+		return false
+	}
+	larger := append(make([]byte, 0, size), in.data...)
+	in.drop()
+	in.data, in.taken = larger, true
+	return true
+}
+
+// drop gives the memory back.
+func (in *intake) drop() {
+	if in.taken {
+		in.holder.put(in.data)
+	} else {
+		in.buffers.put(in.data)
+	}
+	in.data, in.taken = nil, false
+}
+
+// body makes what was received a Body, which has the memory from here on.
+func (in *intake) body() *codec.Body {
+	in.taken = false
+	data := in.data
+	in.data = nil
+	return codec.NewBody(data, in.holder.give)
+}
+
+// errNoMemory ends a decompression for which there is no more memory.
+var errNoMemory = errors.New("no memory")
+
+// decompress replaces what was received by its content. Where it fails, data is the
+// beginning of that.
+func (in *intake) decompress(encoding string, limit int) refusal {
+	working := codec.DecompressorBytes(encoding)
+	plain := intake{buffers: in.buffers, holder: in.holder, until: in.until, data: in.buffers.get()}
+	defer func() {
+		in.drop()
+		*in = plain
+	}()
+	if !in.holder.take(working, in.until) {
+		return noMemory
+	}
+	defer in.holder.release(working)
+	if plain.taken = plain.holder.take(cap(plain.data), plain.until); !plain.taken {
+		return noMemory
+	}
+	var err error
+	plain.data, err = codec.Decompress(plain.data, encoding, in.data, limit, func(content []byte) ([]byte, error) {
+		if plain.data = content; !plain.grow(growth * cap(content)) {
+			return nil, errNoMemory
+		}
+		return plain.data, nil
+	})
 	switch {
 	case errors.Is(err, codec.ErrTooLarge):
-		return nil, tooLarge
+		return tooLarge
+	case errors.Is(err, errNoMemory):
+		return noMemory
 	case err != nil:
-		return nil, badEncoding
+		return badEncoding
 	}
-	return codec.NewBody(plain, s.buffers.give), accepted
+	return accepted
 }
 
 // compression returns the Content-Encoding as codec.Decompress spells it.

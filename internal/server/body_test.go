@@ -5,14 +5,18 @@ package server_test
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/server"
 )
 
 func compressed(t *testing.T, encoding, content string) string {
@@ -34,13 +38,27 @@ func compressed(t *testing.T, encoding, content string) string {
 	return buf.String()
 }
 
+// denied fails the test unless got denies uid 1 with the code, and is the last
+// answer on its connection.
+func (c *caller) denied(got answer, code int) {
+	c.t.Helper()
+	want := fmt.Sprintf(`"code":%d`, code)
+	if got.status != http.StatusOK || !strings.Contains(got.body, `"uid":"1","allowed":false`) || !strings.Contains(got.body, want) {
+		c.t.Errorf("status %d, %.300s, want a denial with %s", got.status, got.body, want)
+	}
+	if !got.close {
+		c.t.Error("no Connection: close")
+	}
+	c.isClosed()
+}
+
 func TestContentEncoding(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newWorld(t, func(cfg *server.Config) { cfg.Decompress, cfg.BodyLimit = true, 1<<20 })
 	for _, encoding := range []string{"gzip", "zstd", "GZIP"} {
+		header := "Content-Encoding: " + encoding + "\r\n"
 		t.Run("A10 "+encoding, func(t *testing.T) {
 			c := w.dial()
-			m := message{extra: "Content-Encoding: " + encoding + "\r\n", body: compressed(t, encoding, review("1"))}
-			c.isAllowed(c.ask(m), "1")
+			c.isAllowed(c.ask(message{extra: header, body: compressed(t, encoding, review("1"))}), "1")
 			if got := w.judge.last(t).body; got != review("1") {
 				t.Errorf("decided %q", got)
 			}
@@ -48,10 +66,15 @@ func TestContentEncoding(t *testing.T) {
 		})
 		t.Run("A21 bomb "+encoding, func(t *testing.T) {
 			bomb := compressed(t, encoding, strings.Repeat(" ", 32<<20))
-			w.isRefused(message{extra: "Content-Encoding: " + encoding + "\r\n", body: bomb}, http.StatusRequestEntityTooLarge)
+			w.isRefused(message{extra: header, body: bomb}, http.StatusRequestEntityTooLarge)
+		})
+		t.Run("A21 bomb with a uid "+encoding, func(t *testing.T) {
+			bomb := compressed(t, encoding, review("1")+strings.Repeat(" ", 32<<20))
+			c := w.dial()
+			c.denied(c.ask(message{extra: header, body: bomb}), http.StatusRequestEntityTooLarge)
 		})
 		t.Run("A10 not "+encoding, func(t *testing.T) {
-			w.isRefused(message{extra: "Content-Encoding: " + encoding + "\r\n", body: review("1")}, http.StatusBadRequest)
+			w.isRefused(message{extra: header, body: review("1")}, http.StatusBadRequest)
 		})
 	}
 	before := len(w.judge.decisions())
@@ -63,43 +86,108 @@ func TestContentEncoding(t *testing.T) {
 	if after := len(w.judge.decisions()); after != before {
 		t.Errorf("%d requests came through", after-before)
 	}
+	w.isFree()
+}
+
+func TestNoContentEncodingByDefault(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, encoding := range []string{"gzip", "zstd"} {
+		t.Run("A10 "+encoding, func(t *testing.T) {
+			w.isRefused(message{extra: "Content-Encoding: " + encoding + "\r\n", body: compressed(t, encoding, review("1"))}, http.StatusUnsupportedMediaType)
+		})
+	}
+	w.judge.none(t)
+}
+
+// A name is as good a place for bytes as any.
+func sized(n int) string {
+	r := review("1")
+	return strings.Replace(r, `"metadata":{"name":"web"`, `"metadata":{"name":"`+strings.Repeat("x", n-len(r)+len("web"))+`"`, 1)
+}
+
+// announced is a request of which at first only the head is sent.
+func announced(length int, extra string) message {
+	return message{headers: fmt.Sprintf("Content-Type: application/json\r\nContent-Length: %d\r\n%s", length, extra)}
+}
+
+// bodyBytes returns how much memory all clusters' bodies take.
+func (w *world) bodyBytes() (sum int64) {
+	for _, held := range w.server.BodyBytes() {
+		sum += held
+	}
+	return sum
+}
+
+// isFree waits until no memory is taken for bodies.
+func (w *world) isFree() {
+	w.t.Helper()
+	w.eventually("all memory is given back", func() bool { return w.bodyBytes() == 0 })
 }
 
 func TestSize(t *testing.T) {
-	w := newWorld(t, nil)
-	const limit = 8 << 20
-	// A name is as good a place for bytes as any.
-	sized := func(n int) string {
-		r := review("1")
-		return strings.Replace(r, `"metadata":{"name":"web"`, `"metadata":{"name":"`+strings.Repeat("x", n-len(r)+len("web"))+`"`, 1)
-	}
-	announced := func(n, extra string) message {
-		return message{headers: "Content-Type: application/json\r\nContent-Length: " + n + "\r\n" + extra}
-	}
-	t.Run("A14 8 MiB and one byte, before it is read", func(t *testing.T) {
-		w.isRefused(announced("8388609", ""), http.StatusRequestEntityTooLarge)
+	const limit = 1 << 20
+	w := newWorld(t, func(cfg *server.Config) { cfg.BodyLimit, cfg.BodyTimeout = limit, 200*time.Millisecond })
+	steady := newWorld(t, nil)
+	t.Run("A14 one byte above, nothing of it sent", func(t *testing.T) {
+		w.isRefused(announced(limit+1, ""), http.StatusRequestEntityTooLarge)
 	})
 	t.Run("A14 the largest number", func(t *testing.T) {
-		w.isRefused(announced("9223372036854775807", ""), http.StatusRequestEntityTooLarge)
+		w.isRefused(announced(math.MaxInt, ""), http.StatusRequestEntityTooLarge)
 	})
 	t.Run("A14 without 100 Continue", func(t *testing.T) {
-		w.isRefused(announced("8388609", "Expect: 100-continue\r\n"), http.StatusRequestEntityTooLarge)
+		w.isRefused(announced(limit+1, "Expect: 100-continue\r\n"), http.StatusRequestEntityTooLarge)
+	})
+	t.Run("A14 no uid in front", func(t *testing.T) {
+		w.isRefused(message{body: strings.Repeat(" ", 5000) + sized(limit)}, http.StatusRequestEntityTooLarge)
+	})
+	t.Run("A14 above, the uid and no more of it sent", func(t *testing.T) {
+		c := w.dial()
+		c.denied(c.ask(text(announced(limit+1, "").String()+review("1")[:100])), http.StatusRequestEntityTooLarge)
 	})
 	t.Run("A14 while it is sent", func(t *testing.T) {
-		w.isRefused(message{body: sized(limit + 1)}, http.StatusRequestEntityTooLarge)
+		c := w.dial()
+		c.denied(c.ask(message{body: sized(limit + 1)}), http.StatusRequestEntityTooLarge)
 	})
 	w.judge.none(t)
-	t.Run("A14 exactly 8 MiB", func(t *testing.T) {
-		c := w.dial()
-		c.isAllowed(c.ask(message{body: sized(limit)}), "1")
+	if n := len(w.judge.declined); n != 2 {
+		t.Errorf("%d were declined", n)
+	}
+	t.Run("A14 at the limit", func(t *testing.T) {
+		c := steady.dial()
+		c.isAllowed(c.ask(message{body: sized(36 << 20)}), "1")
+		if got := steady.judge.last(t).body; len(got) != 36<<20 || got != sized(36<<20) {
+			t.Errorf("decided %d bytes", len(got))
+		}
 		c.isAllowed(c.ask(good("2")), "2")
+		c.denied(c.ask(message{body: sized(36<<20 + 1)}), http.StatusRequestEntityTooLarge)
+	})
+	t.Run("A14 as kube-apiserver's client sends it", func(t *testing.T) {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: steady.clientTLS(pki.Subject{CommonName: "a"})}}
+		defer client.CloseIdleConnections()
+		for range 5 {
+			resp, err := client.Post("https://"+steady.addr+"/v1/clusters/a/validate?timeout=10s", "application/json", strings.NewReader(sized(48<<20)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"code":413`) {
+				t.Errorf("status %d, %.300s, %v", resp.StatusCode, body, err)
+			}
+		}
 	})
 	t.Run("A14 over the cluster's own limit", func(t *testing.T) {
-		c := w.dialAs(pki.Subject{CommonName: "small"})
+		c := steady.dialAs(pki.Subject{CommonName: "small"})
 		const target = "/v1/clusters/small/validate"
 		c.isAllowed(c.ask(message{target: target, body: sized(2000)}), "1")
-		c.refusedWith(c.ask(message{target: target, body: sized(2001)}), http.StatusRequestEntityTooLarge)
+		c.denied(c.ask(message{target: target, body: sized(2001)}), http.StatusRequestEntityTooLarge)
 	})
+	w.isFree()
+	steady.isFree()
+}
+
+func TestHeadSize(t *testing.T) {
+	w := newWorld(t, nil)
 	t.Run("A16 URI over 8 KiB", func(t *testing.T) {
 		uri := "/v1/clusters/a/validate?timeout=10s&x="
 		c := w.dial()

@@ -25,7 +25,11 @@ type Config struct {
 	Decider   Decider      // required
 	Logger    *slog.Logger // required
 	Observer  Observer     // default: nobody
-	BodyLimit int          // bytes of a request body, also after decompression; 8 MiB
+	BodyLimit int          // bytes of a request body, also after decompression; 36 MiB
+	// BodyBytes limits the bytes of all bodies that are being read, decompressed and
+	// held; 512 MiB.
+	BodyBytes  int64
+	Decompress bool // accept Content-Encoding gzip and zstd
 	// Connections limits open connections; 4096.
 	Connections int
 	// ConnectionAge is how old a connection may be, plus or minus a half, before
@@ -55,7 +59,8 @@ func (c Config) withDefaults() Config {
 	if c.Observer == nil {
 		c.Observer = unobserved{}
 	}
-	c.BodyLimit = cmp.Or(c.BodyLimit, 8<<20)
+	c.BodyLimit = cmp.Or(c.BodyLimit, 36<<20)
+	c.BodyBytes = cmp.Or(c.BodyBytes, 512<<20)
 	c.Connections = cmp.Or(c.Connections, 4096)
 	c.HeaderTimeout = cmp.Or(c.HeaderTimeout, 5*time.Second)
 	c.BodyTimeout = cmp.Or(c.BodyTimeout, 5*time.Second)

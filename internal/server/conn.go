@@ -48,6 +48,15 @@ type conn struct {
 	// in nanoseconds.
 	busy  atomic.Bool
 	since atomic.Int64
+	// handed is set while fasthttp hands over what it has read beyond the head
+	// (header.go): it reads no more. muted is set for its next write.
+	handed, muted bool
+	// announced is the Content-Length of the current request, asks whether its caller
+	// waits for "100 Continue".
+	announced int
+	asks      bool
+	// pending is what was read beyond the body of the request before.
+	pending []byte
 }
 
 func newConn(raw net.Conn, l *listener) *conn {
@@ -161,9 +170,26 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
+// Read reads what comes next.
+func (c *conn) Read(p []byte) (int, error) {
+	switch {
+	case c.handed:
+		return 0, io.EOF
+	case len(c.pending) > 0:
+		n := copy(p, c.pending)
+		c.pending = c.pending[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
 // Write writes p within the write timeout. fasthttp's own timeout would cover
 // answers only: not its refusals, not "100 Continue".
 func (c *conn) Write(p []byte) (int, error) {
+	if c.muted {
+		c.muted = false
+		return len(p), nil
+	}
 	if err := c.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return 0, err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"runtime/debug"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -15,30 +16,74 @@ import (
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
-// handle is the journey of one admission. fasthttp has read headers that screen
-// let pass, and the whole body; when handle returns it writes the answer.
+// handle is the journey of one admission. fasthttp has read the head and nothing
+// else on purpose: what can be refused for it is, before the body. When handle
+// returns fasthttp writes the answer.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	defer s.contain(ctx)
-	received := s.takeBody(ctx)
-	defer received.Release()
+	in := intake{buffers: s.memory.buffers, data: s.takeOver(ctx)}
+	defer in.drop()
+	timeout, asks, r := s.screen(&ctx.Request.Header)
+	if r != accepted {
+		s.refuse(ctx, r)
+		return
+	}
 	snapshot := s.cfg.Snapshot()
 	if snapshot == nil {
 		s.refuse(ctx, notReady)
 		return
 	}
 	defer snapshot.Release()
-	req, r := s.request(ctx, snapshot)
+	req, r := s.request(ctx, snapshot, timeout)
 	if r != accepted {
 		s.refuse(ctx, r)
 		return
 	}
-	body, r := s.plainBody(ctx, received, req.Cluster)
-	if r != accepted {
-		s.refuse(ctx, r)
+	c := connOf(ctx)
+	c.asks = asks
+	in.holder = s.memory.of(req.Cluster.Name)
+	in.until = time.Now().Add(max(time.Millisecond, min(s.cfg.BodyTimeout, budget(timeout, 0, s.cfg.MaxTimeout))))
+	limit := s.limit(req.Cluster)
+	if r := s.receive(c, &in, limit); r != accepted {
+		s.incomplete(ctx, req, &in, r)
 		return
 	}
+	if encoding, ok := compression(ctx.Request.Header.ContentEncoding()); ok {
+		if r := in.decompress(encoding, limit); r != accepted {
+			s.incomplete(ctx, req, &in, r)
+			return
+		}
+	}
+	body := in.body()
 	defer body.Release()
 	s.judge(ctx, req, body)
+}
+
+// limit returns how many bytes the body of a cluster's request may have.
+func (s *Server) limit(cluster *registry.Cluster) int {
+	if own := cluster.RequestBytes; own > 0 {
+		return int(min(int64(s.cfg.BodyLimit), own))
+	}
+	return s.cfg.BodyLimit
+}
+
+// incomplete answers a request whose body was not read to its end. Where its uid was,
+// the answer is a denial: kube-apiserver's failurePolicy must not turn it into an
+// allow. What still comes of the body is not another request.
+func (s *Server) incomplete(ctx *fasthttp.RequestCtx, req dispatcher.Request, in *intake, r refusal) {
+	req.Review = codec.AcquireReview()
+	defer codec.ReleaseReview(req.Review)
+	head := codec.NewBody(in.data, nil)
+	defer head.Release()
+	encoding, _ := mediaEncoding(ctx.Request.Header.ContentType())
+	if !req.Review.DecodeHead(head, encoding) {
+		s.refuse(ctx, r)
+		return
+	}
+	response := s.decline(s.tracedOf(ctx), req, r.defect())
+	s.reply(ctx, req.Review, &response)
+	ctx.SetConnectionClose()
+	connOf(ctx).lingers.Store(true)
 }
 
 // judge answers the review in body.
@@ -67,11 +112,10 @@ func decode(review *codec.Review, contentType []byte, body *codec.Body) error {
 }
 
 // request says who asks for what, and until when.
-func (s *Server) request(ctx *fasthttp.RequestCtx, snapshot *registry.Snapshot) (dispatcher.Request, refusal) {
+func (s *Server) request(ctx *fasthttp.RequestCtx, snapshot *registry.Snapshot, timeout time.Duration) (dispatcher.Request, refusal) {
 	h, c := &ctx.Request.Header, connOf(ctx)
-	path, query := splitURI(h.RequestURI())
-	route, _ := parseRoute(path) // screen has seen that both
-	timeout, _ := parseTimeout(query, s.cfg.DefaultTimeout)
+	path, _ := splitURI(h.RequestURI())
+	route, _ := parseRoute(path) // screen has seen that it is one
 	shown := credentials{c.chains, h.PeekAll(fasthttp.HeaderAuthorization)}
 	cluster := identify(snapshot, shown, route.cluster, c.arrived)
 	if cluster == nil || cluster.Name != string(route.cluster) {
@@ -90,9 +134,8 @@ func (s *Server) request(ctx *fasthttp.RequestCtx, snapshot *registry.Snapshot) 
 	}, accepted
 }
 
-// undecodable answers a body that is no admission. Where the envelope is
-// readable the answer is a denial: kube-apiserver's failurePolicy must not turn
-// it into an allow.
+// undecodable answers a body that is no admission. Where there is a uid to answer to
+// the answer is a denial, as that of incomplete is.
 func (s *Server) undecodable(ctx *fasthttp.RequestCtx, req dispatcher.Request, err error) {
 	var request *codec.RequestError
 	if !errors.As(err, &request) {
@@ -100,7 +143,11 @@ func (s *Server) undecodable(ctx *fasthttp.RequestCtx, req dispatcher.Request, e
 		s.turnAway(ctx, notReview, text+": "+printable(detail(err)), text+": "+printable(err.Error()))
 		return
 	}
-	response := s.decline(s.tracedOf(ctx), req, printable(request.Error()))
+	response := s.decline(s.tracedOf(ctx), req, dispatcher.Defect{
+		Code:    http.StatusBadRequest,
+		Message: printable(request.Detail()),
+		Logged:  printable(request.Error()),
+	})
 	s.reply(ctx, req.Review, &response)
 }
 
@@ -117,9 +164,9 @@ func (s *Server) decide(ctx context.Context, req dispatcher.Request) (response c
 	return s.cfg.Decider.Dispatch(ctx, req).Response
 }
 
-func (s *Server) decline(ctx context.Context, req dispatcher.Request, why string) (response codec.Response) {
+func (s *Server) decline(ctx context.Context, req dispatcher.Request, defect dispatcher.Defect) (response codec.Response) {
 	defer s.deny(req, &response)
-	return s.cfg.Decider.Decline(ctx, req, why).Response
+	return s.cfg.Decider.Decline(ctx, req, defect).Response
 }
 
 // deny is deferred: a panic around a decision is a denial, not the end of the

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"math"
 	"mime"
 	"os"
 	"strings"
@@ -17,45 +16,41 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
-// headerReceived is fasthttp's hook between the headers and the body. The hook
-// cannot say no, except by way of the body's size: a request that is refused
-// gets a length that stops fasthttp before it reads a byte of the body, and
-// that tells notReceived why (docs/decisions/0004-refusing-before-the-body.md).
-func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	timeout, r := s.screen(h)
-	if r != accepted {
-		h.Del(fasthttp.HeaderExpect) // no "100 Continue" before the refusal
-		h.SetContentLength(refusedLength + int(r))
-		return fasthttp.RequestConfig{MaxRequestBodySize: 1}
-	}
-	return fasthttp.RequestConfig{
-		ReadTimeout: max(time.Millisecond, min(s.cfg.BodyTimeout, budget(timeout, 0, s.cfg.MaxTimeout))),
-	}
+// headerReceived is fasthttp's hook between the headers and the body. It makes
+// fasthttp believe that the caller waits for "100 Continue": then it calls the
+// hook for that, headIsRead, which has the connection, before it reads the body
+// (docs/decisions/0004-refusing-before-the-body.md).
+func headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	h.Set(fasthttp.HeaderExpect, continue100)
+	return fasthttp.RequestConfig{}
 }
 
-// refusedLength and the 255 numbers above it are Content-Lengths that screen
-// lets nobody announce.
-const refusedLength = math.MaxInt - math.MaxUint8
+// unlimited is the length of a body that ends where the connection does, and is not
+// one that fasthttp's own parser finds.
+const unlimited = -3
 
-// refusedFor returns the refusal that a length stands for.
-func refusedFor(contentLength int) refusal {
-	if r := contentLength - refusedLength; r > int(accepted) && r < int(refusals) {
-		return refusal(r)
-	}
-	return tooLarge
+// headIsRead makes fasthttp hand over what it has read beyond the head, and call
+// handle: it reads a body up to the end of the connection, which conn says is here.
+// The body is ours to read then. What fasthttp writes to make the caller go on is
+// dropped.
+func (s *Server) headIsRead(ctx *fasthttp.RequestCtx) int {
+	c, h := connOf(ctx), &ctx.Request.Header
+	c.announced = h.ContentLength()
+	h.SetContentLength(unlimited)
+	s.memory.buffers.put(ctx.Request.SwapBody(s.memory.buffers.get()))
+	c.handed, c.muted = true, true
+	return fasthttp.StatusContinue
 }
 
 // notReceived is fasthttp's hook for a request that did not come to handle.
 func (s *Server) notReceived(ctx *fasthttp.RequestCtx, err error) {
-	s.refuse(ctx, reception(&ctx.Request.Header, err))
+	s.refuse(ctx, reception(err))
 }
 
 // reception maps fasthttp's errors.
-func reception(h *fasthttp.RequestHeader, err error) refusal {
+func reception(err error) refusal {
 	var small *fasthttp.ErrSmallBuffer
 	switch {
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		return refusedFor(h.ContentLength())
 	case errors.Is(err, fasthttp.ErrUnsupportedTransferEncoding):
 		return noLength
 	case errors.As(err, &small):
@@ -68,57 +63,60 @@ func reception(h *fasthttp.RequestHeader, err error) refusal {
 	return malformed
 }
 
-// screen judges what stands before the body and returns what ?timeout= says.
-func (s *Server) screen(h *fasthttp.RequestHeader) (time.Duration, refusal) {
+// screen judges what stands before the body, and returns what ?timeout= says
+// and whether the caller waits for "100 Continue".
+func (s *Server) screen(h *fasthttp.RequestHeader) (timeout time.Duration, asks bool, r refusal) {
 	path, query := splitURI(h.RequestURI())
 	timeout, isTimeout := parseTimeout(query, s.cfg.DefaultTimeout)
 	_, isRoute := parseRoute(path)
+	encoded, asks, isExpected := rawHeaders(h.RawHeaders())
 	switch {
 	case len(h.RequestURI()) > uriLimit:
-		return 0, longURI
+		r = longURI
 	case len(h.RawHeaders()) > headerLimit:
-		return 0, longHeaders
-	case hasTransferEncoding(h):
-		return 0, noLength
+		r = longHeaders
+	case encoded:
+		r = noLength
 	case !isRoute:
-		return 0, noRoute
+		r = noRoute
 	case !h.IsPost():
-		return 0, notPost
+		r = notPost
 	case !isTimeout:
-		return 0, badTimeout
-	case !isExpected(h):
-		return 0, unknownExpect
+		r = badTimeout
+	case !isExpected:
+		r = unknownExpect
 	case !isMediaType(h.ContentType()):
-		return 0, wrongType
-	case !isEncoding(h):
-		return 0, wrongEncoding
-	case h.ContentLength() > s.cfg.BodyLimit:
-		return 0, tooLarge
+		r = wrongType
+	case !s.isEncoding(h):
+		r = wrongEncoding
 	}
-	return timeout, accepted
+	return timeout, asks, r
 }
 
-// hasTransferEncoding looks at the bytes as received: fasthttp drops the header
-// in some of its forms.
-func hasTransferEncoding(h *fasthttp.RequestHeader) bool {
-	const name = fasthttp.HeaderTransferEncoding
-	for rest := h.RawHeaders(); len(rest) > 0; {
+// continue100 is the only expectation that we meet.
+const continue100 = "100-continue"
+
+// rawHeaders looks at the lines as received: fasthttp drops Transfer-Encoding in some
+// of its forms, and headerReceived has overwritten Expect. It tells whether there is
+// any Transfer-Encoding, and whether there is an Expect, and none that we do not meet.
+func rawHeaders(rest []byte) (encoded, asks, isExpected bool) {
+	isExpected = true
+	for len(rest) > 0 {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, []byte("\n"))
-		if len(line) >= len(name) && bytes.EqualFold(line[:len(name)], []byte(name)) {
-			return true
+		switch {
+		case hasPrefixFold(line, fasthttp.HeaderTransferEncoding):
+			encoded = true
+		case hasPrefixFold(line, fasthttp.HeaderExpect+":"):
+			asks = true
+			isExpected = isExpected && string(bytes.TrimSpace(line[len(fasthttp.HeaderExpect)+1:])) == continue100
 		}
 	}
-	return false
+	return encoded, asks, isExpected
 }
 
-func isExpected(h *fasthttp.RequestHeader) bool {
-	for _, value := range h.PeekAll(fasthttp.HeaderExpect) {
-		if string(value) != "100-continue" {
-			return false
-		}
-	}
-	return true
+func hasPrefixFold(line []byte, prefix string) bool {
+	return len(line) >= len(prefix) && line[0]|0x20 == prefix[0]|0x20 && bytes.EqualFold(line[:len(prefix)], []byte(prefix))
 }
 
 func isMediaType(contentType []byte) bool {
@@ -145,13 +143,13 @@ func mediaEncoding(contentType []byte) (e codec.Encoding, ok bool) {
 	return codec.JSON, !ok || strings.EqualFold(charset, "utf-8")
 }
 
-func isEncoding(h *fasthttp.RequestHeader) bool {
+func (s *Server) isEncoding(h *fasthttp.RequestHeader) bool {
 	switch values := h.PeekAll(fasthttp.HeaderContentEncoding); len(values) {
 	case 0:
 		return true
 	case 1:
 		_, ok := compression(values[0])
-		return ok
+		return ok && s.cfg.Decompress
 	}
 	return false
 }

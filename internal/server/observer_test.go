@@ -35,7 +35,7 @@ func TestTurnedAway(t *testing.T) {
 		"a certificate of nobody":   {message{target: other, body: review("1")}, "nobody", " forbidden"},
 		"no review":                 {message{body: "{}"}, "a", "a not_review"},
 		"the wrong method":          {message{method: "GET"}, "a", "a not_post"},
-		"above the cluster's limit": {message{target: "/v1/clusters/small/validate", body: review("1") + strings.Repeat(" ", 2000)}, "small", "small too_large"},
+		"above the cluster's limit": {message{target: "/v1/clusters/small/validate", body: strings.Repeat(" ", 5000) + review("1")}, "small", "small too_large"},
 		"something malformed":       {message{headers: "Content-Type: application/json\r\nno colon\r\n"}, "a", "a malformed"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/server"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -46,7 +48,7 @@ func answered(t testing.TB, got answer, uid string, v codec.Version) codec.Respo
 }
 
 func TestProtobuf(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newWorld(t, func(cfg *server.Config) { cfg.Decompress = true })
 	c := w.dial()
 	for _, ct := range []string{protobuf, "Application/Vnd.Kubernetes.Protobuf", protobuf + "; x=y"} {
 		t.Run("A9 "+ct, func(t *testing.T) {
@@ -73,6 +75,21 @@ func TestProtobuf(t *testing.T) {
 	t.Run("B10 a denial in kind", func(t *testing.T) {
 		body := strings.Replace(inProtobuf(t, review("4")), "CREATE", "CREATX", 1)
 		if resp := answered(t, c.ask(asProtobuf(protobuf, body)), "4", codec.V1); resp.Allowed || resp.Code != http.StatusBadRequest {
+			t.Errorf("got %+v", resp)
+		}
+	})
+	t.Run("B5 a denial in kind", func(t *testing.T) {
+		body := strings.Replace(inProtobuf(t, review("4")), "jane", "jan\xff", 1)
+		if resp := answered(t, c.ask(asProtobuf(protobuf, body)), "4", codec.V1); resp.Allowed || resp.Code != http.StatusBadRequest {
+			t.Errorf("got %+v", resp)
+		}
+	})
+	t.Run("A14 a denial in kind", func(t *testing.T) {
+		body := inProtobuf(t, strings.Replace(review("4"), `"jane"`, `"`+strings.Repeat("x", 2000)+`"`, 1))
+		m := asProtobuf(protobuf, body)
+		m.target = "/v1/clusters/small/validate"
+		got := w.dialAs(pki.Subject{CommonName: "small"}).ask(m)
+		if resp := answered(t, got, "4", codec.V1); resp.Allowed || resp.Code != http.StatusRequestEntityTooLarge || !got.close {
 			t.Errorf("got %+v", resp)
 		}
 	})

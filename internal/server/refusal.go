@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -36,6 +37,7 @@ const (
 	panicked
 	notReady
 	crowded
+	noMemory
 	refusals // how many there are
 )
 
@@ -63,6 +65,7 @@ var words = [refusals]string{
 	panicked:      "panicked",
 	notReady:      "not_ready",
 	crowded:       "crowded",
+	noMemory:      "no_memory",
 }
 
 // What a connection is turned away for, before there is a request.
@@ -102,7 +105,7 @@ func (r refusal) describe() (status int, text string) {
 	case wrongType:
 		return http.StatusUnsupportedMediaType, "the Content-Type must be application/json in UTF-8, or application/vnd.kubernetes.protobuf"
 	case wrongEncoding:
-		return http.StatusUnsupportedMediaType, "the Content-Encoding must be gzip, zstd or none"
+		return http.StatusUnsupportedMediaType, "the Content-Encoding must be none, or gzip or zstd where that is switched on"
 	case unknownExpect:
 		return http.StatusExpectationFailed, "the only Expect is 100-continue"
 	case longHeaders:
@@ -113,9 +116,21 @@ func (r refusal) describe() (status int, text string) {
 		return http.StatusServiceUnavailable, "there is no configuration yet"
 	case crowded:
 		return http.StatusServiceUnavailable, "this cluster has too many connections"
+	case noMemory:
+		return http.StatusServiceUnavailable, "too many requests of this cluster are being read and held"
 	default:
 		return http.StatusBadRequest, "malformed request"
 	}
+}
+
+// defect is what the user gets where there is a uid to answer to. A lack of memory is
+// the cluster's own doing, and passes.
+func (r refusal) defect() dispatcher.Defect {
+	status, text := r.describe()
+	if r == noMemory {
+		status = http.StatusTooManyRequests
+	}
+	return dispatcher.Defect{Code: int32(status), Message: "the admission review was not read by the dispatcher: " + text}
 }
 
 // refuse answers with r and makes fasthttp close the connection.

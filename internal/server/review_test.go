@@ -33,8 +33,7 @@ func TestReviews(t *testing.T) {
 		{"B2 trailing bytes", review("1") + "x", ""},
 		{"B2 second document", review("1") + review("2"), ""},
 		{"B2 BOM", "\xef\xbb\xbf" + review("1"), ""},
-		{"B3 duplicate key in request", replaced(`"uid":`, `"uid":"2","uid":`), "/request/uid"},
-		{"B3 a pointer is cleaned", replaced(`"uid":`, `"\u202e<script>":1,"\u202e<script>":1,"uid":`), ""},
+		{"B3 two uids", replaced(`"uid":`, `"uid":"2","uid":`), "/request/uid"},
 		{"B4 case variant", replaced(`"request"`, `"Request"`), ""},
 		{"B7 other kind", replaced(`"AdmissionReview"`, `"Pod"`), ""},
 		{"B7 unknown version", replaced(`k8s.io/v1"`, `k8s.io/v2"`), ""},
@@ -58,21 +57,38 @@ func TestReviews(t *testing.T) {
 			}
 		})
 	}
-	for _, tt := range []struct{ name, body string }{
-		{"B10 operation absent", replaced(`"operation":"CREATE",`, ``)},
-		{"B10 operation unknown", replaced(`"CREATE"`, `"READ"`)},
-		{"B10 resource absent", replaced(`"resource":{"group":"","version":"v1","resource":"pods"},`, ``)},
-		{"B13 object not an object", replaced(`"object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"}}`, `"object":7`)},
+	for _, tt := range []struct{ name, body, text string }{
+		{"B3 duplicate key in request", replaced(`"name":`, `"name":"a","name":`), "/request/name: duplicate key"},
+		{"B3 duplicate label", replaced(`"metadata":{`, `"metadata":{"labels":{"x.io/a":"","x.io/a":""},`), "/request/object/metadata/labels/x.io~1a: duplicate key"},
+		{"B3 a pointer is cleaned", replaced(`"uid":`, `"\u202e<script>":1,"\u202e<script>":1,"uid":`), "at /request: duplicate key"},
+		{"B4 case variant beside the request", replaced(`"request"`, `"Request":{},"request"`), "/Request: the key is a case variant"},
+		{"B4 case variant at the root of the object", replaced(`"metadata"`, `"Metadata":{},"metadata"`), "/request/object/Metadata: the key is a case variant of metadata"},
+		{"B4 case variant behind everything else", replaced(`"metadata":{"name":"web"}`, `"metadata":{"name":"web"},"aPiVersion":""`), "/request/object/aPiVersion"},
+		{"B5 invalid UTF-8 in a name", replaced(`"jane"`, "\"\xff\""), "invalid UTF-8"},
+		{"B5 lone surrogate in a name", replaced(`"jane"`, `"\ud800"`), "/request/userInfo/username: "},
+		{"B6 nesting 10,001", replaced(`"metadata":{"name":"web"}`, `"metadata":{"name":"web"},"x":`+strings.Repeat("[", 9_998)+strings.Repeat("]", 9_998)), "nested deeper than 10,000"},
+		{"B10 operation absent", replaced(`"operation":"CREATE",`, ``), "/request/operation"},
+		{"B10 operation unknown", replaced(`"CREATE"`, `"READ"`), "/request/operation"},
+		{"B10 resource absent", replaced(`"resource":{"group":"","version":"v1","resource":"pods"},`, ``), "/request/resource"},
+		{"B13 object not an object", replaced(`"object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"}}`, `"object":7`), "/request/object"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := w.dial()
 			got := c.ask(message{body: tt.body})
-			if got.status != http.StatusOK || !strings.Contains(got.body, `"uid":"1","allowed":false`) || !strings.Contains(got.body, `"code":400`) {
+			if got.status != http.StatusOK || !strings.Contains(got.body, `"uid":"1","allowed":false`) || !strings.Contains(got.body, `"code":400`) || !strings.Contains(got.body, tt.text) {
 				t.Errorf("status %d, body %q", got.status, got.body)
 			}
 			c.isAllowed(c.ask(message{target: "/v1/clusters/a/mutate", body: review("2")}), "2") // the connection lives
 		})
 	}
+	t.Run("B5 strings of the webhooks are forwarded", func(t *testing.T) {
+		body := replaced(`"metadata":{"name":"web"}`, "\"metadata\":{\"name\":\"web\"},\"spec\":{\"a\":\"\\ud800\",\"b\":\"\xff\"}")
+		c := w.dial()
+		c.isAllowed(c.ask(message{body: body}), "1")
+		if got := w.judge.last(t).body; got != body {
+			t.Errorf("decided %q", got)
+		}
+	})
 	t.Run("B8 v1beta1", func(t *testing.T) {
 		c := w.dial()
 		got := c.ask(message{body: reviewOf("v1beta1", "1")})

@@ -6,6 +6,7 @@ package server
 
 import (
 	"context"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -19,8 +20,8 @@ import (
 // Decider decides admissions; *dispatcher.Dispatcher does.
 type Decider interface {
 	Dispatch(ctx context.Context, req dispatcher.Request) dispatcher.Verdict
-	// Decline denies an admission whose review cannot be judged, and why.
-	Decline(ctx context.Context, req dispatcher.Request, why string) dispatcher.Verdict
+	// Decline denies an admission whose review cannot be judged.
+	Decline(ctx context.Context, req dispatcher.Request, defect dispatcher.Defect) dispatcher.Verdict
 }
 
 // Observer is told of every request and connection that is turned away, on the
@@ -41,7 +42,7 @@ type Server struct {
 	cfg     Config
 	http    *fasthttp.Server
 	records records
-	buffers *buffers
+	memory  *memory
 
 	// decisions carries the shutdown to the Decider: it is cancelled when the
 	// answer can reach nobody any more.
@@ -58,12 +59,14 @@ type Server struct {
 
 // New returns a Server.
 func New(cfg Config) *Server {
-	s := &Server{cfg: cfg.withDefaults(), buffers: newBuffers(), verifier: trust.NewVerifier()}
+	s := &Server{cfg: cfg.withDefaults(), verifier: trust.NewVerifier()}
+	s.memory = newMemory(s.cfg.BodyBytes)
 	s.records.log, s.records.observer = s.cfg.Logger, s.cfg.Observer
 	s.decisions, s.cancel = context.WithCancel(context.Background())
 	s.http = &fasthttp.Server{
 		Handler:        s.handle,
-		HeaderReceived: s.headerReceived,
+		HeaderReceived: headerReceived,
+		ExpectHandler:  s.headIsRead,
 		ErrorHandler:   s.notReceived,
 		ConnState:      connState,
 		Logger:         silent{},
@@ -75,7 +78,7 @@ func New(cfg Config) *Server {
 
 		ReadBufferSize:     headerLimit + uriLimit + 1024,
 		WriteBufferSize:    32 << 10,
-		MaxRequestBodySize: s.cfg.BodyLimit,
+		MaxRequestBodySize: math.MaxInt32, // it never reads one: receive does
 		ReadTimeout:        s.cfg.HeaderTimeout,
 		IdleTimeout:        s.cfg.IdleTimeout,
 		ReduceMemoryUsage:  true, // an idle connection holds no buffer; connState relies on it
@@ -131,6 +134,10 @@ func (s *Server) Connections() int {
 	}
 	return l.slots.count()
 }
+
+// BodyBytes returns how much memory requests' bodies take, those that are held for
+// late calls included, by cluster, in bytes. A cluster without any is left out.
+func (s *Server) BodyBytes() map[string]int64 { return s.memory.held() }
 
 // ConnectionsLimit returns how many there may be.
 func (s *Server) ConnectionsLimit() int { return s.cfg.Connections }

@@ -233,12 +233,12 @@ func (j *judge) Dispatch(ctx context.Context, req dispatcher.Request) dispatcher
 }
 
 // Decline denies, as a dispatcher does, and remembers it as no decision.
-func (j *judge) Decline(ctx context.Context, req dispatcher.Request, why string) dispatcher.Verdict {
+func (j *judge) Decline(ctx context.Context, req dispatcher.Request, defect dispatcher.Defect) dispatcher.Verdict {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	id := trace.SpanContextFromContext(ctx).TraceID()
-	j.declined = append(j.declined, fmt.Sprintf("%s %s %s %s", req.Cluster.Name, req.Review.UID, id, why))
-	return dispatcher.Verdict{Response: codec.Response{Code: 400, Reason: "BadRequest", Message: why}}
+	j.declined = append(j.declined, fmt.Sprintf("%s %s %s %s", req.Cluster.Name, req.Review.UID, id, defect.Message))
+	return dispatcher.Verdict{Response: codec.Response{Code: defect.Code, Message: defect.Message}}
 }
 
 func (j *judge) decisions() []decided {
@@ -251,7 +251,7 @@ func (j *judge) decisions() []decided {
 func (j *judge) none(t *testing.T) {
 	t.Helper()
 	if seen := j.decisions(); len(seen) > 0 {
-		t.Errorf("%d requests came through, the first: %+v", len(seen), seen[0])
+		t.Errorf("%d requests came through, the first with uid %q", len(seen), seen[0].uid)
 	}
 }
 

@@ -115,13 +115,22 @@ type decisionUser struct {
 // maxMessage bounds what a webhook can put into a line, in bytes.
 const maxMessage = 1024
 
+// message is what the log says of the verdict: of a review that cannot be judged
+// nothing that the user made up.
+func message(v *dispatcher.Verdict) string {
+	if v.Unreadable {
+		return v.Defect
+	}
+	return v.Response.Message
+}
+
 // newDecision copies what a line says, except for objects.
 func newDecision(ctx context.Context, r *dispatcher.Record) *Decision {
 	v := r.Verdict
 	d := &Decision{
 		Time: r.Start, Cluster: r.Cluster.Name, Phase: r.Phase.String(), Snapshot: r.Snapshot,
 		Decision: v.Decision().String(), Allowed: v.Response.Allowed, Code: v.Response.Code,
-		Message: cutTo(v.Response.Message, maxMessage), Bypass: v.Bypass, Shed: v.Shed(),
+		Message: cutTo(message(v), maxMessage), Bypass: v.Bypass, Shed: v.Shed(),
 		ElapsedSeconds: r.Elapsed.Seconds(),
 		LeftSeconds:    r.Deadline.Sub(r.Start.Add(r.Elapsed)).Seconds(),
 		PatchSHA256:    hashed(v.Response.Patch),

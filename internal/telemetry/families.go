@@ -31,6 +31,8 @@ const (
 	connectionsLimit  = "dispatcher.connections.limit"
 	connectionsAged   = "dispatcher.connections.aged"
 	inFlightLimit     = "dispatcher.requests.in_flight.limit"
+	bodyBytes         = "dispatcher.body.bytes"
+	bodyBytesLimit    = "dispatcher.body.bytes.limit"
 	configReloads     = "dispatcher.config.reloads"
 	configSuccess     = "dispatcher.config.last_success.timestamp"
 	configInfo        = "dispatcher.config.info"
@@ -126,6 +128,10 @@ func processFamilies() []Family {
 			"How many there may be: `limits.connections`, but at most half of the descriptors that the process may open."},
 		{connectionsAged, ObservedCounter, "{connection}", nil,
 			"Connections of callers that were closed with an answer because of their age (`limits.connectionAge`)."},
+		{bodyBytes, ObservedGauge, "{byte}", labels(named("cluster")),
+			"Memory of requests' bodies: those being read, decompressed, or held for webhooks that are still called. A cluster without any has no series."},
+		{bodyBytesLimit, ObservedGauge, "{byte}", nil,
+			"How much there may be, of all clusters together: `limits.bodyBytes`. One cluster gets as much as it leaves free."},
 		{configReloads, ObservedCounter, "{reload}", labels(closed("result", "success", "failure")),
 			"Changed configurations that were read. After a failure the last good one stays."},
 		{configSuccess, ObservedGauge, "s", nil,

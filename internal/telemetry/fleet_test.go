@@ -75,6 +75,13 @@ func (f *fleet) source() telemetry.Source {
 		},
 		Connections: func() int { return 1 },
 		Aged:        func() int64 { return 1 },
+		BodyBytes: func() map[string]int64 {
+			held := map[string]int64{}
+			for _, c := range f.clusters {
+				held[c.Name] = 1
+			}
+			return held
+		},
 		Certificates: func() map[string]time.Time {
 			return map[string]time.Time{"serving": time.Now(), "client_ca": time.Now(), "webhook_client": time.Now()}
 		},

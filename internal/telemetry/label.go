@@ -53,7 +53,7 @@ const droppedShadow = "dropped"
 func reason() Label {
 	return closed("reason", "malformed", "bad_timeout", "cut_short", "bad_encoding", "not_review", "forbidden", "no_route", "not_post",
 		"too_slow", "no_length", "too_large", "long_uri", "wrong_type", "wrong_encoding", "unknown_expect", "long_headers", "panicked",
-		"not_ready", "crowded", "handshake", "too_many_connections")
+		"not_ready", "crowded", "no_memory", "handshake", "too_many_connections")
 }
 
 // cause is why there is no usable answer, in the words of webhook.Cause.

@@ -17,9 +17,10 @@ import (
 // several goroutines; all are required.
 type Source struct {
 	Registry     *registry.Registry
-	InFlight     func() map[string]int // by cluster
-	Connections  func() int            // of callers
-	Aged         func() int64          // connections of callers that were closed for their age
+	InFlight     func() map[string]int   // by cluster
+	Connections  func() int              // of callers
+	Aged         func() int64            // connections of callers that were closed for their age
+	BodyBytes    func() map[string]int64 // by cluster
 	Limits       Limits
 	Certificates func() map[string]time.Time // when the first of a role expires
 	Namespaces   func() map[string]bool      // by cluster: whether what is cached is stale
@@ -30,6 +31,7 @@ type Source struct {
 // Limits are those that what is read may come to.
 type Limits struct {
 	Connections           int // of callers
+	BodyBytes             int64
 	InFlight              int // of all clusters together
 	InFlightOfEachCluster int
 }
@@ -98,6 +100,10 @@ func (r reading) process() {
 	r.gauge(inFlightLimit, int64(r.source.Limits.InFlightOfEachCluster), attribute.String("scope", "cluster"))
 	for name, n := range r.source.InFlight() {
 		r.gauge(requestsInFlight, int64(n), attribute.String("cluster", name))
+	}
+	r.gauge(bodyBytesLimit, r.source.Limits.BodyBytes)
+	for name, n := range r.source.BodyBytes() {
+		r.gauge(bodyBytes, n, attribute.String("cluster", name))
 	}
 	for role, at := range r.source.Certificates() {
 		r.gauge(certificateExpiry, at.Unix(), attribute.String("role", role))

@@ -19,7 +19,7 @@ import (
 // Decider decides admissions; *dispatcher.Dispatcher does.
 type Decider interface {
 	Dispatch(ctx context.Context, req dispatcher.Request) dispatcher.Verdict
-	Decline(ctx context.Context, req dispatcher.Request, why string) dispatcher.Verdict
+	Decline(ctx context.Context, req dispatcher.Request, defect dispatcher.Defect) dispatcher.Verdict
 }
 
 // Wrap returns next with a server span around each decision; next itself where
@@ -45,9 +45,9 @@ func (d tracedDecider) Dispatch(ctx context.Context, req dispatcher.Request) dis
 }
 
 // Decline implements Decider.
-func (d tracedDecider) Decline(ctx context.Context, req dispatcher.Request, why string) dispatcher.Verdict {
+func (d tracedDecider) Decline(ctx context.Context, req dispatcher.Request, defect dispatcher.Defect) dispatcher.Verdict {
 	ctx, span := d.tracing.start(ctx, req)
-	v := d.next.Decline(ctx, req, why)
+	v := d.next.Decline(ctx, req, defect)
 	conclude(span, &v)
 	return v
 }

@@ -57,8 +57,8 @@ func (v verdict) Dispatch(context.Context, dispatcher.Request) dispatcher.Verdic
 }
 
 // Decline implements telemetry.Decider.
-func (v verdict) Decline(_ context.Context, _ dispatcher.Request, why string) dispatcher.Verdict {
-	v.Unreadable, v.Response.Message = true, why
+func (v verdict) Decline(_ context.Context, _ dispatcher.Request, defect dispatcher.Defect) dispatcher.Verdict {
+	v.Unreadable, v.Response.Message = true, defect.Message
 	return dispatcher.Verdict(v)
 }
 
@@ -107,7 +107,9 @@ func TestSpanSaysTheDecision(t *testing.T) {
 
 // A review that cannot be judged has a span too.
 func TestSpanOfTheUnreadable(t *testing.T) {
-	spans := traced(t, verdict{}, func(d telemetry.Decider) { d.Decline(t.Context(), spanRequest(), "no kind") })
+	spans := traced(t, verdict{}, func(d telemetry.Decider) {
+		d.Decline(t.Context(), spanRequest(), dispatcher.Defect{Message: "no kind"})
+	})
 	if len(spans) != 1 {
 		t.Fatalf("%d spans", len(spans))
 	}

@@ -26,7 +26,7 @@ func (d decided) Dispatch(context.Context, dispatcher.Request) dispatcher.Verdic
 	return dispatcher.Verdict(d)
 }
 
-func (d decided) Decline(context.Context, dispatcher.Request, string) dispatcher.Verdict {
+func (d decided) Decline(context.Context, dispatcher.Request, dispatcher.Defect) dispatcher.Verdict {
 	return dispatcher.Verdict(d)
 }
 
