@@ -152,6 +152,22 @@ func TestDecompressionIsCounted(t *testing.T) {
 	w.isFree()
 }
 
+// What a decompressor needs itself is counted.
+func TestWindowIsCounted(t *testing.T) {
+	w := newWorld(t, func(cfg *server.Config) { cfg.BodyBytes, cfg.Decompress = 8<<20, true })
+	zipped := func(encoding string) message {
+		return message{extra: "Content-Encoding: " + encoding + "\r\n", body: compressed(t, encoding, review("1"))}
+	}
+	t.Run("A21 a window that fits", func(t *testing.T) {
+		c := w.dial()
+		c.isAllowed(c.ask(zipped("gzip")), "1")
+	})
+	t.Run("A21 a window that does not", func(t *testing.T) {
+		w.isRefused(zipped("zstd"), http.StatusServiceUnavailable)
+	})
+	w.isFree()
+}
+
 // However a body is cut into pieces, and whatever follows it, it is the same body.
 func TestBodyInPieces(t *testing.T) {
 	w := newWorld(t, nil)

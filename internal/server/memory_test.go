@@ -62,8 +62,8 @@ func TestMemoryIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 1 << 20
 		m := newMemory(limit)
-		east, west := m.of("east"), m.of("west")
-		first := east.fill(1 << 10)
+		east := m.of("east")
+		east.fill(1 << 10)
 		start := time.Now()
 		if east.take(1<<10, later()) || time.Since(start) != memoryWait {
 			t.Errorf("taken or refused after %v", time.Since(start))
@@ -87,26 +87,29 @@ func TestMemoryIsWaitedFor(t *testing.T) {
 			east.release(1 << 10)
 		}
 		got.Wait()
-		// West holds less: what is given back is west's first.
-		second := west.fill(1 << 10)
-		order := make(chan string, 2)
-		for name, h := range map[string]*holder{"east": east, "west": west} {
-			got.Go(func() {
-				if h.take(512, later()) {
-					order <- name
+	})
+}
+
+// What is given back goes to the waiting cluster that holds least.
+func TestMemoryGoesToWhoHoldsLeast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(851)
+		east, west, north := m.of("east"), m.of("west"), m.of("north")
+		for h, held := range map[*holder]int64{east: 201, west: 200, north: 300} {
+			m.add(h, held)
+		}
+		var both sync.WaitGroup
+		for h, granted := range map[*holder]bool{east: false, west: true} { // there is enough for one
+			both.Go(func() {
+				if h.take(100, later()) != granted {
+					t.Errorf("of the holder of %d bytes: %v", h.held, !granted)
 				}
 			})
-			synctest.Wait()
 		}
-		for h := east; len(order) == 0; h.release(256) {
-			first -= 256
-			synctest.Wait()
-		}
-		if name := <-order; name != "west" {
-			t.Errorf("%s was first", name)
-		}
-		got.Wait()
-		if len(m.queue) > 0 || second == 0 {
+		synctest.Wait()
+		north.release(300)
+		both.Wait()
+		if len(m.queue) > 0 {
 			t.Errorf("%d are waiting", len(m.queue))
 		}
 	})
