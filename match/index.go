@@ -62,6 +62,9 @@ func (ix *Index) add(position int, r *rule) {
 				ix.operations[o].add(place{group, p.resource, p.sub}, position)
 			}
 		}
+		for _, e := range r.equivalents {
+			ix.operations[o].add(place{e.group, e.pattern.resource, e.pattern.sub}, position)
+		}
 	}
 }
 

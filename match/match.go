@@ -44,7 +44,11 @@ func Compile(spec Spec, cel *celenv.Compiler) (*Matcher, error) {
 		return nil, err
 	}
 	for i := range spec.Rules {
-		m.rules = append(m.rules, compileRule(&spec.Rules[i]))
+		r := compileRule(&spec.Rules[i])
+		if !m.exact {
+			r.equivalents = r.equivalentPatterns()
+		}
+		m.rules = append(m.rules, r)
 	}
 	return m, nil
 }
@@ -75,7 +79,7 @@ func (m *Matcher) Match(s *Subject) Decision {
 	return d
 }
 
-// judge decides for a review that a rule fits, but perhaps for the version.
+// judge decides for a review that a rule selects, or would in another form.
 func (m *Matcher) judge(s *Subject, selected bool) Decision {
 	if !m.objectFits(s) {
 		return Decision{Reason: ObjectSelector}

@@ -8,35 +8,50 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
-// matchPolicy says what rules are held against, because the API server may have
-// converted what the user sent. Exact: what was sent (requestResource).
-// Equivalent: what it was converted to (resource) or what was sent.
+// The API server may have converted what the user sent (requestResource) to what
+// the review holds (resource), because it found the resource as sent in no rule of
+// the cluster's registration of us. matchPolicy says which requests a webhook
+// wants; what it is sent must be in a group and version that it lists. The first
+// row that fits decides:
 //
-// kube-apiserver would convert for every Equivalent webhook by itself. We cannot:
-// one that lists the resource in other versions only is NotConvertible.
+//	policy       requestResource           resource   decision
+//	Exact        in no rule                           NoRule
+//	Exact        in a rule                 in a rule  selected
+//	Exact        in a rule                 in none    NotConvertible
+//	Equivalent                             in a rule  selected
+//	Equivalent   in a rule, or in one in another      NotConvertible
+//	             version or an equivalent group;
+//	             or resource is
+//	Equivalent                                        NoRule
+//
+// kube-apiserver would convert for every webhook by itself. We cannot: a webhook
+// that lists other forms only is NotConvertible, and never skipped silently.
 type selection struct {
 	rule     int  // index of the first rule that fits, -1 if none does
-	selected bool // false: it fits but for the version
+	selected bool // false: it fits but for the form
 }
 
 func (m *Matcher) firstRule(r *codec.Review) selection {
-	asSent := request{r.Operation, &r.RequestResource, r.RequestSubResource, r.Namespace}
+	var (
+		asSent = request{r.Operation, &r.RequestResource, r.RequestSubResource, r.Namespace}
+		asIs   = request{r.Operation, &r.Resource, r.SubResource, r.Namespace}
+		sent   = -1
+	)
 	if m.exact {
-		i := m.indexOf(asSent, (*rule).selects)
-		return selection{i, i >= 0}
+		if sent = m.indexOf(asSent, (*rule).selects); sent < 0 {
+			return selection{-1, false}
+		}
 	}
-	asMatched := request{r.Operation, &r.Resource, r.SubResource, r.Namespace}
-	if i := m.indexOfEither(asMatched, asSent, (*rule).selects); i >= 0 {
+	if i := m.indexOf(asIs, (*rule).selects); i >= 0 {
 		return selection{i, true}
 	}
-	return selection{m.indexOfEither(asMatched, asSent, (*rule).selectsAnyVersion), false}
-}
-
-func (m *Matcher) indexOfEither(a, b request, selects func(*rule, request) bool) int {
-	if i := m.indexOf(a, selects); i >= 0 {
-		return i
+	if m.exact {
+		return selection{sent, false}
 	}
-	return m.indexOf(b, selects)
+	if i := m.indexOf(asIs, (*rule).selectsEquivalent); i >= 0 {
+		return selection{i, false}
+	}
+	return selection{m.indexOf(asSent, (*rule).selectsEquivalent), false}
 }
 
 func (m *Matcher) indexOf(q request, selects func(*rule, request) bool) int {
@@ -48,5 +63,5 @@ func (m *Matcher) indexOf(q request, selects func(*rule, request) bool) int {
 	return -1
 }
 
-var errNotConvertible = errors.New("the webhook lists this resource only in other versions, and objects cannot be converted here; " +
-	"list the version in the cluster's registration of the dispatcher, then the API server converts")
+var errNotConvertible = errors.New("the webhook lists this resource only in other versions or groups, and objects cannot be converted here; " +
+	"apply what \"dispatcher registration\" prints for the cluster, then the API server converts")

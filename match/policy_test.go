@@ -13,7 +13,7 @@ import (
 )
 
 // converted is what the user sent as apps/v1beta1, and the API server made
-// apps/v1 of.
+// apps/v1 of: no webhook that lists v1beta1 alone may judge that.
 func converted(t testing.TB) *codec.Review {
 	r := reviewOf(codec.Update, "apps", "v1", "deployments", "scale", "shop")
 	r.RequestResource = resourceOf("apps", "v1beta1", "deployments")
@@ -32,10 +32,11 @@ func TestMatchPolicy(t *testing.T) {
 		rule   admissionregistrationv1.RuleWithOperations
 		want   match.Reason
 	}{
-		{"Exact, as sent", exact, rule("apps", "v1beta1", "deployments/scale"), match.Matched},
+		{"Exact, as sent", exact, rule("apps", "v1beta1", "deployments/scale"), match.NotConvertible},
+		{"Exact, as sent and as matched", exact, rule("apps", "*", "deployments/scale"), match.Matched},
 		{"Exact, as matched", exact, rule("apps", "v1", "deployments/scale"), match.NoRule},
 		{"Exact, another version", exact, rule("apps", "v2", "deployments/scale"), match.NoRule},
-		{"Equivalent, as sent", equivalent, rule("apps", "v1beta1", "deployments/scale"), match.Matched},
+		{"Equivalent, as sent", equivalent, rule("apps", "v1beta1", "deployments/scale"), match.NotConvertible},
 		{"Equivalent, as matched", equivalent, rule("apps", "v1", "deployments/scale"), match.Matched},
 		{"Equivalent, any version", equivalent, rule("apps", "*", "*/*"), match.Matched},
 		{"Equivalent, another version", equivalent, rule("apps", "v2", "deployments/scale"), match.NotConvertible},
@@ -63,6 +64,14 @@ func TestMatchPolicy(t *testing.T) {
 		r.RequestResource = resourceOf("extensions", "v1beta1", "deployments")
 		r.RequestSubResource = r.SubResource
 		expect(t, compile(t, other(rule("extensions", "v1", "*/*"))), subjectOf(r), match.NotConvertible)
+	})
+	t.Run("Equivalent, in another group", func(t *testing.T) {
+		expect(t, compile(t, other(rule("extensions", "v1beta1", "deployments/*"))), subjectOf(converted(t)), match.NotConvertible)
+	})
+	t.Run("Exact, in another group", func(t *testing.T) {
+		spec := other(rule("extensions", "v1beta1", "deployments/*"))
+		spec.MatchPolicy = exact
+		expect(t, compile(t, spec), subjectOf(converted(t)), match.NoRule)
 	})
 	t.Run("an object that is not selected need not be converted", func(t *testing.T) {
 		spec := other(rule("apps", "v2", "*/*"))

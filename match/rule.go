@@ -26,6 +26,9 @@ type rule struct {
 	groups     set
 	versions   set
 	resources  []resourcePattern
+	// equivalents are the resources in other groups that Kubernetes takes for the
+	// same; nil for matchPolicy Exact.
+	equivalents []groupPattern
 }
 
 const wildcard = "*"
@@ -96,11 +99,23 @@ type request struct {
 
 // selects reports whether the rule selects q.
 func (r *rule) selects(q request) bool {
-	return r.selectsAnyVersion(q) && r.versions.has(q.resource.Version)
+	return r.operations[q.operation] && r.versions.has(q.resource.Version) && r.groups.has(q.resource.Group) && r.fitsResource(q) && r.fitsScope(q)
 }
 
-func (r *rule) selectsAnyVersion(q request) bool {
-	return r.operations[q.operation] && r.groups.has(q.resource.Group) && r.fitsResource(q) && r.fitsScope(q)
+// selectsEquivalent reports whether the rule selects q, or would in another
+// version or in a group that is equivalent.
+func (r *rule) selectsEquivalent(q request) bool {
+	return r.operations[q.operation] && (r.groups.has(q.resource.Group) && r.fitsResource(q) || r.fitsEquivalent(q)) && r.fitsScope(q)
+}
+
+func (r *rule) fitsEquivalent(q request) bool {
+	for i := range r.equivalents {
+		e := &r.equivalents[i]
+		if e.group == string(q.resource.Group) && e.pattern.fits(q.resource.Resource, q.sub) {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *rule) fitsResource(q request) bool {

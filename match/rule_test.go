@@ -3,9 +3,11 @@
 package match_test
 
 import (
+	"slices"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
@@ -102,13 +104,17 @@ func TestRuleString(t *testing.T) {
 // The random reviews and rules draw from few words, so that they often meet.
 func drawReview(t *rapid.T) *codec.Review {
 	draw := func(name string) codec.GroupVersionResource {
-		return resourceOf(
-			rapid.SampledFrom([]string{"", "apps", "x"}).Draw(t, name+" group"),
+		q := resourceOf(
+			rapid.SampledFrom(drawnGroups()).Draw(t, name+" group"),
 			rapid.SampledFrom([]string{"v1", "v2"}).Draw(t, name+" version"),
-			rapid.SampledFrom([]string{"pods", "scales", "namespaces"}).Draw(t, name+" name"))
+			rapid.SampledFrom(drawnResources()).Draw(t, name+" name"))
+		if len(q.Group) == 0 && string(q.Resource) == "namespaces" {
+			q.Version = []byte("v1") // there is no other, and another would not be cluster-scoped
+		}
+		return q
 	}
 	sub := rapid.SampledFrom([]string{"", "", "status", "scale"})
-	return &codec.Review{
+	r := &codec.Review{
 		Operation:          rapid.SampledFrom([]codec.Operation{codec.Create, codec.Update, codec.Delete, codec.Connect}).Draw(t, "operation"),
 		Resource:           draw("resource"),
 		SubResource:        []byte(sub.Draw(t, "subresource")),
@@ -117,6 +123,10 @@ func drawReview(t *rapid.T) *codec.Review {
 		Namespace:          []byte(rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "namespace")),
 		Name:               []byte("it"),
 	}
+	if rapid.Bool().Draw(t, "as sent") {
+		r.RequestResource, r.RequestSubResource = r.Resource, r.SubResource
+	}
+	return r
 }
 
 func drawRule(t *rapid.T) admissionregistrationv1.RuleWithOperations {
@@ -124,10 +134,10 @@ func drawRule(t *rapid.T) admissionregistrationv1.RuleWithOperations {
 		return rapid.SliceOfN(rapid.SampledFrom(of), 1, 2).Draw(t, name)
 	}
 	r := admissionregistrationv1.RuleWithOperations{Rule: admissionregistrationv1.Rule{
-		APIGroups:   some("groups", "", "apps", "x", "*"),
+		APIGroups:   some("groups", "", "apps", "x", "events.k8s.io", "extensions", "*"),
 		APIVersions: some("versions", "v1", "v2", "*"),
-		Resources: some("resources", "pods", "scales", "namespaces", "*", "*/*", "pods/*", "namespaces/*", "*/scale",
-			"pods/status", "namespaces/status"),
+		Resources: some("resources", "pods", "events", "deployments", "namespaces", "*", "*/*", "pods/*", "namespaces/*", "*/scale",
+			"pods/status", "deployments/status", "events/*"),
 	}}
 	for _, o := range some("operations", "CREATE", "UPDATE", "DELETE", "CONNECT", "*") {
 		r.Operations = append(r.Operations, admissionregistrationv1.OperationType(o))
@@ -146,33 +156,69 @@ func attributesOf(r *codec.Review, resource codec.GroupVersionResource, sub []by
 		admission.Operation(r.Operation.String()), nil, false, nil)
 }
 
-// reasonOf is what rules.Matcher makes of a review: Exact looks at what was sent,
-// Equivalent at either, and not convertible is what only a version is missing for.
-func reasonOf(spec match.Spec, r *codec.Review) match.Reason {
-	reason := match.NoRule
-	for _, rule := range spec.Rules {
-		anyVersion := rule
-		anyVersion.APIVersions = []string{"*"}
-		seen := []admission.Attributes{attributesOf(r, r.RequestResource, r.RequestSubResource)}
-		if spec.MatchPolicy == admissionregistrationv1.Equivalent {
-			seen = append(seen, attributesOf(r, r.Resource, r.SubResource))
-		}
-		for _, attributes := range seen {
-			selected, nearly := rules.Matcher{Rule: rule, Attr: attributes}, rules.Matcher{Rule: anyVersion, Attr: attributes}
-			if selected.Matches() {
-				return match.Matched
-			}
-			if nearly.Matches() && spec.MatchPolicy == admissionregistrationv1.Equivalent {
-				reason = match.NotConvertible
+// served are the resources of an API server that has every group, version and
+// resource that is drawn, with the API server's own notion of which are equivalent.
+func served() runtime.EquivalentResourceMapper {
+	storage := map[schema.GroupResource]string{ // what NewStorageFactoryConfig makes cohabit
+		{Group: "", Resource: "events"}: "/events", {Group: "events.k8s.io", Resource: "events"}: "/events",
+		{Group: "apps", Resource: "deployments"}: "/deployments", {Group: "extensions", Resource: "deployments"}: "/deployments",
+	}
+	mapper := runtime.NewEquivalentResourceRegistryWithIdentity(func(r schema.GroupResource) string { return storage[r] })
+	for _, group := range drawnGroups() {
+		for _, version := range []string{"v1", "v2"} {
+			for _, resource := range drawnResources() {
+				for _, sub := range []string{"", "status", "scale"} {
+					gv := schema.GroupVersion{Group: group, Version: version}
+					if group == "" && version == "v2" && resource == "namespaces" {
+						continue
+					}
+					mapper.RegisterKindFor(gv.WithResource(resource), sub, gv.WithKind("K"))
+				}
 			}
 		}
 	}
-	return reason
+	return mapper
+}
+
+func drawnGroups() []string    { return []string{"", "apps", "x", "events.k8s.io", "extensions"} }
+func drawnResources() []string { return []string{"pods", "events", "deployments", "namespaces"} }
+
+// reasonOf is the decision by the API server's own matcher of rules and registry
+// of equivalents: the webhook is called with what it lists only.
+func reasonOf(spec match.Spec, mapper runtime.EquivalentResourceMapper, r *codec.Review) match.Reason {
+	listed := func(a admission.Attributes, anyVersion bool) bool {
+		return slices.ContainsFunc(spec.Rules, func(rule admissionregistrationv1.RuleWithOperations) bool {
+			if anyVersion {
+				rule.APIVersions = []string{"*"}
+			}
+			m := rules.Matcher{Rule: rule, Attr: a}
+			return m.Matches()
+		})
+	}
+	asIs, asSent := attributesOf(r, r.Resource, r.SubResource), attributesOf(r, r.RequestResource, r.RequestSubResource)
+	exact := spec.MatchPolicy == admissionregistrationv1.Exact
+	switch {
+	case exact && !listed(asSent, false):
+		return match.NoRule
+	case listed(asIs, false):
+		return match.Matched
+	case exact:
+		return match.NotConvertible
+	}
+	for _, a := range []admission.Attributes{asIs, asSent} {
+		for _, e := range mapper.EquivalentResourcesFor(a.GetResource(), a.GetSubresource()) {
+			converted := codec.GroupVersionResource{Group: []byte(e.Group), Version: []byte(e.Version), Resource: []byte(e.Resource)}
+			if listed(attributesOf(r, converted, []byte(a.GetSubresource())), true) {
+				return match.NotConvertible
+			}
+		}
+	}
+	return match.NoRule
 }
 
 func TestRulesAgainstAPIServer(t *testing.T) {
 	cel := celenv.NewCompiler()
-	seen := map[match.Reason]int{}
+	seen, mapper := map[match.Reason]int{}, served()
 	rapid.Check(t, func(t *rapid.T) {
 		for range 20 { // what is not convertible is rare
 			r, spec := drawReview(t), drawSpec(t)
@@ -180,7 +226,7 @@ func TestRulesAgainstAPIServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := reasonOf(spec, r)
+			want := reasonOf(spec, mapper, r)
 			if got := m.Match(subjectOf(r)).Reason; got != want {
 				t.Fatalf("got %v, the API server says %v", got, want)
 			}
