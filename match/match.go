@@ -26,7 +26,8 @@ type Spec struct {
 // Matcher is a compiled Spec, read-only and safe for concurrent use.
 type Matcher struct {
 	rules      []rule
-	exact      bool // matchPolicy: Exact
+	exact      bool   // matchPolicy: Exact
+	form       string // of all rules; "" if they differ
 	namespaces selector
 	objects    selector
 	conditions conditions
@@ -50,6 +51,7 @@ func Compile(spec Spec, cel *celenv.Compiler) (*Matcher, error) {
 		}
 		m.rules = append(m.rules, r)
 	}
+	m.form = uniformForm(m.rules)
 	return m, nil
 }
 

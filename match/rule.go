@@ -29,6 +29,7 @@ type rule struct {
 	// equivalents are the resources in other groups that Kubernetes takes for the
 	// same; nil for matchPolicy Exact.
 	equivalents []groupPattern
+	form        string // see formOf
 }
 
 const wildcard = "*"
@@ -62,6 +63,7 @@ func compileRule(r *admissionregistrationv1.RuleWithOperations) rule {
 		resource, sub, _ := strings.Cut(text, "/")
 		c.resources = append(c.resources, resourcePattern{resource, sub})
 	}
+	c.form = formOf(&c)
 	return c
 }
 

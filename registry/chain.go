@@ -19,8 +19,10 @@ import (
 type chainTable struct {
 	chains   map[string]*Chain
 	indexes  map[string]*match.Index
+	paths    map[string][]*Path
 	webhooks uint32
 	reported map[conflict]bool
+	apart    map[[2]uint32]bool // entries on different Paths of which a warning tells
 }
 
 // group is clusters that the same bindings select; they share their chains.
@@ -30,7 +32,7 @@ type group struct {
 }
 
 func (c *compiler) compileChains() {
-	c.chains = chainTable{chains: map[string]*Chain{}, indexes: map[string]*match.Index{}, reported: map[conflict]bool{}}
+	c.chains = chainTable{chains: map[string]*Chain{}, indexes: map[string]*match.Index{}, paths: map[string][]*Path{}, reported: map[conflict]bool{}, apart: map[[2]uint32]bool{}}
 	for _, g := range c.groups() {
 		validating, mutating := c.compileChain(g, Validating), c.compileChain(g, Mutating)
 		for _, cluster := range g.clusters {
@@ -85,7 +87,9 @@ func (c *compiler) compileChain(g *group, phase Phase) *Chain {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b listed) int { return cmp.Compare(a.variant.order, b.variant.order) })
-	return c.chains.chain(list)
+	chain := c.chains.chain(list, phase)
+	c.lintPaths(list, chain, g)
+	return chain
 }
 
 // listed is a webhook in its place of a chain.
@@ -112,7 +116,7 @@ func (c *compiler) variant(e *entry, d dispatch) *variant {
 }
 
 // chain returns the Chain of the list, the same one for the same list.
-func (t *chainTable) chain(list []listed) *Chain {
+func (t *chainTable) chain(list []listed, phase Phase) *Chain {
 	var key, matchers []byte
 	for _, l := range list {
 		key = binary.LittleEndian.AppendUint32(key, l.variant.number)
@@ -121,25 +125,27 @@ func (t *chainTable) chain(list []listed) *Chain {
 	if known, ok := t.chains[string(key)]; ok {
 		return known
 	}
-	chain := &Chain{Webhooks: make([]*Webhook, len(list)), Index: t.index(string(matchers), list)}
+	chain := &Chain{Webhooks: make([]*Webhook, len(list))}
 	for i, l := range list {
 		chain.Webhooks[i] = l.variant.Webhook
 	}
+	t.place(chain, string(matchers), phase)
 	t.chains[string(key)] = chain
 	return chain
 }
 
-func (t *chainTable) index(key string, list []listed) *match.Index {
-	if known, ok := t.indexes[key]; ok {
-		return known
+// place gives the chain its Index and its Paths, the same ones for the same
+// matchers.
+func (t *chainTable) place(chain *Chain, key string, phase Phase) {
+	if _, ok := t.indexes[key]; !ok {
+		matchers := make([]*match.Matcher, len(chain.Webhooks))
+		for i, w := range chain.Webhooks {
+			matchers[i] = w.Matcher
+		}
+		t.indexes[key] = match.NewIndex(matchers)
+		t.paths[key] = pathsOf(chain.Webhooks, matchers, phase)
 	}
-	matchers := make([]*match.Matcher, len(list))
-	for i, l := range list {
-		matchers[i] = l.entry.matcher
-	}
-	index := match.NewIndex(matchers)
-	t.indexes[key] = index
-	return index
+	chain.Index, chain.Paths = t.indexes[key], t.paths[key]
 }
 
 // reportConflicts reports each pair of bindings that disagree once per field,

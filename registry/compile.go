@@ -25,6 +25,7 @@ type compiler struct {
 	entries   [2][]*entry // by Phase, in configuration and list order
 	clusters  []*Cluster
 	chains    chainTable
+	pathIDs   map[pathKey]*entry
 	ids       identities
 
 	problems, warnings []Problem

@@ -23,6 +23,7 @@ type entry struct {
 	spec          *admissionregistrationv1.MutatingWebhook
 	path          *field.Path
 	number        uint32 // position among all entries
+	pathID        string
 	matcher       *match.Matcher
 	bindings      []*binding // that bind it, by name
 	bindingNames  []string   // of these; shared by all that is compiled
@@ -91,6 +92,7 @@ func (c *compiler) compileEntry(configuration *configuration, i int) {
 	if bundle := e.spec.ClientConfig.CABundle; len(bundle) > 0 {
 		c.checkCA(configuration.origin, e.path.Child("clientConfig", "caBundle"), bundle)
 	}
+	c.identify(e)
 	matcher, err := match.Compile(e.matchSpec(), c.cel)
 	if err != nil {
 		c.problem(configuration.problem(e.path, "", err.Error()))
@@ -99,6 +101,30 @@ func (c *compiler) compileEntry(configuration *configuration, i int) {
 	e.matcher = matcher
 	c.bind(e)
 	c.entries[configuration.phase] = append(c.entries[configuration.phase], e)
+}
+
+// identify gives the entry its id, and refuses two webhooks of one phase that the
+// segments of Paths could not tell apart. A configuration in v1beta1 may have
+// several webhooks of one name.
+func (c *compiler) identify(e *entry) {
+	e.pathID = pathID(e.name())
+	another := c.pathIDs[pathKey{e.configuration.phase, e.pathID}]
+	for n := 2; another != nil && another.name() == e.name(); n++ {
+		e.pathID = pathID(fmt.Sprintf("%s/%d", e.name(), n))
+		another = c.pathIDs[pathKey{e.configuration.phase, e.pathID}]
+	}
+	if another != nil {
+		c.problem(e.configuration.problem(e.path.Child("name"), e.spec.Name,
+			fmt.Sprintf("has the same short id as webhook %s: rename one of them", another.name())))
+		return
+	}
+	c.pathIDs[pathKey{e.configuration.phase, e.pathID}] = e
+}
+
+// pathKey is what must be unique of a webhook's id.
+type pathKey struct {
+	phase Phase
+	id    string
 }
 
 func (e *entry) matchSpec() match.Spec {

@@ -3,6 +3,7 @@
 package registry
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -138,4 +139,32 @@ func (c *compiler) waits(cluster *Cluster) time.Duration {
 		return c.settings.MaxTimeout
 	}
 	return min(cluster.Timeout, c.settings.MaxTimeout)
+}
+
+// lintPaths warns about webhooks for which clusters register entries of their own,
+// once for each pair that conflicts.
+func (c *compiler) lintPaths(list []listed, chain *Chain, g *group) {
+	if len(chain.Paths) < 2 {
+		return
+	}
+	main := slices.MaxFunc(chain.Paths, func(a, b *Path) int { return cmp.Compare(len(a.Positions), len(b.Positions)) })
+	for _, p := range chain.Paths {
+		if p == main {
+			continue
+		}
+		first, second := list[p.Positions[0]].entry, list[main.Positions[0]].entry
+		for _, i := range p.Positions {
+			conflicting := slices.IndexFunc(main.Positions, func(j int) bool { return chain.Webhooks[i].Matcher.ConflictsWith(chain.Webhooks[j].Matcher) })
+			if conflicting >= 0 {
+				first, second = list[i].entry, list[main.Positions[conflicting]].entry
+				break
+			}
+		}
+		if pair := [2]uint32{first.number, second.number}; !c.chains.apart[pair] {
+			c.chains.apart[pair] = true
+			c.warn(first.configuration.problem(first.path.Child("rules"), "", fmt.Sprintf(
+				"list other versions or groups of a resource than %s does: in Cluster/%s the two are registered apart, a further call for what both select",
+				second.name(), g.clusters[0].Name)))
+		}
+	}
 }

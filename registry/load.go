@@ -88,6 +88,7 @@ func newCompiler(s Settings, cel *celenv.Compiler, in input, known map[webhook.I
 		cel:       cel,
 		now:       time.Now(),
 		objects:   in.objects,
+		pathIDs:   map[pathKey]*entry{},
 		files:     in.files,
 		endpoints: map[endpointsKey][]webhook.EndpointSpec{},
 		targets:   targetTable{known: known, found: map[webhook.Identity]*webhook.Target{}},

@@ -76,12 +76,17 @@ func (c *Cluster) Chain(p Phase) *Chain {
 type Chain struct {
 	Webhooks []*Webhook
 	Index    *match.Index // over Webhooks
+	// Paths are the URLs on which Webhooks are considered, each on one, in the order
+	// in which the API server calls them; one without a segment where no two
+	// conflict.
+	Paths []*Path
 }
 
 // Webhook is one entry of a Configuration, compiled for one Cluster.
 type Webhook struct {
 	Name          string // as in the Configuration
 	Configuration string
+	PathID        string                                       // names it in the segments of Paths
 	Rules         []admissionregistrationv1.RuleWithOperations // for explain
 	Matcher       *match.Matcher
 	Spec          match.Spec // what Matcher is compiled from; Rules are the same

@@ -24,6 +24,7 @@ func (e *entry) compile(d dispatch, endpoints []webhook.EndpointSpec, targets *t
 	w := &Webhook{
 		Name:          e.spec.Name,
 		Configuration: e.configuration.meta.Name,
+		PathID:        e.pathID,
 		Rules:         e.spec.Rules,
 		Matcher:       e.matcher,
 		Spec:          e.matchSpec(),
