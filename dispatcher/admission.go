@@ -68,6 +68,12 @@ func (d *Dispatcher) release(a *admission) {
 	d.admissions.Put(a)
 }
 
+// candidates appends to dst the positions of the webhooks that stand on the path
+// that was called and may want the review.
+func (a *admission) candidates(dst []int) []int {
+	return a.Path.Among(a.chain.Index.Candidates(dst, a.Review))
+}
+
 // settle adds the Outcome of one webhook.
 func (a *admission) settle(o Outcome) *Outcome {
 	a.outcomes = append(a.outcomes, o)

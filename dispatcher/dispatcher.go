@@ -119,8 +119,10 @@ type Request struct {
 	Review   *codec.Review // borrowed until Dispatch returns
 	Cluster  *registry.Cluster
 	Phase    registry.Phase
-	Snapshot string    // short hash of the Snapshot that Cluster is from
-	Deadline time.Time // when the Verdict must be there
+	Path     *registry.Path // which webhooks are considered; nil: all of the phase
+	Outdated bool           // the cluster called a path that its registration no longer has
+	Snapshot string         // short hash of the Snapshot that Cluster is from
+	Deadline time.Time      // when the Verdict must be there
 
 	// What traces say of the call: when its headers came (zero: just now), and by
 	// which name, perhaps with a port, the caller called us. Host is borrowed.

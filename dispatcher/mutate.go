@@ -15,7 +15,7 @@ import (
 // the ones before left it, and perhaps some of them once more.
 func (d *Dispatcher) mutate(a *admission) {
 	var buf [16]int
-	candidates := a.chain.Index.Candidates(buf[:0], a.Review)
+	candidates := a.candidates(buf[:0])
 	if len(candidates) == 0 {
 		return
 	}

@@ -85,6 +85,7 @@ type request struct {
 	Timeout time.Duration `json:"-"`
 	T       string        `json:"t"`    // the deadline T, 10s unless said
 	Shed    bool          `json:"shed"` // there is no room for the review
+	Path    string        `json:"path"` // the segment that is called
 }
 
 func readStory(t *testing.T, file string) *story {
@@ -140,10 +141,13 @@ func (s *story) play(t *testing.T) string {
 		}
 		body.Release()
 		begin := time.Now()
+		cluster, phase := snapshot.Clusters[s.request.Cluster], phaseOf(s.request.Phase)
+		path, _ := cluster.Chain(phase).Path([]byte(s.request.Path))
 		v := d.Dispatch(context.Background(), dispatcher.Request{
 			Review:   review,
-			Cluster:  snapshot.Clusters[s.request.Cluster],
-			Phase:    phaseOf(s.request.Phase),
+			Cluster:  cluster,
+			Phase:    phase,
+			Path:     path,
 			Snapshot: "snapshot",
 			Deadline: begin.Add(s.request.Timeout),
 		})

@@ -18,7 +18,7 @@ import (
 // any call is sent to nobody.
 func (d *Dispatcher) validate(a *admission) {
 	var buf [16]int
-	candidates := a.chain.Index.Candidates(buf[:0], a.Review)
+	candidates := a.candidates(buf[:0])
 	if len(candidates) == 0 {
 		return
 	}

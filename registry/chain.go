@@ -125,9 +125,10 @@ func (t *chainTable) chain(list []listed, phase Phase) *Chain {
 	if known, ok := t.chains[string(key)]; ok {
 		return known
 	}
-	chain := &Chain{Webhooks: make([]*Webhook, len(list))}
+	chain := &Chain{Webhooks: make([]*Webhook, len(list)), positions: make(map[string]int, len(list))}
 	for i, l := range list {
 		chain.Webhooks[i] = l.variant.Webhook
+		chain.positions[l.entry.pathID] = i
 	}
 	t.place(chain, string(matchers), phase)
 	t.chains[string(key)] = chain

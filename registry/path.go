@@ -26,7 +26,7 @@ import (
 //	                      considered once, on the cluster's main path
 type Path struct {
 	Segment   string
-	Positions []int // in the chain, in ascending order
+	Positions []int // in the chain, in ascending order; nil in what an older registration calls
 	considers []bool
 }
 
@@ -109,11 +109,12 @@ func (c *Chain) otherPath(segment []byte) *Path {
 	}
 	p := &Path{Segment: string(segment), considers: make([]bool, len(c.Webhooks))}
 	kind, ids, _ := strings.Cut(p.Segment, ".")
-	listed := strings.Split(ids, ".")
-	for i, w := range c.Webhooks {
-		_, found := slices.BinarySearch(listed, w.PathID)
-		if p.considers[i] = found == (kind == only); p.considers[i] {
-			p.Positions = append(p.Positions, i)
+	for i := range p.considers {
+		p.considers[i] = kind == not
+	}
+	for id := range strings.SplitSeq(ids, ".") {
+		if i, ok := c.positions[id]; ok {
+			p.considers[i] = kind == only
 		}
 	}
 	return p

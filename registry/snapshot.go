@@ -80,6 +80,8 @@ type Chain struct {
 	// in which the API server calls them; one without a segment where no two
 	// conflict.
 	Paths []*Path
+
+	positions map[string]int // by PathID
 }
 
 // Webhook is one entry of a Configuration, compiled for one Cluster.

@@ -124,9 +124,15 @@ func (s *Server) request(ctx *fasthttp.RequestCtx, snapshot *registry.Snapshot, 
 	if !c.belongTo(cluster.Name) {
 		return dispatcher.Request{}, crowded
 	}
+	considered, current := cluster.Chain(route.phase).Path(route.segment)
+	if !current {
+		s.records.outdated(cluster, route.phase)
+	}
 	return dispatcher.Request{
 		Cluster:  cluster,
 		Phase:    route.phase,
+		Path:     considered,
+		Outdated: !current,
 		Snapshot: snapshot.ShortHash(),
 		Deadline: c.arrived.Add(budget(timeout, cluster.Timeout, s.cfg.MaxTimeout)),
 		Arrived:  c.arrived,

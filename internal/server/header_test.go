@@ -21,6 +21,9 @@ func TestPath(t *testing.T) {
 		"/v1/clusters/a%2fvalidate", "/v1/clusters/%61/validate", "/v1/clusters/a%2f..%2fb/validate", "/v1/clusters/a\\validate",
 		"/v1/clusters/a;x/validate", "/v1/clusters/A/validate", "/v1/clusters/a/validate#", "/v1/clusters/a/validate;x",
 		"https://dispatcher/v1/clusters/a/validate", "*",
+		"/v1/clusters/a/validate/", "/v1/clusters/a/validate/only", "/v1/clusters/a/validate/only.", "/v1/clusters/a/validate/only.short",
+		"/v1/clusters/a/validate/only.0123456789.0123456789", "/v1/clusters/a/validate/only.abcdefghij.0123456789",
+		"/v1/clusters/a/validate/only.0123456789/x", "/v1/clusters/a/validate/all.0123456789", "/v1/clusters/a/validate/only.012345678z",
 	} {
 		t.Run("A6 "+target, func(t *testing.T) {
 			w.isRefused(message{target: target, body: review("1")}, http.StatusNotFound)
@@ -30,6 +33,26 @@ func TestPath(t *testing.T) {
 		w.isRefused(message{target: "/v1/clusters/../validate", body: review("1")}, http.StatusForbidden)
 	})
 	w.judge.none(t)
+	t.Run("paths", func(t *testing.T) {
+		c := w.dial()
+		for _, tt := range []struct {
+			target, path string
+			outdated     bool
+		}{
+			{"/v1/clusters/a/validate", "", false},
+			{"/v1/clusters/a/validate/only.0123456789?timeout=3s", "only.0123456789", true},
+			{"/v1/clusters/a/validate/not.0123456789.abcdefghij", "not.0123456789.abcdefghij", true},
+		} {
+			c.isAllowed(c.ask(message{target: tt.target, body: review("1")}), "1")
+			if got := w.judge.last(t); got.path != tt.path || got.outdated != tt.outdated {
+				t.Errorf("%s: %+v", tt.target, got)
+			}
+		}
+		if lines := strings.Join(w.logs.lines(), "\n"); strings.Count(lines, "applies an older registration") != 2 {
+			t.Errorf("the log says %s", lines)
+		}
+		w.judge.forget()
+	})
 	t.Run("phases", func(t *testing.T) {
 		c := w.dial()
 		c.isAllowed(c.ask(message{target: "/v1/clusters/a/validate", body: review("1")}), "1")

@@ -30,6 +30,7 @@ type records struct {
 	connections throttle.Throttle // of clusters
 	crowds      throttle.Throttle // connections of strangers
 	handshakes  throttle.Throttle
+	registered  throttle.Throttle // of clusters that apply an older registration
 }
 
 // refused records a request that is turned away. from is nil where that is nobody.
@@ -56,6 +57,12 @@ func sender(ctx *fasthttp.RequestCtx) []slog.Attr {
 		attrs = append(attrs, slog.String("certificate", cut(leaf.Subject.String())))
 	}
 	return attrs
+}
+
+// outdated records a call to a path that the cluster's registration no longer has.
+// It is served; the dispatcher counts it.
+func (r *records) outdated(c *registry.Cluster, phase registry.Phase) {
+	r.warn(&r.registered, "the cluster applies an older registration", slog.String("cluster", c.Name), slog.String("phase", phase.String()))
 }
 
 func (r *records) handshakeFailed(remote net.Addr, err error) {

@@ -12,6 +12,7 @@ import (
 type route struct {
 	cluster []byte // borrowed from the request
 	phase   registry.Phase
+	segment []byte // says which webhooks are considered; empty: all. Borrowed
 }
 
 const clustersPath = "/v1/clusters/"
@@ -23,15 +24,19 @@ func parseRoute(path []byte) (r route, ok bool) {
 	if !ok {
 		return route{}, false
 	}
-	cluster, phase, ok := bytes.Cut(rest, []byte("/"))
+	cluster, rest, ok := bytes.Cut(rest, []byte("/"))
 	if !ok || !isName(cluster) {
+		return route{}, false
+	}
+	phase, segment, further := bytes.Cut(rest, []byte("/"))
+	if further && !registry.IsPathSegment(segment) {
 		return route{}, false
 	}
 	switch string(phase) {
 	case registry.Validating.String():
-		return route{cluster, registry.Validating}, true
+		return route{cluster, registry.Validating, segment}, true
 	case registry.Mutating.String():
-		return route{cluster, registry.Mutating}, true
+		return route{cluster, registry.Mutating, segment}, true
 	}
 	return route{}, false
 }

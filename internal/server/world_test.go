@@ -213,11 +213,19 @@ type decided struct {
 	phase              registry.Phase
 	budget             time.Duration // left at the time of the call
 	deadline           time.Time
+	path               string
+	outdated           bool
 }
 
 func (j *judge) Dispatch(ctx context.Context, req dispatcher.Request) dispatcher.Verdict {
 	j.mu.Lock()
+	path := ""
+	if req.Path != nil {
+		path = req.Path.Segment
+	}
 	j.seen = append(j.seen, decided{
+		path:     path,
+		outdated: req.Outdated,
 		uid:      string(req.Review.UID),
 		body:     string(req.Review.Body.Bytes()),
 		cluster:  req.Cluster.Name,
@@ -245,6 +253,13 @@ func (j *judge) decisions() []decided {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return append([]decided(nil), j.seen...)
+}
+
+// forget drops what was seen.
+func (j *judge) forget() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.seen = nil
 }
 
 // none fails the test if a request came through.

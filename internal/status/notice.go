@@ -52,6 +52,9 @@ func (s *Status) Notices() []Notice {
 		if c.Namespaces != nil && c.Namespaces.Stale {
 			say("The namespaces of cluster %s are stale", c.Name)
 		}
+		if last := c.Counts.LastOutdated; !last.IsZero() && s.Now.Sub(last) < lately {
+			say("Cluster %s applies an older registration", c.Name)
+		}
 	}
 	for _, d := range s.Draining {
 		say("%s is draining: not yet safe to stop", d.URL)

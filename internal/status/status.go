@@ -69,12 +69,15 @@ type Cluster struct {
 
 // Counts are admissions since the start. One may be in several.
 type Counts struct {
-	Admissions int64     `json:"admissions"`
-	Denied     int64     `json:"denied"`
-	FailedOpen int64     `json:"failedOpen"`
-	Shed       int64     `json:"shed"`
-	Bypassed   int64     `json:"bypassed"`
-	Last       time.Time `json:"last,omitzero"` // zero: none yet
+	Admissions int64 `json:"admissions"`
+	Denied     int64 `json:"denied"`
+	FailedOpen int64 `json:"failedOpen"`
+	Shed       int64 `json:"shed"`
+	Bypassed   int64 `json:"bypassed"`
+	// Outdated are those on a path of an older registration.
+	Outdated     int64     `json:"outdated"`
+	Last         time.Time `json:"last,omitzero"` // zero: none yet
+	LastOutdated time.Time `json:"lastOutdated,omitzero"`
 }
 
 // Namespaces is how the namespaces of a cluster are known.

@@ -18,7 +18,7 @@ type tallies struct {
 	table   atomic.Pointer[map[string]*tally]
 }
 
-type tally struct{ admissions, denied, failedOpen, shed, bypassed, last atomic.Int64 }
+type tally struct{ admissions, denied, failedOpen, shed, bypassed, outdated, last, lastOutdated atomic.Int64 }
 
 func (t *tallies) count(r *dispatcher.Record, s seen) {
 	c := t.of(r.Cluster.Name)
@@ -35,6 +35,10 @@ func (t *tallies) count(r *dispatcher.Record, s seen) {
 	}
 	if r.Verdict.Bypass != "" {
 		c.bypassed.Add(1)
+	}
+	if r.Outdated {
+		c.outdated.Add(1)
+		c.lastOutdated.Store(r.Start.UnixNano())
 	}
 }
 
@@ -80,12 +84,17 @@ func (t *tallies) counts(cluster string) Counts {
 	if c == nil {
 		return Counts{}
 	}
-	return Counts{
+	counts := Counts{
 		Admissions: c.admissions.Load(),
 		Denied:     c.denied.Load(),
 		FailedOpen: c.failedOpen.Load(),
 		Shed:       c.shed.Load(),
 		Bypassed:   c.bypassed.Load(),
+		Outdated:   c.outdated.Load(),
 		Last:       time.Unix(0, c.last.Load()).UTC(),
 	}
+	if last := c.lastOutdated.Load(); last > 0 {
+		counts.LastOutdated = time.Unix(0, last).UTC()
+	}
+	return counts
 }

@@ -11,6 +11,7 @@ const (
 	shed              = "dispatcher.shed"
 	bypasses          = "dispatcher.bypass"
 	failOpen          = "dispatcher.fail_open"
+	outdated          = "dispatcher.registration.outdated"
 	refusals          = "dispatcher.refusals"
 	shadow            = "dispatcher.shadow"
 	webhookCalls      = "dispatcher.webhook.calls"
@@ -75,6 +76,8 @@ func requestFamilies() []Family {
 			"Admissions that passed without any webhook being asked, by the rule that let them."},
 		{failOpen, Counter, "{call}", labels(cluster(), configuration(), webhook(), cause()),
 			"Webhooks that should have had their say, did not, and did not block the request: under `failurePolicy: Ignore`, a `failOpen` rule or the mode Warn."},
+		{outdated, Counter, "{request}", labels(cluster(), phase()),
+			"Admissions on a path that is not one of those that `dispatcher registration` prints for the cluster now: the cluster applies an older registration. They are served."},
 		{refusals, Counter, "{request}", labels(cluster(), reason()),
 			"Requests and connections that were turned away before they were an admission: the caller's own failurePolicy decides those. `cluster` is who the credentials belong to, whatever the path says; empty where that is nobody."},
 	}

@@ -31,7 +31,7 @@ type Metrics struct {
 	sets     *sets
 	phases   [phases]attrs
 
-	requests, shed, bypasses, failOpen, refusals, shadow            metric.Int64Counter
+	requests, shed, bypasses, failOpen, outdated, refusals, shadow  metric.Int64Counter
 	calls, errors, attempts, refused, disagreed, misread, operation metric.Int64Counter
 	duration, left, call                                            metric.Float64Histogram
 }
@@ -73,7 +73,7 @@ func NewMetrics(cfg MetricsConfig) (*Metrics, error) {
 // instrument makes the instruments of the families that are recorded.
 func (m *Metrics) instrument() error {
 	counters := map[string]*metric.Int64Counter{
-		requests: &m.requests, shed: &m.shed, bypasses: &m.bypasses, failOpen: &m.failOpen, refusals: &m.refusals, shadow: &m.shadow,
+		requests: &m.requests, shed: &m.shed, bypasses: &m.bypasses, failOpen: &m.failOpen, outdated: &m.outdated, refusals: &m.refusals, shadow: &m.shadow,
 		webhookCalls: &m.calls, webhookErrors: &m.errors, webhookAttempts: &m.attempts,
 		webhookRefused: &m.refused, webhookDisagreed: &m.disagreed, webhookMisread: &m.misread, webhookOperations: &m.operation,
 	}

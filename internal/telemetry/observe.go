@@ -19,10 +19,13 @@ func (m *Metrics) Observe(ctx context.Context, r *dispatcher.Record) {
 	m.duration.Record(ctx, r.Elapsed.Seconds(), set.record...)
 	m.left.Record(ctx, r.Deadline.Sub(r.Start.Add(r.Elapsed)).Seconds(), m.phases[r.Phase].record...)
 	if r.Verdict.Shed() {
-		m.shed.Add(ctx, 1, c.shed[r.Phase].add...)
+		m.shed.Add(ctx, 1, c.in[r.Phase].add...)
 	}
 	if r.Verdict.Bypass != "" {
 		m.bypasses.Add(ctx, 1, newAttrs(c.name, phaseAttr(r.Phase), attribute.String("rule", r.Verdict.Bypass)).add...)
+	}
+	if r.Outdated {
+		m.outdated.Add(ctx, 1, c.in[r.Phase].add...)
 	}
 	for i := range r.Verdict.Outcomes {
 		o := &r.Verdict.Outcomes[i]

@@ -108,6 +108,9 @@ func (f *fleet) everything(m *telemetry.Metrics) {
 		for _, phase := range phases() {
 			m.Observe(ctx, f.declined(c, phase, dispatcher.Verdict{Unreadable: true}))
 			m.Observe(ctx, f.declined(c, phase, dispatcher.Verdict{Panicked: true}))
+			older := f.declined(c, phase, dispatcher.Verdict{})
+			older.Outdated = true
+			m.Observe(ctx, older)
 		}
 	}
 	f.walk(m, dispatcher.Failed, webhook.Shed)

@@ -37,7 +37,7 @@ const (
 type clusterSets struct {
 	name    attribute.KeyValue
 	decided [phases][dispatcher.Decisions]attrs
-	shed    [phases]attrs
+	in      [phases]attrs
 }
 
 func newClusterSets(c *registry.Cluster) *clusterSets {
@@ -47,7 +47,7 @@ func newClusterSets(c *registry.Cluster) *clusterSets {
 		for d := range s.decided[p] {
 			s.decided[p][d] = newAttrs(s.name, in, attribute.String("decision", dispatcher.Decision(d).String()))
 		}
-		s.shed[p] = newAttrs(s.name, in)
+		s.in[p] = newAttrs(s.name, in)
 	}
 	return s
 }

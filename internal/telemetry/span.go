@@ -99,6 +99,15 @@ func serverAttributes(host []byte) []attribute.KeyValue {
 	return []attribute.KeyValue{attribute.String("server.address", name), attribute.Int("server.port", port)}
 }
 
+// urlPath is the path that was called, cut where it names many webhooks.
+func urlPath(req dispatcher.Request) string {
+	path := "/v1/clusters/" + req.Cluster.Name + "/" + req.Phase.String()
+	if req.Path != nil && req.Path.Segment != "" {
+		path = cutTo(path+"/"+req.Path.Segment, maxAttribute)
+	}
+	return path
+}
+
 // requestAttributes say what is to be decided: nothing from inside an object, and
 // who asks only if that is switched on.
 func (t *Tracing) requestAttributes(req dispatcher.Request) []attribute.KeyValue {
@@ -107,7 +116,7 @@ func (t *Tracing) requestAttributes(req dispatcher.Request) []attribute.KeyValue
 		attribute.String("http.request.method", http.MethodPost),
 		attribute.String("http.route", route(req).route),
 		attribute.String("url.scheme", "https"),
-		attribute.String("url.path", "/v1/clusters/"+req.Cluster.Name+"/"+req.Phase.String()),
+		attribute.String("url.path", urlPath(req)),
 		attribute.String("k8s.cluster.name", req.Cluster.Name),
 		attribute.String("admission.uid", short(r.UID)),
 		attribute.String("admission.phase", req.Phase.String()),
