@@ -21,13 +21,22 @@ func IsExempt(r *codec.Review) bool {
 }
 
 func configuresAdmission(resource []byte) bool {
-	switch string(resource) {
-	case "validatingwebhookconfigurations", "mutatingwebhookconfigurations",
-		"validatingadmissionpolicies", "validatingadmissionpolicybindings",
-		"mutatingadmissionpolicies", "mutatingadmissionpolicybindings":
-		return true
+	for _, r := range AdmissionResources() {
+		if string(resource) == r {
+			return true
+		}
 	}
 	return false
+}
+
+// AdmissionResources are the resources of group admissionregistration.k8s.io that
+// are exempt.
+func AdmissionResources() [6]string {
+	return [...]string{
+		"validatingwebhookconfigurations", "mutatingwebhookconfigurations",
+		"validatingadmissionpolicies", "validatingadmissionpolicybindings",
+		"mutatingadmissionpolicies", "mutatingadmissionpolicybindings",
+	}
 }
 
 func isAuthenticationReview(resource []byte) bool {

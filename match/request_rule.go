@@ -33,7 +33,8 @@ type RequestRule struct {
 	// ServiceAccounts are "namespace/name" or "namespace/*".
 	ServiceAccounts []string `json:"serviceAccounts,omitempty"`
 	// Resources are "group/resource" or "group/resource/subresource", the core
-	// group being empty: "/pods", "apps/deployments/scale", "apps/*".
+	// group being empty: "/pods", "apps/deployments/scale", "apps/*". They are what
+	// the user sent, also where the API server has converted it.
 	Resources []string `json:"resources,omitempty"`
 	// Operations are CREATE, UPDATE, DELETE, CONNECT.
 	Operations []string `json:"operations,omitempty"`

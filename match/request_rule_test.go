@@ -28,6 +28,8 @@ func TestRequestRules(t *testing.T) {
 	robot := by(pod(), "system:serviceaccount:ci:deployer")
 	traced := pod()
 	traced.User.Extra = []codec.ExtraValue{{Key: []byte("break-glass"), Values: [][]byte{[]byte("yes")}}}
+	converted := reviewOf(codec.Create, "events.k8s.io", "v1", "events", "", "shop")
+	converted.RequestResource = resourceOf("", "v1", "events")
 	elsewhere := pod()
 	elsewhere.Object = objectOf(t, `{"metadata":{"namespace":"kube-system","labels":{"bypass":"yes"}}}`)
 	tests := []struct {
@@ -57,6 +59,8 @@ func TestRequestRules(t *testing.T) {
 		{"all subresources", match.RequestRule{Resources: []string{"apps/deployments/*"}}, scale(), true},
 		{"all resources of a group", match.RequestRule{Resources: []string{"apps/*/*"}}, scale(), true},
 		{"all resources", match.RequestRule{Resources: []string{"*/*/*"}}, pod(), true},
+		{"a resource as it was sent", match.RequestRule{Resources: []string{"/events"}}, converted, true},
+		{"a resource as it was converted", match.RequestRule{Resources: []string{"events.k8s.io/events"}}, converted, false},
 		{"operation", match.RequestRule{Operations: []string{"DELETE", "CREATE"}}, pod(), true},
 		{"another operation", match.RequestRule{Operations: []string{"DELETE"}}, pod(), false},
 		{"extra key", match.RequestRule{ExtraKeys: []string{"break-glass"}}, traced, true},

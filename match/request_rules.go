@@ -136,10 +136,12 @@ func (c *requestRule) fitsServiceAccount(r *codec.Review) bool {
 	return false
 }
 
+// fitsResource goes by what the user sent: the cluster's registration, which holds
+// the same rules, knows nothing else.
 func (c *requestRule) fitsResource(r *codec.Review) bool {
 	for i := range c.resources {
 		p := &c.resources[i]
-		if (p.group == "*" || p.group == string(r.Resource.Group)) && p.pattern.fits(r.Resource.Resource, r.SubResource) {
+		if (p.group == "*" || p.group == string(r.RequestResource.Group)) && p.pattern.fits(r.RequestResource.Resource, r.RequestSubResource) {
 			return true
 		}
 	}
