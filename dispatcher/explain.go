@@ -15,6 +15,9 @@ import (
 type Explanation struct {
 	Cluster string `json:"cluster"`
 	Phase   string `json:"phase"`
+	// Paths is how many registered entries with paths of their own the webhooks
+	// stand on, because they conflict: on each, the API server converts for itself.
+	Paths int `json:"paths"`
 	// Bypass is the rule that lets the review pass unasked. The webhooks are
 	// explained all the same, as if there were none.
 	Bypass string `json:"bypass,omitempty"`
@@ -30,6 +33,8 @@ type Explanation struct {
 type WebhookExplained struct {
 	Configuration string `json:"configuration"`
 	Webhook       string `json:"webhook"`
+	// Path is where the API server calls for the webhook.
+	Path string `json:"path"`
 	// Called is what would happen but for a bypass.
 	Called bool `json:"called"`
 	// Order is 1 for what is called first; equal numbers are called at once.
@@ -61,8 +66,14 @@ func Explain(r *codec.Review, c *registry.Cluster, p registry.Phase) Explanation
 	}
 	subject := newSubject(req)
 	order := orderer{phase: p}
-	for _, w := range c.Chain(p).Webhooks {
+	chain := c.Chain(p)
+	e.Paths = len(chain.Paths)
+	for i, w := range chain.Webhooks {
 		x := explain(w, w.Matcher.Match(&subject), r)
+		x.Path = "/v1/clusters/" + c.Name + "/" + p.String()
+		if path := chain.PathOf(i); path != nil && path.Segment != "" {
+			x.Path += "/" + path.Segment
+		}
 		if x.Called {
 			x.Order = order.next(w.Stage)
 		}

@@ -3,15 +3,17 @@
 package registration
 
 import (
+	"fmt"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // drawRule draws a bypass rule with fields that fit the reviews of drawReview now
@@ -39,7 +41,7 @@ func drawReview(t *rapid.T) *codec.Review {
 		Operation:   rapid.SampledFrom([]codec.Operation{codec.Create, codec.Update, codec.Delete}).Draw(t, "operation"),
 		Namespace:   one("namespace", "", "shop", "lab", "default"),
 		SubResource: one("subresource", "", "scale", "status"),
-		Resource:    codec.GroupVersionResource{Group: one("group", "", "apps"), Version: []byte("v1"), Resource: one("resource", "pods", "deployments")},
+		Resource:    codec.GroupVersionResource{Group: one("group", "", "apps"), Version: []byte("v1"), Resource: one("resource", "pods", "deployments", "namespaces")},
 	}
 	r.RequestResource, r.RequestSubResource = r.Resource, r.SubResource
 	r.User.Username = one("user", "", "ann", `b"ob\`, "jürgen", "system:serviceaccount:shop:bot", "system:serviceaccount:shop:other", "system:serviceaccount:lab:bot",
@@ -51,38 +53,74 @@ func drawReview(t *rapid.T) *codec.Review {
 }
 
 // What the API server is told to leave out is what the dispatcher would bypass:
-// no more, or a policy would be off; no less, or a cluster could not heal.
+// no more, or a policy would be off; no less, or a cluster could not heal. That
+// holds for any number of rules, which never need more conditions than the API
+// server accepts, and for Namespaces whose labels a user has forged.
 func TestExclusionsAreTheBypass(t *testing.T) {
-	cel := celenv.NewCompiler()
+	cel, most := celenv.NewCompiler(), 0
 	rapid.Check(t, func(t *rapid.T) {
-		rule, review := drawRule(t), drawReview(t)
-		if errs := match.ValidateRequestRules([]match.RequestRule{rule}, nil, false); len(errs) > 0 {
-			t.Skip("not a rule")
+		rules := make([]match.RequestRule, rapid.SampledFrom([]int{0, 1, 2, 47, 48, 49, 100, 300}).Draw(t, "rules"))
+		for i := range rules {
+			if i < 5 {
+				rules[i] = drawRule(t)
+			} else {
+				rules[i] = match.RequestRule{Users: []string{fmt.Sprintf("nobody-%d", i)}, Groups: []string{"dev"}}
+			}
+			rules[i].Name = fmt.Sprintf("rule %d", i)
 		}
-		selector, conditions := exclusions([]match.RequestRule{rule})
-		all := admissionregistrationv1.AllScopes
+		if errs := match.ValidateRequestRules(rules, nil, false); len(errs) > 0 {
+			t.Skip("not rules")
+		}
+		conditions := exclusions(rules)
+		most = max(most, len(conditions))
 		matcher, err := match.Compile(match.Spec{
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{"*"},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*/*"}, Scope: &all},
-			}},
-			MatchPolicy:       admissionregistrationv1.Equivalent,
-			FailurePolicy:     admissionregistrationv1.Fail,
-			NamespaceSelector: selector,
-			ObjectSelector:    &metav1.LabelSelector{},
-			MatchConditions:   conditions,
+			Rules: []admissionregistrationv1.RuleWithOperations{anything()}, MatchPolicy: admissionregistrationv1.Equivalent,
+			FailurePolicy: admissionregistrationv1.Fail, MatchConditions: conditions,
 		}, cel)
 		if err != nil {
 			t.Fatal(err)
 		}
-		compiled := match.CompileRequestRules([]match.RequestRule{rule})
-		_, bypassed := compiled.Match(review)
-		called := matcher.Match(&match.Subject{Review: review, Object: &review.Object})
-		if called.Err != nil {
-			t.Fatalf("%v: %v", conditions, called.Err)
-		}
-		if bypassed == (called.Reason == match.Matched) {
-			t.Fatalf("bypassed %v, but %v by %v %v", bypassed, called.Reason, selector, conditions)
+		compiled := match.CompileRequestRules(rules)
+		for range 5 {
+			review := drawReview(t)
+			_, bypassed := compiled.Match(review)
+			called := matcher.Match(&match.Subject{Review: review, Object: &review.Object})
+			if called.Err != nil {
+				t.Fatalf("%v: %v", conditions, called.Err)
+			}
+			if bypassed == (called.Reason == match.Matched) {
+				t.Fatalf("bypassed %v, but %v by %v", bypassed, called.Reason, conditions)
+			}
 		}
 	})
+	if most > mostExclusions+1 {
+		t.Errorf("%d conditions", most)
+	}
+}
+
+// A user who creates a Namespace by generateName writes the label of its name:
+// the API server sets it later. That must not be a way around a policy.
+func TestForgedNamespaceIsJudged(t *testing.T) {
+	rules := match.CompileRequestRules(match.DefaultBypass(""))
+	mutating, _ := configurations()
+	hook := diceOf(1).webhook(0)
+	hook.Rules, hook.FailurePolicy = []admissionregistrationv1.RuleWithOperations{anything()}, new(admissionregistrationv1.Fail)
+	hook.NamespaceSelector, hook.ObjectSelector = nil, nil
+	mutating.Webhooks = append(mutating.Webhooks, hook)
+	c := compiled(t, mutating)
+	c.Bypass = rules
+	made, err := New(c, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{api: newAPIServer(t, nil, storedNamespaces()), cluster: c, made: made}
+	forged := map[string]string{metadataName: "kube-system"}
+	q := &sent{operation: codec.Create, resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, labels: forged}
+	if got := comparisonOf(w, registry.Mutating, q); len(got.called) != 1 || got.bypassed {
+		t.Errorf("%d calls, bypassed %v", len(got.called), got.bypassed)
+	}
+	q.namespace, q.name = "kube-system", "kube-system"
+	if got := comparisonOf(w, registry.Mutating, q); len(got.called) != 0 || !got.bypassed {
+		t.Errorf("the Namespace kube-system itself: %d calls, bypassed %v", len(got.called), got.bypassed)
+	}
 }

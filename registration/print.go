@@ -16,14 +16,23 @@ import (
 func (r Registration) YAML(c *registry.Cluster) ([]byte, error) {
 	var out bytes.Buffer
 	comment(&out, fmt.Sprintf(`Registers the admission dispatcher in cluster %q. Made by: dispatcher registration
+Make this again when the rules, selectors or failure policies of webhooks change,
+or a bypass or failOpen rule.
 
-rules: the union of the rules of all webhooks behind the dispatcher, so that the
-  API server converts objects for them and calls only when one of them cares.
-  Make this again when those rules change.
-failurePolicy: Fail as soon as one webhook behind the dispatcher fails closed.
-namespaceSelector, matchConditions: the dispatcher's bypasses. They hold here
-  too, so that this cluster can heal while the dispatcher is down.
+rules: what any of an entry's webhooks selects, so that the API server converts
+  objects for them and calls only when one of them cares.
+url: which webhooks are considered. Those that list different versions or groups
+  of one resource have entries of their own.
+failurePolicy, the condition fails-closed: with the dispatcher down, what a webhook
+  that fails closed wants is denied, and all else is not. Of two entries with one
+  url, exactly one is called.
+other matchConditions: the dispatcher's bypasses. They hold here too, so that this
+  cluster can heal while the dispatcher is down.
+namespaceSelector, objectSelector: what all of an entry's webhooks require.
 reinvocationPolicy: Never, because the dispatcher runs the second round itself.`, c.Name))
+	for _, phase := range []registry.Phase{registry.Mutating, registry.Validating} {
+		r.describe(&out, phase)
+	}
 	if c.Timeout == 0 {
 		comment(&out, fmt.Sprintf(`
 timeoutSeconds: %d is a guess. Set spec.timeoutSeconds of Cluster %s to what is
@@ -50,6 +59,35 @@ timeoutSeconds: %d is a guess. Set spec.timeoutSeconds of Cluster %s to what is
 		out.Write(data)
 	}
 	return out.Bytes(), nil
+}
+
+// mostNamed bounds how many webhooks of an entry a comment names.
+const mostNamed = 50
+
+// describe says which webhooks each entry of a phase carries.
+func (r Registration) describe(out *bytes.Buffer, phase registry.Phase) {
+	for i := range r.entries[phase] {
+		e := &r.entries[phase][i]
+		if i > 0 && e.part == r.entries[phase][i-1].part {
+			continue
+		}
+		comment(out, fmt.Sprintf("\n%s%s, and the entries behind it with the same url:", e.name, webhookDomain))
+		for n, w := range e.webhooks {
+			if n == mostNamed {
+				comment(out, fmt.Sprintf("  and %d more", len(e.webhooks)-n))
+				break
+			}
+			comment(out, fmt.Sprintf("  %s/%s (%s)", w.Configuration, w.Name, policyOf(w)))
+		}
+	}
+}
+
+// policyOf is what a webhook's failure comes to.
+func policyOf(w *registry.Webhook) string {
+	if w.Mode != registry.Enforce {
+		return w.Mode.String()
+	}
+	return w.FailurePolicy.String()
 }
 
 // Caller returns what makes the API server authenticate to the dispatcher: the

@@ -2,12 +2,14 @@
 
 // Package registration writes what a cluster applies to call the dispatcher.
 // The registration decides what the dispatcher can promise, so it is made from
-// what is registered here: rules, so that the API server converts versions and
-// calls only when somebody cares; and the bypasses, so that a cluster heals also
-// while the dispatcher is down.
+// what is registered here, entry by entry. While the dispatcher is up, the API
+// server sends each webhook's requests in the form in which it would have sent
+// them to that webhook itself. While it is down, the API server denies what would
+// be denied with all webhooks down and the same bypasses.
 package registration
 
 import (
+	"fmt"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -27,6 +29,8 @@ type Options struct {
 type Registration struct {
 	Validating *admissionregistrationv1.ValidatingWebhookConfiguration
 	Mutating   *admissionregistrationv1.MutatingWebhookConfiguration
+
+	entries [2][]entry // by phase
 }
 
 // The names of the registration. Static manifests must end in a suffix that the
@@ -41,110 +45,142 @@ const (
 const defaultTimeout = 10 * time.Second
 
 // New returns the registration of a cluster. The same input gives the same
-// registration.
-func New(c *registry.Cluster, o Options) Registration {
+// registration. The error says what an API server could not be told, or would not
+// accept.
+func New(c *registry.Cluster, o Options) (Registration, error) {
 	var r Registration
-	if len(c.Validating.Webhooks) > 0 {
-		r.Validating = validating(c, o)
+	for _, phase := range []registry.Phase{registry.Mutating, registry.Validating} {
+		entries, err := entriesOf(c, phase, o.Static)
+		if err != nil {
+			return Registration{}, fmt.Errorf("the registration of cluster %s, phase %s: %w", c.Name, phase, err)
+		}
+		r.entries[phase] = entries
 	}
-	if len(c.Mutating.Webhooks) > 0 {
-		r.Mutating = mutating(c, o)
+	form := form{cluster: c, options: o}
+	if entries := r.entries[registry.Validating]; len(entries) > 0 {
+		r.Validating = form.validating(entries)
 	}
+	if entries := r.entries[registry.Mutating]; len(entries) > 0 {
+		r.Mutating = form.mutating(entries)
+	}
+	return r, nil
+}
+
+// Only returns the registration of one phase.
+func (r Registration) Only(phase registry.Phase) Registration {
+	if phase == registry.Mutating {
+		r.Validating = nil
+	} else {
+		r.Mutating = nil
+	}
+	r.entries[1-phase] = nil
 	return r
 }
 
-func validating(c *registry.Cluster, o Options) *admissionregistrationv1.ValidatingWebhookConfiguration {
-	p := partsOf(c, registry.Validating, o)
-	return &admissionregistrationv1.ValidatingWebhookConfiguration{
-		TypeMeta:   typeMeta("ValidatingWebhookConfiguration"),
-		ObjectMeta: metav1.ObjectMeta{Name: p.configuration},
-		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name:                    p.name,
-			ClientConfig:            p.clientConfig,
-			Rules:                   p.rules,
-			FailurePolicy:           &p.failurePolicy,
-			MatchPolicy:             &p.matchPolicy,
-			NamespaceSelector:       p.namespaceSelector,
-			ObjectSelector:          &metav1.LabelSelector{},
-			MatchConditions:         p.conditions,
-			SideEffects:             &p.sideEffects,
-			TimeoutSeconds:          &p.timeoutSeconds,
-			AdmissionReviewVersions: p.reviewVersions,
-		}},
+// entriesOf returns the entries of a phase, in the order in which they are called.
+func entriesOf(c *registry.Cluster, phase registry.Phase, static bool) ([]entry, error) {
+	var all []entry
+	chain, bypass, spare := c.Chain(phase), exclusions(c.Bypass.Sources()), mostDivided
+	if static {
+		bypass = append(bypass, admissionIsExempt())
+	}
+	for i, path := range chain.Paths {
+		p, err := partOf(chain, phase, path)
+		if err != nil {
+			return nil, err
+		}
+		cells := p.cells(spare)
+		if len(cells) > 1 {
+			spare -= 2 * len(cells)
+		}
+		name := phase.String()
+		if i > 0 {
+			name = fmt.Sprintf("%s-path%d", name, i+1)
+		}
+		entries, err := p.entries(name, cells, bypass, c.FailOpen.Sources())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, entries...)
+	}
+	return all, nil
+}
+
+// form makes objects of entries.
+type form struct {
+	cluster *registry.Cluster
+	options Options
+}
+
+func (f form) validating(entries []entry) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	c := &admissionregistrationv1.ValidatingWebhookConfiguration{
+		TypeMeta: typeMeta("ValidatingWebhookConfiguration"), ObjectMeta: f.meta(),
+	}
+	for i := range entries {
+		w := f.webhook(&entries[i])
+		c.Webhooks = append(c.Webhooks, admissionregistrationv1.ValidatingWebhook{
+			Name:                    w.Name,
+			ClientConfig:            w.ClientConfig,
+			Rules:                   w.Rules,
+			FailurePolicy:           w.FailurePolicy,
+			MatchPolicy:             w.MatchPolicy,
+			NamespaceSelector:       w.NamespaceSelector,
+			ObjectSelector:          w.ObjectSelector,
+			MatchConditions:         w.MatchConditions,
+			SideEffects:             w.SideEffects,
+			TimeoutSeconds:          w.TimeoutSeconds,
+			AdmissionReviewVersions: w.AdmissionReviewVersions,
+		})
+	}
+	return c
+}
+
+func (f form) mutating(entries []entry) *admissionregistrationv1.MutatingWebhookConfiguration {
+	c := &admissionregistrationv1.MutatingWebhookConfiguration{
+		TypeMeta: typeMeta("MutatingWebhookConfiguration"), ObjectMeta: f.meta(),
+	}
+	for i := range entries {
+		w := f.webhook(&entries[i])
+		w.ReinvocationPolicy = new(admissionregistrationv1.NeverReinvocationPolicy) // the second round is ours
+		c.Webhooks = append(c.Webhooks, w)
+	}
+	return c
+}
+
+// webhook is an entry as the API has it.
+func (f form) webhook(e *entry) admissionregistrationv1.MutatingWebhook {
+	return admissionregistrationv1.MutatingWebhook{
+		Name:                    e.name + webhookDomain,
+		ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: new(f.url(e)), CABundle: f.options.CABundle},
+		Rules:                   e.rules,
+		FailurePolicy:           &e.failurePolicy,
+		MatchPolicy:             &e.matchPolicy,
+		NamespaceSelector:       e.namespaces,
+		ObjectSelector:          e.objects.selector(),
+		MatchConditions:         e.conditions,
+		SideEffects:             new(admissionregistrationv1.SideEffectClassNoneOnDryRun),
+		TimeoutSeconds:          new(int32(timeoutOf(f.cluster) / time.Second)),
+		AdmissionReviewVersions: []string{"v1"},
 	}
 }
 
-func mutating(c *registry.Cluster, o Options) *admissionregistrationv1.MutatingWebhookConfiguration {
-	p := partsOf(c, registry.Mutating, o)
-	never := admissionregistrationv1.NeverReinvocationPolicy // the second round is ours
-	return &admissionregistrationv1.MutatingWebhookConfiguration{
-		TypeMeta:   typeMeta("MutatingWebhookConfiguration"),
-		ObjectMeta: metav1.ObjectMeta{Name: p.configuration},
-		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name:                    p.name,
-			ClientConfig:            p.clientConfig,
-			Rules:                   p.rules,
-			FailurePolicy:           &p.failurePolicy,
-			MatchPolicy:             &p.matchPolicy,
-			NamespaceSelector:       p.namespaceSelector,
-			ObjectSelector:          &metav1.LabelSelector{},
-			MatchConditions:         p.conditions,
-			ReinvocationPolicy:      &never,
-			SideEffects:             &p.sideEffects,
-			TimeoutSeconds:          &p.timeoutSeconds,
-			AdmissionReviewVersions: p.reviewVersions,
-		}},
+func (f form) url(e *entry) string {
+	url := f.options.URL + "/v1/clusters/" + f.cluster.Name + "/" + e.phase.String()
+	if e.path.Segment != "" {
+		url += "/" + e.path.Segment
 	}
+	return url
+}
+
+func (f form) meta() metav1.ObjectMeta {
+	if f.options.Static {
+		return metav1.ObjectMeta{Name: configurationName + staticSuffix}
+	}
+	return metav1.ObjectMeta{Name: configurationName}
 }
 
 func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind}
-}
-
-// parts are what the registrations of both phases have in common.
-type parts struct {
-	configuration, name string
-	clientConfig        admissionregistrationv1.WebhookClientConfig
-	rules               []admissionregistrationv1.RuleWithOperations
-	failurePolicy       admissionregistrationv1.FailurePolicyType
-	matchPolicy         admissionregistrationv1.MatchPolicyType
-	namespaceSelector   *metav1.LabelSelector
-	conditions          []admissionregistrationv1.MatchCondition
-	sideEffects         admissionregistrationv1.SideEffectClass
-	timeoutSeconds      int32
-	reviewVersions      []string
-}
-
-func partsOf(c *registry.Cluster, phase registry.Phase, o Options) parts {
-	url := o.URL + "/v1/clusters/" + c.Name + "/" + phase.String()
-	webhooks := c.Chain(phase).Webhooks
-	p := parts{
-		configuration:  configurationName,
-		name:           phase.String() + webhookDomain,
-		clientConfig:   admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: o.CABundle},
-		rules:          union(webhooks),
-		failurePolicy:  failurePolicy(webhooks),
-		matchPolicy:    admissionregistrationv1.Equivalent,
-		sideEffects:    admissionregistrationv1.SideEffectClassNoneOnDryRun,
-		timeoutSeconds: int32(timeoutOf(c) / time.Second),
-		reviewVersions: []string{"v1"},
-	}
-	if o.Static {
-		p.configuration += staticSuffix
-	}
-	p.namespaceSelector, p.conditions = exclusions(c.Bypass.Sources())
-	return p
-}
-
-// failurePolicy fails closed if anybody behind us does. A webhook in a mode that
-// never denies has no say.
-func failurePolicy(webhooks []*registry.Webhook) admissionregistrationv1.FailurePolicyType {
-	for _, w := range webhooks {
-		if w.FailurePolicy == registry.Fail && w.Mode == registry.Enforce {
-			return admissionregistrationv1.Fail
-		}
-	}
-	return admissionregistrationv1.Ignore
 }
 
 func timeoutOf(c *registry.Cluster) time.Duration {

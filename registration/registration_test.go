@@ -72,7 +72,11 @@ func register(t *testing.T, manifests []txtar.File, o registration.Options) []by
 			t.Fatal(problems)
 		}
 		cluster := r.Snapshot().Clusters["east"]
-		out, err := registration.New(cluster, o).YAML(cluster)
+		made, err := registration.New(cluster, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := made.YAML(cluster)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,35 +3,66 @@
 package registration
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
-// union returns rules that select whatever any of the webhooks' rules selects,
-// sorted, with operations of equal rules joined and rules that another one
-// covers left out.
+// union returns rules that select whatever any of the webhooks' rules selects, with
+// rules that another one covers left out. The order is the webhooks', because the
+// API server converts to what the first rule lists that fits. What webhooks with
+// matchPolicy Exact list comes last: they want no conversion, and must not decide
+// on that of others.
 func union(webhooks []*registry.Webhook) []admissionregistrationv1.RuleWithOperations {
-	byRule := map[string]*admissionregistrationv1.RuleWithOperations{}
-	for _, w := range webhooks {
-		for i := range w.Rules {
-			add(byRule, normalized(&w.Rules[i]))
+	var all []admissionregistrationv1.RuleWithOperations
+	for _, exact := range []bool{false, true} {
+		for _, w := range webhooks {
+			if w.Matcher.IsExact() == exact {
+				for i := range w.Rules {
+					all = add(all, normalized(&w.Rules[i]))
+				}
+			}
 		}
 	}
-	keys := make([]string, 0, len(byRule))
-	for key := range byRule {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	var all []admissionregistrationv1.RuleWithOperations
-	for _, key := range keys {
-		all = append(all, *byRule[key])
-	}
 	return withoutCovered(all)
+}
+
+// add adds a rule behind all others, unless one of them covers it. Its operations
+// join those of a rule that is equal but for them, where that changes no order.
+func add(all []admissionregistrationv1.RuleWithOperations, r admissionregistrationv1.RuleWithOperations) []admissionregistrationv1.RuleWithOperations {
+	if slices.ContainsFunc(all, func(earlier admissionregistrationv1.RuleWithOperations) bool { return covers(&earlier, &r) }) {
+		return all
+	}
+	for i := range all {
+		if sameButForOperations(&all[i], &r) && convertAlike(&r, all[i+1:]) {
+			all[i].Operations = reduced(append(all[i].Operations, r.Operations...))
+			return all
+		}
+	}
+	return append(all, r)
+}
+
+// withoutCovered drops every rule that selects nothing that a later one does not,
+// where that changes no order. Of rules that cover each other add has kept one.
+func withoutCovered(rules []admissionregistrationv1.RuleWithOperations) []admissionregistrationv1.RuleWithOperations {
+	var kept []admissionregistrationv1.RuleWithOperations
+	for i := range rules {
+		later := rules[i+1:]
+		by := slices.IndexFunc(later, func(r admissionregistrationv1.RuleWithOperations) bool { return covers(&r, &rules[i]) })
+		if by < 0 || !convertAlike(&rules[i], later[:by+1]) {
+			kept = append(kept, rules[i])
+		}
+	}
+	return kept
+}
+
+// convertAlike reports whether r may change places with all of the others.
+func convertAlike(r *admissionregistrationv1.RuleWithOperations, others []admissionregistrationv1.RuleWithOperations) bool {
+	return !slices.ContainsFunc(others, func(o admissionregistrationv1.RuleWithOperations) bool { return !match.ConvertsAlike(r, &o) })
 }
 
 // normalized returns a copy with sorted lists, each reduced to "*" where it has it.
@@ -70,30 +101,9 @@ func reducedResources(list []string) []string {
 	return slices.Compact(list)
 }
 
-// add adds a rule, or its operations to the rule that is equal but for them.
-func add(byRule map[string]*admissionregistrationv1.RuleWithOperations, r admissionregistrationv1.RuleWithOperations) {
-	key := strings.Join([]string{strings.Join(r.APIGroups, ","), strings.Join(r.Resources, ","), strings.Join(r.APIVersions, ","), string(*r.Scope)}, "|")
-	if known := byRule[key]; known != nil {
-		known.Operations = reduced(append(known.Operations, r.Operations...))
-		return
-	}
-	byRule[key] = &r
-}
-
-// withoutCovered drops every rule that selects nothing that another does not.
-func withoutCovered(rules []admissionregistrationv1.RuleWithOperations) []admissionregistrationv1.RuleWithOperations {
-	return slices.DeleteFunc(slices.Clone(rules), func(r admissionregistrationv1.RuleWithOperations) bool {
-		return slices.ContainsFunc(rules, func(other admissionregistrationv1.RuleWithOperations) bool {
-			return compare(&r, &other) != 0 && covers(&other, &r)
-		})
-	})
-}
-
-func compare(a, b *admissionregistrationv1.RuleWithOperations) int {
-	return cmp.Or(
-		slices.Compare(a.Operations, b.Operations), slices.Compare(a.APIGroups, b.APIGroups),
-		slices.Compare(a.APIVersions, b.APIVersions), slices.Compare(a.Resources, b.Resources), cmp.Compare(*a.Scope, *b.Scope),
-	)
+func sameButForOperations(a, b *admissionregistrationv1.RuleWithOperations) bool {
+	return slices.Equal(a.APIGroups, b.APIGroups) && slices.Equal(a.APIVersions, b.APIVersions) &&
+		slices.Equal(a.Resources, b.Resources) && *a.Scope == *b.Scope
 }
 
 // covers reports whether a selects all that b does.

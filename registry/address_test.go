@@ -26,7 +26,7 @@ func TestAddressPolicy(t *testing.T) {
 			h := newHome(t)
 			h.put("webhook.yaml", strings.NewReplacer("%s", "local.policy",
 				"service: {namespace: policies, name: policy, path: /judge}", `url: "https://127.0.0.1:8443/"`).Replace(webhookYAML))
-			problems, _ := registry.Validate(registry.Settings{Addresses: c.policy}, []string{h.dir})
+			_, problems, _ := registry.Validate(registry.Settings{Addresses: c.policy}, []string{h.dir})
 			if (len(problems) > 0) != c.refused {
 				t.Fatal(problems)
 			}

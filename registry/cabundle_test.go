@@ -37,7 +37,7 @@ metadata: {name: endpoint}
 spec: {webhooks: ["*/*"], endpoints: [{address: "192.0.2.1:443", caFile: ca.pem}]}
 `)
 			h.put("ca.pem", c.bundle)
-			problems, warnings := registry.Validate(registry.Settings{}, []string{h.dir})
+			_, problems, warnings := registry.Validate(registry.Settings{}, []string{h.dir})
 			for _, at := range []string{"webhooks[0].clientConfig.caBundle", "spec.endpoints[0].caFile"} {
 				wantOne(t, problems, at, c.problem)
 				wantOne(t, warnings, at, c.warning)

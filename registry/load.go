@@ -153,14 +153,15 @@ func (p Problem) attributes() []any {
 }
 
 // Validate compiles what is in paths (files or directories) as Load would and
-// returns every problem and lint warning.
-func Validate(s Settings, paths []string) (problems, warnings []Problem) {
+// returns every problem and lint warning. The Snapshot, nil where there are
+// problems, is not for serving.
+func Validate(s Settings, paths []string) (snapshot *Snapshot, problems, warnings []Problem) {
 	s = s.withDefaults()
 	s.Directories = paths
 	r := New(s)
 	in := r.source.read()
 	c := newCompiler(s, r.cel, in, nil)
 	c.problem(r.emptied(in)...)
-	c.compile()
-	return c.problems, c.warnings
+	snapshot = c.compile()
+	return snapshot, c.problems, c.warnings
 }

@@ -22,7 +22,7 @@ spec:
 
 func TestQuickstart(t *testing.T) {
 	const dir = "../examples/quickstart"
-	problems, warnings := registry.Validate(registry.Settings{}, []string{dir})
+	_, problems, warnings := registry.Validate(registry.Settings{}, []string{dir})
 	if len(problems)+len(warnings) > 0 {
 		t.Fatalf("problems %v, warnings %v", problems, warnings)
 	}

@@ -49,7 +49,7 @@ func tell(t *testing.T, path string, story *txtar.Archive) {
 	})
 	dir := t.TempDir()
 	write(t, dir, story.Files)
-	problems, warnings := registry.Validate(registry.Settings{}, []string{dir})
+	_, problems, warnings := registry.Validate(registry.Settings{}, []string{dir})
 	got := map[string]string{"problems": lines(dir, problems), "warnings": lines(dir, warnings)}
 	if *update {
 		rewrite(t, path, story, got)

@@ -156,6 +156,20 @@ func printExplanation(w io.Writer, e *dispatcher.Explanation) error {
 		_, _ = fmt.Fprintf(tw, "%s\t%s/%s\t%s\t%s\t%s\t%s\t%s\t%s\n", orderText(x), x.Configuration, x.Webhook,
 			yesNo(x.Called), whyText(x), dash(x.Payload), x.Mode, x.FailurePolicy, x.Timeout)
 	}
+	if err := tw.Flush(); err != nil || e.Paths < 2 {
+		return err
+	}
+	return printPaths(w, e)
+}
+
+// printPaths says what the API server calls for which webhook, where that differs.
+func printPaths(w io.Writer, e *dispatcher.Explanation) error {
+	_, _ = fmt.Fprintln(w, "\nwebhooks list different versions or groups of a resource, so the cluster calls several paths, each with the form that its webhooks list:")
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(tw, "WEBHOOK\tPATH")
+	for i := range e.Webhooks {
+		_, _ = fmt.Fprintf(tw, "%s/%s\t%s\n", e.Webhooks[i].Configuration, e.Webhooks[i].Webhook, e.Webhooks[i].Path)
+	}
 	return tw.Flush()
 }
 

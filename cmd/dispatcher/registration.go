@@ -92,12 +92,12 @@ func (r registering) print(cmd *cobra.Command, path string) ([]byte, error) {
 		}
 		return registration.Caller(u.Host, r.static), nil
 	}
-	made := registration.New(cluster, options)
-	switch r.phase {
-	case "mutate":
-		made.Validating = nil
-	case "validate":
-		made.Mutating = nil
+	made, err := registration.New(cluster, options)
+	if err != nil {
+		return nil, err
+	}
+	if phase, ok := parsePhase(r.phase); ok {
+		made = made.Only(phase)
 	}
 	return made.YAML(cluster)
 }

@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/admission-dispatcher/dispatcher/internal/config"
+	"github.com/admission-dispatcher/dispatcher/registration"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -67,8 +71,23 @@ func validate(configPath string, paths []string) validation {
 	if len(paths) == 0 {
 		paths = settings.Directories
 	}
-	problems, warnings := registry.Validate(settings, paths)
-	return validation{Problems: orEmpty(problems), Warnings: orEmpty(append(own, warnings...))}
+	snapshot, problems, warnings := registry.Validate(settings, paths)
+	return validation{Problems: orEmpty(problems), Warnings: orEmpty(slices.Concat(own, warnings, unregistrable(snapshot)))}
+}
+
+// unregistrable warns about clusters for which "dispatcher registration" would
+// fail: what is served is not concerned.
+func unregistrable(s *registry.Snapshot) []registry.Problem {
+	if s == nil {
+		return nil
+	}
+	var warnings []registry.Problem
+	for _, name := range slices.Sorted(maps.Keys(s.Clusters)) {
+		if _, err := registration.New(s.Clusters[name], registration.Options{Static: true}); err != nil {
+			warnings = append(warnings, registry.Problem{Object: "Cluster/" + name, Reason: strings.ReplaceAll(err.Error(), "\n", "; ")})
+		}
+	}
+	return warnings
 }
 
 // orEmpty makes a list print as [] where it would be null.

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// worlds is how many random clusters the comparisons with the API server take, and
+// requests how many of each.
+const (
+	worlds   = 60
+	requests = 60
+)
+
+// direct is a webhook as the cluster itself would have registered it.
+func direct(w *registry.Webhook) hook {
+	return hook{w.Rules, w.Spec.MatchPolicy, w.Spec.NamespaceSelector, w.Spec.ObjectSelector, nil}
+}
+
+func (e *entry) hook() hook {
+	return hook{e.rules, e.matchPolicy, e.namespaces, e.objects.selector(), e.conditions}
+}
+
+// TestParity compares, for random webhooks and requests, an API server that calls
+// the webhooks itself with one that applies what is printed.
+func TestParity(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range worlds {
+		d := diceOf(seed)
+		w := d.world(t)
+		for range requests {
+			q := d.request(w)
+			for _, phase := range []registry.Phase{registry.Validating, registry.Mutating} {
+				c := comparisonOf(w, phase, q)
+				c.up(t, seed, seen)
+				c.down(t, seed, seen)
+				if phase == registry.Mutating {
+					c.mutated(t, seed, d)
+				}
+			}
+		}
+	}
+	t.Logf("%d requests in %d clusters: %v", 2*worlds*requests, worlds, seen)
+	for _, what := range []string{"bypassed", "as sent", "converted", "not called", "denied", "let in", "fail open", "several paths", "divided"} {
+		if seen[what] == 0 {
+			t.Errorf("the draws were one-sided: none %s", what)
+		}
+	}
+}
+
+// comparison is one request, behind the registration.
+type comparison struct {
+	*world
+	phase    registry.Phase
+	q        *sent
+	chain    *registry.Chain
+	called   []*entry
+	forms    []schema.GroupVersionResource // of called
+	bypassed bool
+	failOpen bool
+}
+
+func comparisonOf(w *world, phase registry.Phase, q *sent) *comparison {
+	c := &comparison{world: w, phase: phase, q: q, chain: w.cluster.Chain(phase)}
+	for i := range w.made.entries[phase] {
+		e := &w.made.entries[phase][i]
+		if form, ok := w.api.calls(e.hook(), q); ok {
+			c.called, c.forms = append(c.called, e), append(c.forms, form)
+		}
+	}
+	review := w.api.subject(q, q.resource).Review
+	_, c.bypassed = w.cluster.Bypass.Match(review)
+	_, c.failOpen = w.cluster.FailOpen.Match(review)
+	return c
+}
+
+// up: each webhook gets the request once, in the form in which the API server would
+// have sent it to that webhook itself, or not at all if it would not have.
+func (c *comparison) up(t *testing.T, seed int, seen map[string]int) {
+	t.Helper()
+	urls := map[string]bool{}
+	for n, e := range c.called {
+		if rule, ok := c.cluster.Bypass.Match(c.api.subject(c.q, c.forms[n]).Review); ok {
+			t.Fatalf("seed %d: %+v as %v would be bypassed by %s, and is not by the API server", seed, c.q, c.forms[n], rule)
+		}
+		if urls[e.path.Segment] {
+			t.Fatalf("seed %d: %+v is called twice on %q", seed, c.q, e.path.Segment)
+		}
+		urls[e.path.Segment] = true
+	}
+	if c.bypassed && len(c.called) > 0 {
+		t.Fatalf("seed %d: %+v is bypassed, and called", seed, c.q)
+	}
+	if len(c.called) > 1 {
+		seen["several paths"]++
+	}
+	for i, w := range c.chain.Webhooks {
+		want, wanted := c.api.calls(direct(w), c.q)
+		wanted = wanted && !c.bypassed
+		count := 0
+		for n, e := range c.called {
+			path, current := c.chain.Path([]byte(e.path.Segment))
+			if !current {
+				t.Fatalf("seed %d: %q is not a path of the chain", seed, e.path.Segment)
+			}
+			if !path.Considers(i) {
+				continue
+			}
+			d := w.Matcher.Match(c.api.subject(c.q, c.forms[n]))
+			if d.Reason == match.NotConvertible {
+				t.Fatalf("seed %d: %+v reaches %s as %v: %v\n%+v", seed, c.q, w.Name, c.forms[n], d.Err, w.Rules)
+			}
+			if d.Reason != match.Matched {
+				continue
+			}
+			if count++; c.forms[n] != want {
+				t.Fatalf("seed %d: %+v reaches %s as %v, want %v\n%+v", seed, c.q, w.Name, c.forms[n], want, w.Rules)
+			}
+		}
+		if (count == 1) != wanted || count > 1 {
+			t.Fatalf("seed %d: %s gets %+v %d times, directly %v\n%+v", seed, w.Name, c.q, count, wanted, w.Rules)
+		}
+		switch {
+		case !wanted:
+			seen["not called"]++
+		case want == c.q.resource:
+			seen["as sent"]++
+		default:
+			seen["converted"]++
+		}
+	}
+	if c.bypassed {
+		seen["bypassed"]++
+	}
+}
+
+// mutated: no URL is called twice although what is called first changes labels.
+func (c *comparison) mutated(t *testing.T, seed int, d dice) {
+	t.Helper()
+	q, urls := *c.q, map[string]bool{}
+	for i := range c.made.entries[registry.Mutating] {
+		e := &c.made.entries[registry.Mutating][i]
+		if _, ok := c.api.calls(e.hook(), &q); !ok {
+			continue
+		}
+		if urls[e.path.Segment] {
+			t.Fatalf("seed %d: once it is mutated, %+v is called twice on %q", seed, c.q, e.path.Segment)
+		}
+		urls[e.path.Segment] = true
+		if q.labels != nil {
+			q.labels = map[string]string{metadataName: pick(d, "shop", "lab"), "tier": pick(d, "a", "shop", "lab"), "owner": pick(d, "a", "lab")}
+		}
+	}
+}
+
+// down: with the dispatcher dead, what is denied is what is denied with all
+// webhooks dead, the same bypasses and the same failOpen rules.
+func (c *comparison) down(t *testing.T, seed int, seen map[string]int) {
+	t.Helper()
+	denied := false
+	for _, e := range c.called {
+		denied = denied || e.failurePolicy == admissionregistrationv1.Fail
+		if strings.Contains(e.name, "-2") {
+			seen["divided"]++
+		}
+	}
+	least, most := c.deniedDirectly()
+	if denied && !most || !denied && least {
+		t.Fatalf("seed %d, %s: %+v is denied: %v; directly %v, at most %v", seed, c.phase, c.q, denied, least, most)
+	}
+	switch {
+	case c.failOpen:
+		seen["fail open"]++
+	case denied:
+		seen["denied"]++
+	case len(c.called) > 0:
+		seen["let in"]++
+	}
+	if least != most {
+		seen["closed, perhaps without need"]++
+	}
+}
+
+// deniedDirectly reports what the cluster does with all its webhooks down; most adds
+// what a registration cannot tell apart, and closes.
+func (c *comparison) deniedDirectly() (least, most bool) {
+	if c.bypassed || c.failOpen {
+		return false, false
+	}
+	for i, w := range c.chain.Webhooks {
+		if w.FailurePolicy != registry.Fail || w.Mode != registry.Enforce {
+			continue
+		}
+		h := direct(w)
+		_, ok := c.api.calls(h, c.q)
+		least = least || ok
+		var e *entry
+		for n := range c.made.entries[c.phase] {
+			if each := &c.made.entries[c.phase][n]; each.path.Considers(i) {
+				e = each
+			}
+		}
+		if c.phase == registry.Mutating { // objects change from one entry to the next
+			h.objects = e.objects.selector()
+			if c.q.resource.Resource == "namespaces" {
+				h.namespaces = e.part.namespaces.selector()
+			}
+		}
+		names, _ := requirementsOf(h.namespaces).byName()
+		if undivided(c.made.entries[c.phase], e.part) {
+			h.namespaces = e.part.namespaces.and(names...).selector()
+		}
+		if c.q.resource.Resource == "namespaces" && c.q.namespace == "" { // it has no name yet
+			h.namespaces = requirementsOf(h.namespaces).without(names.without(e.part.namespaces)).selector()
+		}
+		_, ok = c.api.calls(h, c.q)
+		most = most || ok
+	}
+	return least, most
+}
+
+// undivided reports whether a part has claims that only labels of namespaces tell
+// apart, and too many to be divided by them.
+func undivided(entries []entry, p *part) bool {
+	labelled := false
+	for _, c := range p.claims {
+		labelled = labelled || len(c.labels) > 0
+	}
+	cells := map[string]bool{}
+	for i := range entries {
+		if entries[i].part == p {
+			cells[strings.TrimSuffix(entries[i].name, "-open")] = true
+		}
+	}
+	return labelled && len(cells) == 1
+}
