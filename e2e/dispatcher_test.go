@@ -43,6 +43,7 @@ admin: {listen: "127.0.0.1:0"}
 tls: {certFile: %[1]s/serving.crt, keyFile: %[1]s/serving.key, clientCAFile: %[1]s/ca.crt}
 registration: {url: "https://%[2]s", caFile: %[1]s/ca.crt}
 sources: [{directory: registry}]
+fileRoots: [%[1]s]
 reloadInterval: 100ms
 allowedNetworks: ["127.0.0.0/8"]
 lameDuck: 2s

@@ -69,6 +69,14 @@ func (m *Matcher) NeededLabels() []string {
 	if !slices.ContainsFunc(m.rules, func(r rule) bool { return r.mayBeNamespaced() }) {
 		return nil
 	}
+	return m.SelectedLabels()
+}
+
+// SelectedLabels returns, sorted, the labels of stored namespaces that the Matcher
+// may look at. They are more than NeededLabels: a Namespace that is deleted is
+// judged by what the source has, if it has it. What is not among them a source
+// need not keep.
+func (m *Matcher) SelectedLabels() []string {
 	var keys []string
 	for i := range m.namespaces {
 		if !m.namespaces[i].isName() {

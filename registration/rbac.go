@@ -15,20 +15,21 @@ const (
 )
 
 // RBAC returns what a cluster applies so that the dispatcher may read its
-// namespaces, and nothing else: the rights behind Cluster.spec.kubeconfigFile.
-// They are given to the user of that name, a certificate's common name for
-// instance; "" is a ServiceAccount, which is created. The same name gives the
-// same bytes.
+// namespaces and its version, and nothing else: the rights behind
+// Cluster.spec.kubeconfigFile. They are given to the user of that name, a
+// certificate's common name for instance; "" is a ServiceAccount, which is created.
+// The same name gives the same bytes.
 func RBAC(user string) []byte {
 	var out bytes.Buffer
 	comment(&out, `Lets the admission dispatcher read the namespaces of this cluster, with their
-labels, and nothing else. Made by: dispatcher registration --rbac
+labels, and its version, and nothing else. Made by: dispatcher registration --rbac
 
 `)
 	if user == "" {
 		out.WriteString(serviceAccount())
 	}
-	comment(&out, `get: a namespace that the watch has not brought yet; list, watch: all others.`)
+	comment(&out, `get: a namespace that the watch has not brought yet; list, watch: all others. The
+version says which requests this cluster never sends to webhooks.`)
 	fmt.Fprintf(&out, `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
@@ -37,6 +38,8 @@ rules:
 - apiGroups: [""]
   resources: ["namespaces"]
   verbs: ["get", "list", "watch"]
+- nonResourceURLs: ["/version"]
+  verbs: ["get"]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding

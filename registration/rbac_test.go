@@ -44,7 +44,10 @@ func TestRBAC(t *testing.T) {
 			var binding rbacv1.ClusterRoleBinding
 			strictly(t, documents[0], &role)
 			strictly(t, documents[1], &binding)
-			rights := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}}}
+			rights := []rbacv1.PolicyRule{
+				{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
+				{NonResourceURLs: []string{"/version"}, Verbs: []string{"get"}},
+			}
 			if diff := cmp.Diff(rights, role.Rules); diff != "" {
 				t.Errorf("rights (-want +got):\n%s", diff)
 			}

@@ -15,54 +15,192 @@ import (
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
-// TestAccess is what the source of a cluster's namespaces is given, and given
-// again when a file changes that only the kubeconfig names.
-func TestAccess(t *testing.T) {
-	dir := t.TempDir()
-	put := func(name, content string) {
-		t.Helper()
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put("registry/cluster.yaml", `apiVersion: dispatcher.dev/v1alpha1
+// apiHome is the manifests of a cluster with an API, and what they name.
+type apiHome struct {
+	*testing.T
+	dir   string
+	given []registry.KubeAccess
+	asked [][]string // labels
+	*registry.Registry
+}
+
+func newAPIHome(t *testing.T) *apiHome {
+	h := &apiHome{T: t, dir: t.TempDir()}
+	h.put("registry/cluster.yaml", `apiVersion: dispatcher.dev/v1alpha1
 kind: Cluster
 metadata: {name: east}
 spec: {authentication: {certificate: {commonNames: [east]}}, kubeconfigFile: ../access/kubeconfig}
 `)
-	put("access/kubeconfig", `current-context: a
-contexts: [{name: a, context: {cluster: a, user: a}}]
-clusters: [{name: a, cluster: {server: "https://api.example.com:6443/k8s", tls-server-name: kubernetes}}]
-users: [{name: a, user: {tokenFile: token}}]
-`)
-	put("access/token", "first\n")
-
-	var given []registry.KubeAccess
-	r := registry.New(registry.Settings{
-		Directories: []string{filepath.Join(dir, "registry")},
-		Namespaces: func(_ string, access registry.KubeAccess) match.Namespaces {
-			given = append(given, access)
+	h.kubeconfig("https://api.example.com:6443/k8s", "tokenFile: token")
+	h.put("access/token", "first\n")
+	h.Registry = registry.New(registry.Settings{
+		Directories: []string{h.path("registry")},
+		FileRoots:   []string{h.path("access")},
+		Namespaces: func(_ string, access registry.KubeAccess, labels []string) match.Namespaces {
+			h.given = append(h.given, access)
+			h.asked = append(h.asked, labels)
 			return nil
 		},
 	})
-	for _, token := range []string{"first", "first", "second"} {
-		put("access/token", token+"\n")
-		if problems := r.Load(); len(problems) > 0 {
-			t.Fatal(problems)
+	return h
+}
+
+func (h *apiHome) path(name string) string { return filepath.Join(h.dir, name) }
+
+func (h *apiHome) put(name, content string) {
+	h.Helper()
+	path := h.path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		h.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *apiHome) kubeconfig(server, user string) {
+	h.Helper()
+	h.put("access/kubeconfig", fmt.Sprintf(`current-context: a
+contexts: [{name: a, context: {cluster: a, user: a}}]
+clusters: [{name: a, cluster: {server: %q, tls-server-name: kubernetes}}]
+users: [{name: a, user: {%s}}]
+`, server, user))
+}
+
+func (h *apiHome) load() *registry.Snapshot {
+	h.Helper()
+	if problems := h.Load(); len(problems) > 0 {
+		h.Fatal(problems)
+	}
+	return h.Snapshot()
+}
+
+// TestE18Access is what the source of a cluster's namespaces is given. A token that
+// is renewed, in its file or in the kubeconfig, is neither a new Snapshot nor
+// another access, and the next request has it.
+func TestE18Access(t *testing.T) {
+	h := newAPIHome(t)
+	first := h.load()
+	want := registry.KubeAccess{Server: "https://api.example.com:6443/k8s", ServerName: "kubernetes"}
+	want.Credential.TokenFile = h.path("access/token")
+	want.Credential.Roots = h.path("registry") + string(filepath.ListSeparator) + h.path("access")
+	if diff := cmp.Diff([]registry.KubeAccess{want}, h.given); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	credentials := registry.NewCredentials(h.given[0])
+	for i := range 1000 {
+		token := fmt.Sprintf("renewed-%04d", i)
+		h.put("access/token", token)
+		if h.load() != first {
+			t.Fatalf("token %d is a new Snapshot", i)
+		}
+		if got, err := credentials.Current(); err != nil || got.Token != token {
+			t.Fatalf("the credential is %q, %v", got.Token, err)
 		}
 	}
-	want := []registry.KubeAccess{
-		{Server: "https://api.example.com:6443/k8s", ServerName: "kubernetes", Token: "first"},
-		{Server: "https://api.example.com:6443/k8s", ServerName: "kubernetes", Token: "second"},
+	if len(h.given) != 1 {
+		t.Errorf("given %d times", len(h.given))
 	}
-	if diff := cmp.Diff(want, given); diff != "" {
+	if printed := fmt.Sprintf("%v %+v %#v", h.given, h.given, h.given); strings.Contains(printed, "renewed") {
+		t.Errorf("what is printed holds the token: %s", printed)
+	}
+}
+
+// TestHeldCredential is a token that stands in the kubeconfig itself. One for
+// another server waits for the Snapshot that names the server.
+func TestHeldCredential(t *testing.T) {
+	h := newAPIHome(t)
+	h.kubeconfig("https://api.example.com", "token: first")
+	first := h.load()
+	credentials := registry.NewCredentials(h.given[0])
+	expect := func(when, token string, good bool) {
+		t.Helper()
+		if got, err := credentials.Current(); got.Token != token || (err == nil) != good {
+			t.Errorf("%s: %q, %v", when, got.Token, err)
+		}
+	}
+	expect("at first", "first", true)
+	h.kubeconfig("https://api.example.com", "token: second")
+	if h.load() != first {
+		t.Error("a renewed token is a new Snapshot")
+	}
+	expect("renewed", "second", true)
+	h.put("access/kubeconfig", "junk")
+	expect("half written", "second", false)
+	h.kubeconfig("https://elsewhere.example.com", "token: third")
+	expect("for another server", "second", false)
+	if h.load() == first || h.given[len(h.given)-1].Server != "https://elsewhere.example.com" {
+		t.Error("another server is no new Snapshot")
+	}
+	if got, err := registry.NewCredentials(h.given[len(h.given)-1]).Current(); err != nil || got.Token != "third" {
+		t.Errorf("there: %q, %v", got.Token, err)
+	}
+}
+
+// TestSelectedLabels is what is kept of namespaces: what selectors name, also that
+// of a previous version which still serves.
+func TestSelectedLabels(t *testing.T) {
+	h := newAPIHome(t)
+	webhook := func(resource, key string) {
+		h.put("registry/webhook.yaml", fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: policies}
+webhooks:
+- name: tiers.example.com
+  clientConfig: {url: "https://hook.example.com/"}
+  sideEffects: None
+  admissionReviewVersions: [v1]
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: ["*"], resources: [%s]}]
+  namespaceSelector: {matchExpressions: [{key: %s, operator: Exists}, {key: kubernetes.io/metadata.name, operator: Exists}]}
+`, resource, key))
+		h.load()
+	}
+	webhook("pods", "tier")
+	webhook("namespaces", "team") // asked about those that are deleted
+	webhook("namespaces", "other")
+	want := [][]string{{"tier"}, {"team", "tier"}, {"other", "team"}}
+	if diff := cmp.Diff(want, h.asked); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if printed := fmt.Sprintf("%v %+v %#v", given, given, given); strings.Contains(printed, "first") {
-		t.Errorf("what is printed holds the token: %s", printed)
+}
+
+// TestVersions is which clusters send auth reviews.
+func TestVersions(t *testing.T) {
+	for text, exempt := range map[string]bool{
+		"1.37": true, "v1.37.0": true, "v1.40.2-eks-1": true, "2.0": true,
+		"1.36": false, "v1.36.3": false, "v1.9.11+abc": false, "": false,
+	} {
+		h := newAPIHome(t)
+		h.put("registry/cluster.yaml", fmt.Sprintf(`apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: east}
+spec: {authentication: {certificate: {commonNames: [east]}}, kubernetesVersion: %q}
+`, text))
+		if got := h.load().Clusters["east"].ExemptsAuthReviews(); got != exempt {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
+
+// versioned is a source that knows a version.
+type versioned struct {
+	match.Namespaces
+	is registry.KubernetesVersion
+}
+
+func (v *versioned) KubernetesVersion() registry.KubernetesVersion { return v.is }
+
+// TestVersionOfTheAPI: what the cluster says counts where the manifest says nothing.
+func TestVersionOfTheAPI(t *testing.T) {
+	source := &versioned{}
+	c := registry.Cluster{Namespaces: source}
+	if c.ExemptsAuthReviews() {
+		t.Error("exempt without a version")
+	}
+	if source.is = (registry.KubernetesVersion{Major: 1, Minor: 37}); !c.ExemptsAuthReviews() {
+		t.Error("not exempt at 1.37")
+	}
+	if source.is.Minor = 36; c.ExemptsAuthReviews() {
+		t.Error("exempt at 1.36")
 	}
 }

@@ -31,6 +31,13 @@ type ClusterSpec struct {
 	// from every admission; with one below it, or none, an answer may come after
 	// the caller gave up, because the caller rounds ?timeout= up.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+	// KubernetesVersion is the version of the cluster, such as "1.36" or "v1.36.3";
+	// while it is upgraded, the lowest of its API servers. Default: what its API says
+	// where KubeconfigFile is set, otherwise unknown. From 1.37 on API servers send
+	// no reviews of authentication and authorization; those of older and unknown
+	// ones are judged by the webhooks that select them. Danger: too high a version
+	// lets such reviews pass without any webhook being called.
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	// Namespaces lists the labels of the cluster's namespaces. Default: without
 	// KubeconfigFile only kubernetes.io/metadata.name is known, and a webhook
 	// whose namespaceSelector needs another label is refused.

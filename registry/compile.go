@@ -18,12 +18,16 @@ type compiler struct {
 	now      time.Time
 	objects  *objects
 	files    files
-	targets  targetTable
+	// kubeconfigs are what the files say that Clusters name.
+	kubeconfigs map[reference]kubeAccess
+	current     *Snapshot // that is served; nil: none
+	targets     targetTable
 
 	bindings  []*binding
 	endpoints map[endpointsKey][]webhook.EndpointSpec
 	entries   [2][]*entry // by Phase, in configuration and list order
 	clusters  []*Cluster
+	accesses  map[string]KubeAccess // by cluster
 	chains    chainTable
 	pathIDs   map[pathKey]*entry
 	ids       identities
@@ -45,6 +49,7 @@ func (c *compiler) compile() *Snapshot {
 	if len(c.problems) > 0 {
 		return nil
 	}
+	c.compileSources()
 	return c.snapshot()
 }
 

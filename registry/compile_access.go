@@ -3,10 +3,12 @@
 package registry
 
 import (
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,23 +16,6 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/match"
 )
-
-// KubeAccess is how the API of a cluster is reached: everything that its
-// kubeconfig says, with the content of the files that it names. Two that are
-// equal are the same access.
-type KubeAccess struct {
-	Server           string // https URL
-	ServerName       string // that the certificate must have; empty: the host in Server
-	CA               string // PEM; empty: the system's trust roots
-	Certificate, Key string // PEM; empty: none is presented
-	Token            string // empty: none
-}
-
-// String returns the server: what is printed holds no credential.
-func (a KubeAccess) String() string { return a.Server }
-
-// GoString is String.
-func (a KubeAccess) GoString() string { return a.String() }
 
 // nobodyAsked is the source of namespaces where no cluster is contacted.
 type nobodyAsked struct{}
@@ -42,21 +27,31 @@ func (nobodyAsked) NamespaceLabels(string, time.Time) (labels map[string]string,
 	return nil, errNobodyAsked
 }
 
-// compileSource returns the cluster's source of namespaces; nil where there is
-// none.
-func (c *compiler) compileSource(m *clusterManifest) match.Namespaces {
+// compileNamespaceSource returns the cluster's source of namespaces; nil where
+// there is none. For a cluster's API compileSources replaces it, once the labels
+// are known that are needed of it.
+func (c *compiler) compileNamespaceSource(m *clusterManifest) match.Namespaces {
 	if m.Spec.KubeconfigFile == "" {
 		return compileNamespaces(m.Spec.Namespaces)
 	}
-	access, err := c.readAccess(m)
-	switch {
-	case err != nil:
+	a, err := c.access(m)
+	if err == nil {
+		err = c.checkAccess(m, a)
+	}
+	if err != nil {
 		c.problem(unusableKubeconfig(m, err))
 		return nil
-	case c.settings.Namespaces == nil:
-		return nobodyAsked{}
 	}
-	return c.settings.Namespaces(m.Name, access)
+	c.accesses[m.Name] = a
+	return nobodyAsked{}
+}
+
+func (c *compiler) access(m *clusterManifest) (KubeAccess, error) {
+	if looksSecret(m.Spec.KubeconfigFile) {
+		return KubeAccess{}, errSecret
+	}
+	found := c.kubeconfigs[m.refer(m.Spec.KubeconfigFile)]
+	return found.KubeAccess, found.err
 }
 
 func unusableKubeconfig(m *clusterManifest, err error) Problem {
@@ -67,48 +62,31 @@ func unusableKubeconfig(m *clusterManifest, err error) Problem {
 	return m.problem(at, name, strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
-// readAccess reads the kubeconfig and all that it names.
-func (c *compiler) readAccess(m *clusterManifest) (KubeAccess, error) {
-	name := m.Spec.KubeconfigFile
-	data, err := c.files.read(m.origin, name)
-	if err != nil {
-		return KubeAccess{}, unreadableFile(err)
-	}
-	k, err := parseKubeconfig(data)
-	if err != nil {
-		return KubeAccess{}, err
-	}
-	r := accessReader{files: c.files, at: origin{file: resolvePath(m.origin, name)}}
-	access := KubeAccess{
-		Server:      k.cluster.Server,
-		ServerName:  k.cluster.TLSServerName,
-		CA:          r.content("certificate-authority", k.cluster.CA, k.cluster.CAData),
-		Certificate: r.content("client-certificate", k.user.Certificate, k.user.CertificateData),
-		Key:         r.content("client-key", k.user.Key, k.user.KeyData),
-		Token:       r.token(&k.user),
-	}
-	if r.err != nil {
-		return KubeAccess{}, r.err
-	}
-	return access, c.checkAccess(m, access)
-}
-
-// checkAccess checks that the certificates are whole and warns of their end.
+// checkAccess checks where the API is, and warns of what may change without a new
+// configuration: certificates that expire, and, where nobody uses the credential
+// and says so, one that is not good.
 func (c *compiler) checkAccess(m *clusterManifest, a KubeAccess) error {
+	server, err := url.Parse(a.Server)
+	if err != nil {
+		return err // cannot be: the kubeconfig was validated
+	}
+	if err := forbidden(server.Hostname(), server.Port(), c.settings.Addresses); err != nil {
+		return fmt.Errorf("cluster.server: %w", err)
+	}
 	var certificates []*x509.Certificate
 	if a.CA != "" {
-		authorities, err := parseCABundle([]byte(a.CA))
-		if err != nil {
+		if certificates, err = parseCABundle([]byte(a.CA)); err != nil {
 			return fmt.Errorf("certificate-authority: %w", err)
 		}
-		certificates = authorities
 	}
-	if a.Certificate != "" {
-		pair, err := tls.X509KeyPair([]byte(a.Certificate), []byte(a.Key))
+	if c.settings.Namespaces == nil {
+		credential, err := NewCredentials(a).Current()
 		if err != nil {
-			return fmt.Errorf("client-certificate: %s", strings.TrimPrefix(err.Error(), "tls: "))
+			c.warn(unusableKubeconfig(m, err))
 		}
-		certificates = append(certificates, pair.Leaf)
+		if credential.Certificate != nil {
+			certificates = append(certificates, credential.Certificate.Leaf)
+		}
 	}
 	if warning := expiryWarning(certificates, c.now); warning != "" {
 		c.warn(m.problem(field.NewPath("spec", "kubeconfigFile"), m.Spec.KubeconfigFile, warning))
@@ -116,30 +94,38 @@ func (c *compiler) checkAccess(m *clusterManifest, a KubeAccess) error {
 	return nil
 }
 
-func unreadableFile(err error) error {
-	if errors.Is(err, errSecret) {
-		return err
+// compileSources gives each cluster that has an API the source of its namespaces,
+// with the labels that its webhooks' selectors name. A webhook that waits for its
+// Target keeps its previous version in the chain, so the labels that the current
+// one names count too.
+func (c *compiler) compileSources() {
+	if c.settings.Namespaces == nil {
+		return
 	}
-	return fmt.Errorf("cannot be read: %w", cause(err))
+	for _, cluster := range c.clusters {
+		a, ok := c.accesses[cluster.Name]
+		if !ok {
+			continue
+		}
+		keys := map[string]bool{}
+		cluster.selectedLabels(keys)
+		if c.current != nil {
+			if before := c.current.Clusters[cluster.Name]; before != nil {
+				before.selectedLabels(keys)
+			}
+		}
+		cluster.Namespaces = c.settings.Namespaces(cluster.Name, a, slices.Sorted(maps.Keys(keys)))
+	}
 }
 
-// kubeconfigReferences returns the files that the objects' kubeconfigs name.
-// What is wrong with them is found again when they are compiled.
-func (o *objects) kubeconfigReferences(read files) []string {
-	var paths []string
-	for i := range o.clusters {
-		m := &o.clusters[i]
-		if m.Spec.KubeconfigFile == "" {
-			continue
-		}
-		path := resolvePath(m.origin, m.Spec.KubeconfigFile)
-		k, err := parseKubeconfig(read[path].data)
-		if err != nil {
-			continue
-		}
-		for _, name := range k.references() {
-			paths = append(paths, resolvePath(origin{file: path}, name))
+// selectedLabels adds the keys of the labels of stored namespaces that the
+// cluster's webhooks look at.
+func (c *Cluster) selectedLabels(into map[string]bool) {
+	for _, chain := range []*Chain{c.Validating, c.Mutating} {
+		for _, w := range chain.Webhooks {
+			for _, key := range w.Matcher.SelectedLabels() {
+				into[key] = true
+			}
 		}
 	}
-	return paths
 }

@@ -33,8 +33,9 @@ func (c *compiler) compileClusters() {
 			RequestBytes: m.Spec.Limits.RequestBytes,
 			Bypass:       compileRules(c.settings.Bypass, &m.Spec.Bypass),
 			FailOpen:     compileRules(c.settings.FailOpen, &m.Spec.FailOpen),
-			Namespaces:   c.compileSource(m),
+			Namespaces:   c.compileNamespaceSource(m),
 		}
+		cluster.declared, _ = ParseKubernetesVersion(m.Spec.KubernetesVersion) // validated above; none is unknown
 		if s := m.Spec.TimeoutSeconds; s != nil {
 			cluster.Timeout = time.Duration(*s) * time.Second
 		}

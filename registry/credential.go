@@ -40,9 +40,9 @@ func (c *compiler) checkCA(at origin, path *field.Path, bundle []byte) []*x509.C
 // unreadable reports a file that cannot be read.
 func unreadable(at origin, path *field.Path, name string, err error) Problem {
 	if errors.Is(err, errSecret) {
-		return at.problem(path, "", err.Error())
+		name = ""
 	}
-	return at.problem(path, name, "cannot be read: "+cause(err).Error())
+	return at.problem(path, name, unreadableFile(err).Error())
 }
 
 func (c *compiler) compileClient(m *bindingManifest) *keyPair {

@@ -47,21 +47,32 @@ func isDirectory(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// readFile reads a regular file; anything else could block for ever.
+// readFile reads a manifest.
 func readFile(name string) file {
-	data, err := readRegular(name)
+	info, err := os.Stat(name)
+	if err != nil {
+		return file{name: name, err: err}
+	}
+	data, err := readRegular(anywhere{}, name, info)
 	return file{name: name, data: data, err: err}
 }
 
-func readRegular(name string) ([]byte, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
+// opener is the file system, or a part of it.
+type opener interface {
+	Open(name string) (*os.File, error)
+}
+
+// anywhere is all of the file system.
+type anywhere struct{}
+
+func (anywhere) Open(name string) (*os.File, error) { return os.Open(name) }
+
+// readRegular reads a regular file; anything else could block for ever.
+func readRegular(from opener, name string, info os.FileInfo) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("not a regular file")
 	}
-	f, err := os.Open(name)
+	f, err := from.Open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -26,20 +26,43 @@ func cause(err error) error {
 	return err
 }
 
-// references returns the paths of the files that the objects name, as
-// resolvePath gives them.
-func (o *objects) references() []string {
-	var paths []string
+// reference is a file that a manifest names, itself or by a kubeconfig.
+type reference struct {
+	source string // directory of the manifest: the file lies there, or in one of fileRoots
+	path   string // relative to the working directory, or absolute
+}
+
+// refer returns the file that the object at names: relative paths are relative to
+// the manifest.
+func (o origin) refer(name string) reference {
+	directory := filepath.Dir(o.file)
+	return reference{directory, relativeTo(directory, name)}
+}
+
+// sibling returns the file that the content of r names, in the same way.
+func (r reference) sibling(name string) reference {
+	return reference{r.source, relativeTo(filepath.Dir(r.path), name)}
+}
+
+func relativeTo(directory, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(directory, name)
+}
+
+// references returns the files that the objects name, but for kubeconfigs.
+func (o *objects) references() []reference {
+	var all []reference
 	add := func(at origin, name string) {
 		if name != "" && !looksSecret(name) {
-			paths = append(paths, resolvePath(at, name))
+			all = append(all, at.refer(name))
 		}
 	}
 	for i := range o.clusters {
 		if c := o.clusters[i].Spec.Authentication.Certificate; c != nil {
 			add(o.clusters[i].origin, c.CAFile)
 		}
-		add(o.clusters[i].origin, o.clusters[i].Spec.KubeconfigFile)
 	}
 	for i := range o.bindings {
 		b := &o.bindings[i]
@@ -52,16 +75,7 @@ func (o *objects) references() []string {
 			add(b.origin, c.KeyFile)
 		}
 	}
-	return paths
-}
-
-// resolvePath returns where a file is that the object at names: relative paths
-// are relative to the manifest.
-func resolvePath(at origin, name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(filepath.Dir(at.file), name)
+	return all
 }
 
 // looksSecret tells a secret that stands where a file's name should (E14): it
@@ -74,15 +88,15 @@ func looksSecret(name string) bool {
 // errSecret is E14's reason.
 var errSecret = errors.New(fileReference)
 
-// files are the referenced files by path.
-type files map[string]file
+// files are the referenced files.
+type files map[reference]file
 
 // read returns the content of the file that the object at names.
 func (f files) read(at origin, name string) ([]byte, error) {
 	if looksSecret(name) {
 		return nil, errSecret
 	}
-	read, ok := f[resolvePath(at, name)]
+	read, ok := f[at.refer(name)]
 	if !ok {
 		return nil, errors.New("was not read")
 	}

@@ -157,23 +157,3 @@ func refused(set bool, what, why string) error {
 	}
 	return fmt.Errorf("%s is not supported: %s", what, why)
 }
-
-// references returns the files that the kubeconfig names, and whose content it
-// does not hold itself.
-func (k *kubeconfig) references() []string {
-	var names []string
-	for _, f := range []struct {
-		name string
-		held bool
-	}{
-		{k.cluster.CA, len(k.cluster.CAData) > 0},
-		{k.user.Certificate, len(k.user.CertificateData) > 0},
-		{k.user.Key, len(k.user.KeyData) > 0},
-		{k.user.TokenFile, false},
-	} {
-		if f.name != "" && !f.held && !looksSecret(f.name) {
-			names = append(names, f.name)
-		}
-	}
-	return names
-}

@@ -86,7 +86,7 @@ func vital(w *admissionregistrationv1.MutatingWebhook, r *admissionregistrationv
 	if selects(r, "", "nodes/status") {
 		names = append(names, "node heartbeats")
 	}
-	if mayBeNamespaced(*r) && selectsNamespace(w, metav1.NamespaceSystem) {
+	if *r.Scope != admissionregistrationv1.ClusterScope && selectsNamespace(w, metav1.NamespaceSystem) {
 		names = append(names, "writes in "+metav1.NamespaceSystem)
 	}
 	return names

@@ -68,11 +68,7 @@ func (r *Registry) prepare(next *Snapshot) {
 }
 
 func (r *Registry) compile(in input) (*Snapshot, []Problem) {
-	var known map[webhook.Identity]*webhook.Target
-	if current := r.Snapshot(); current != nil {
-		known = byIdentity(slices.Concat(r.Draining(), current.Targets))
-	}
-	c := newCompiler(r.settings, r.cel, in, known)
+	c := newCompiler(r.settings, r.cel, in, r.Snapshot(), r.Draining())
 	c.problem(r.emptied(in)...)
 	next := c.compile()
 	if next == nil {
@@ -82,17 +78,26 @@ func (r *Registry) compile(in input) (*Snapshot, []Problem) {
 	return next, nil
 }
 
-func newCompiler(s Settings, cel *celenv.Compiler, in input, known map[webhook.Identity]*webhook.Target) *compiler {
+// newCompiler returns a compiler of in. What is served by current, which may be
+// nil, and what is draining is kept where it is wanted again.
+func newCompiler(s Settings, cel *celenv.Compiler, in input, current *Snapshot, draining []*webhook.Target) *compiler {
+	var known map[webhook.Identity]*webhook.Target
+	if current != nil {
+		known = byIdentity(slices.Concat(draining, current.Targets))
+	}
 	return &compiler{
-		settings:  s,
-		cel:       cel,
-		now:       time.Now(),
-		objects:   in.objects,
-		pathIDs:   map[pathKey]*entry{},
-		files:     in.files,
-		endpoints: map[endpointsKey][]webhook.EndpointSpec{},
-		targets:   targetTable{known: known, found: map[webhook.Identity]*webhook.Target{}},
-		problems:  append([]Problem(nil), in.problems...),
+		settings:    s,
+		cel:         cel,
+		now:         time.Now(),
+		objects:     in.objects,
+		pathIDs:     map[pathKey]*entry{},
+		files:       in.files,
+		kubeconfigs: in.kubeconfigs,
+		current:     current,
+		accesses:    map[string]KubeAccess{},
+		endpoints:   map[endpointsKey][]webhook.EndpointSpec{},
+		targets:     targetTable{known: known, found: map[webhook.Identity]*webhook.Target{}},
+		problems:    append([]Problem(nil), in.problems...),
 	}
 }
 
@@ -160,7 +165,7 @@ func Validate(s Settings, paths []string) (snapshot *Snapshot, problems, warning
 	s.Directories = paths
 	r := New(s)
 	in := r.source.read()
-	c := newCompiler(s, r.cel, in, nil)
+	c := newCompiler(s, r.cel, in, nil, nil)
 	c.problem(r.emptied(in)...)
 	snapshot = c.compile()
 	return snapshot, c.problems, c.warnings

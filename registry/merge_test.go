@@ -20,7 +20,7 @@ import (
 func TestBindingsAgainstPairs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawObjects(t)
-		c := newCompiler(Settings{}.withDefaults(), celenv.NewCompiler(), input{objects: o}, nil)
+		c := newCompiler(Settings{}.withDefaults(), celenv.NewCompiler(), input{objects: o}, nil, nil)
 		s := c.compile()
 		disagree := false
 		for _, cluster := range o.clusters {

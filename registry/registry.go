@@ -19,14 +19,17 @@ import (
 // Settings is the configuration of a Registry.
 type Settings struct {
 	Directories []string
-	Interval    time.Duration // between two looks at the directories; 2 s
-	AllowEmpty  bool          // an empty configuration may replace another (E12)
-	Addresses   webhook.AddressPolicy
-	Bypass      []match.RequestRule // for every cluster, before the cluster's own
-	FailOpen    []match.RequestRule
-	MaxTimeout  time.Duration    // longest time an admission may take; 30 s
-	Encoding    webhook.Encoding // for webhooks whose bindings say nothing
-	Logger      *slog.Logger     // default: none
+	// FileRoots are directories in which files may lie that manifests name, besides
+	// the manifest's own (E17).
+	FileRoots  []string
+	Interval   time.Duration // between two looks at the directories; 2 s
+	AllowEmpty bool          // an empty configuration may replace another (E12)
+	Addresses  webhook.AddressPolicy
+	Bypass     []match.RequestRule // for every cluster, before the cluster's own
+	FailOpen   []match.RequestRule
+	MaxTimeout time.Duration    // longest time an admission may take; 30 s
+	Encoding   webhook.Encoding // for webhooks whose bindings say nothing
+	Logger     *slog.Logger     // default: none
 	// Prepare, if not nil, is called before a new Snapshot is swapped in, while
 	// Registry.Targets and Registry.Namespaces return what it has: whoever looks up
 	// addresses or fills caches does it now, so that a changed webhook or cluster is
@@ -41,8 +44,10 @@ type Settings struct {
 	Changed func(Change)
 	// Namespaces, if not nil, returns the source of the namespaces of a cluster
 	// that has a kubeconfigFile, before anybody starts it: compiling neither waits
-	// nor dials. Default: one that knows nothing, for those who contact nobody.
-	Namespaces func(cluster string, access KubeAccess) match.Namespaces
+	// nor dials. Nobody asks it for other labels than these, which are sorted. One
+	// that is a KubernetesVersioner says the cluster's version too. Default: one that
+	// knows nothing, for those who contact nobody.
+	Namespaces func(cluster string, access KubeAccess, labels []string) match.Namespaces
 }
 
 // The defaults of Settings.
@@ -89,7 +94,7 @@ func New(s Settings) *Registry {
 		settings: s,
 		cel:      celenv.NewCompiler(),
 		reload:   make(chan struct{}, 1),
-		source:   source{paths: s.Directories},
+		source:   source{paths: s.Directories, fileRoots: s.FileRoots},
 	}
 }
 

@@ -75,7 +75,7 @@ func BenchmarkCompile(b *testing.B) {
 	var s *Snapshot
 	before := heap()
 	for b.Loop() {
-		c := newCompiler(Settings{}.withDefaults(), cel, input{objects: o}, nil)
+		c := newCompiler(Settings{}.withDefaults(), cel, input{objects: o}, nil, nil)
 		if s = c.compile(); s == nil {
 			b.Fatal(c.problems[0])
 		}

@@ -62,6 +62,8 @@ type Cluster struct {
 	Namespaces   match.Namespaces // nil: only kubernetes.io/metadata.name is known
 	Validating   *Chain
 	Mutating     *Chain
+
+	declared KubernetesVersion // zero: its source may know
 }
 
 // Chain returns the cluster's webhooks of one phase.

@@ -3,9 +3,11 @@
 package registry
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"hash"
 	"os"
 	"path/filepath"
@@ -14,17 +16,33 @@ import (
 // source reads manifests and the files that they name. It decodes only what
 // has changed.
 type source struct {
-	paths   []string // directories, or single files
-	decoded *decoder // of the manifests with this sum
-	sum     string
+	paths     []string // directories, or single files
+	fileRoots []string // where files may lie, besides the directories of their manifests
+	decoded   *decoder // of the manifests with this sum
+	sum       string
+	parsed    map[reference]parsedKubeconfig // as of the last reading
+}
+
+// parsedKubeconfig is what came of a kubeconfig's content.
+type parsedKubeconfig struct {
+	data []byte
+	*kubeconfig
+	err error
 }
 
 // input is everything that one compilation reads.
 type input struct {
-	objects  *objects
-	files    files
-	problems []Problem
-	hash     string // hex SHA-256 over names and contents
+	objects     *objects
+	files       files
+	kubeconfigs map[reference]kubeAccess
+	problems    []Problem
+	hash        string // hex SHA-256 over names and contents
+}
+
+// kubeAccess is what a kubeconfig says, or why it cannot be used.
+type kubeAccess struct {
+	KubeAccess
+	err error
 }
 
 // read reads everything. What cannot be read is a Problem of the input, and
@@ -34,24 +52,106 @@ func (s *source) read() input {
 	if sum := s.hash(manifests); s.decoded == nil || s.sum != sum {
 		s.decoded, s.sum = decodeAll(manifests), sum
 	}
-	in := input{objects: &s.decoded.objects, files: files{}, problems: s.decoded.problems}
+	in := input{objects: &s.decoded.objects, files: files{}, kubeconfigs: map[reference]kubeAccess{}, problems: s.decoded.problems}
 	whole := sha256.New()
 	writePart(whole, []byte(s.sum))
-	in.readFiles(whole, s.decoded.objects.references())
-	in.readFiles(whole, s.decoded.objects.kubeconfigReferences(in.files))
+	r := reading{into: &in, hash: whole, fileRoots: s.fileRoots, open: map[string]*roots{}}
+	defer r.close()
+	for _, f := range s.decoded.objects.references() {
+		writeFile(whole, r.file(f))
+	}
+	s.readKubeconfigs(&r)
 	in.hash = hex.EncodeToString(whole.Sum(nil))
 	return in
 }
 
-// readFiles reads the files at paths, each once, and sums them.
-func (in *input) readFiles(whole hash.Hash, paths []string) {
-	for _, path := range paths {
-		read, known := in.files[path]
-		if !known {
-			read = readFile(path)
-			in.files[path] = read
+// readKubeconfigs reads the kubeconfigs that Clusters name. What counts of them is
+// the access, not the bytes: a credential in them may be renewed at any time.
+func (s *source) readKubeconfigs(r *reading) {
+	parsed := map[reference]parsedKubeconfig{}
+	for i := range s.decoded.objects.clusters {
+		m := &s.decoded.objects.clusters[i]
+		name := m.Spec.KubeconfigFile
+		if name == "" || looksSecret(name) {
+			continue
 		}
-		writeFile(whole, read)
+		at := m.refer(name)
+		read := r.file(at)
+		known, again := s.parsed[at]
+		if !again || !bytes.Equal(known.data, read.data) {
+			known = parsedKubeconfig{data: read.data}
+			known.kubeconfig, known.err = parseKubeconfig(read.data)
+		}
+		parsed[at] = known
+		r.access(at, read, known)
+	}
+	s.parsed = parsed
+}
+
+// reading is one pass over the files that manifests name.
+type reading struct {
+	into      *input
+	hash      hash.Hash
+	fileRoots []string
+	open      map[string]*roots // by the manifests' directory
+}
+
+func (r *reading) close() {
+	for _, directories := range r.open {
+		directories.close()
+	}
+}
+
+// file reads a file once.
+func (r *reading) file(at reference) file {
+	read, known := r.into.files[at]
+	if known {
+		return read
+	}
+	data, err := r.within(at.source).read(at.path)
+	read = file{name: at.path, data: data, err: err}
+	r.into.files[at] = read
+	return read
+}
+
+// within returns where the files lie that manifests of a directory name.
+func (r *reading) within(directory string) *roots {
+	within := r.open[directory]
+	if within == nil {
+		within = openRoots(append([]string{directory}, r.fileRoots...)...)
+		r.open[directory] = within
+	}
+	return within
+}
+
+// access enters what a kubeconfig describes, and sums it.
+func (r *reading) access(at reference, read file, k parsedKubeconfig) {
+	found := kubeAccess{err: k.err}
+	switch {
+	case read.err != nil:
+		found.err = unreadableFile(read.err)
+	case k.err == nil:
+		described := kubeconfigAt{k.kubeconfig, at, r.fileRoots}
+		found.KubeAccess, found.err = described.access(func(ca reference) ([]byte, error) {
+			authorities := r.file(ca)
+			return authorities.data, authorities.err
+		})
+		if found.err == nil {
+			found.err = found.Credential.outside(r.within(at.source))
+		}
+	}
+	r.into.kubeconfigs[at] = found
+	if found.err != nil {
+		writePart(r.hash, []byte(found.err.Error()))
+		return
+	}
+	// Names as they are written, so that replicas agree wherever their directories are.
+	c := found.Credential
+	for _, part := range []string{
+		found.Server, found.ServerName, found.CA, k.user.TokenFile, k.user.Certificate, k.user.Key,
+		fmt.Sprint(c.Kubeconfig != "", c.CertificateFile != "", c.KeyFile != ""),
+	} {
+		writePart(r.hash, []byte(part))
 	}
 }
 

@@ -19,6 +19,11 @@ func validateCluster(c *ClusterObject) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs = append(errs, validateAuthentication(&c.Spec.Authentication, spec.Child("authentication"))...)
 	errs = append(errs, validateTimeout(c.Spec.TimeoutSeconds, spec.Child("timeoutSeconds"))...)
+	if v := c.Spec.KubernetesVersion; v != "" {
+		if _, err := ParseKubernetesVersion(v); err != nil {
+			errs = append(errs, field.Invalid(spec.Child("kubernetesVersion"), v, err.Error()))
+		}
+	}
 	errs = append(errs, validateNamespaces(c.Spec.Namespaces, spec.Child("namespaces"))...)
 	if c.Spec.Namespaces != nil && c.Spec.KubeconfigFile != "" {
 		errs = append(errs, field.Forbidden(spec.Child("kubeconfigFile"), "not together with spec.namespaces: the labels have one source"))

@@ -16,6 +16,7 @@ listen: %q
 tls: {certFile: tls.crt, keyFile: tls.key, clientCAFile: clients.crt}
 admin: {listen: %q}
 sources: [{directory: registry}]
+fileRoots: [.]
 reloadInterval: 1h
 allowedNetworks: [127.0.0.0/8]
 bypass: {defaults: false}

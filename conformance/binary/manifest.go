@@ -24,7 +24,9 @@ func Cluster(name string, namespaces map[string]map[string]string) any {
 		"spec": map[string]any{
 			"authentication": map[string]any{"certificate": map[string]any{"commonNames": []string{name}}},
 			"timeoutSeconds": 30,
-			"namespaces":     map[string]any{"labels": namespaces},
+			// That of the plugins that the verdicts are compared with.
+			"kubernetesVersion": "1.37",
+			"namespaces":        map[string]any{"labels": namespaces},
 		},
 	}
 }

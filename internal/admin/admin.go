@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // Config is the configuration of the admin server.
@@ -72,6 +74,13 @@ func say(w http.ResponseWriter, status int, lines ...string) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	for _, line := range lines {
-		_, _ = fmt.Fprintln(w, line)
+		_, _ = fmt.Fprintln(w, strings.Map(printable, line)) // one line each, whatever it quotes
 	}
+}
+
+func printable(c rune) rune {
+	if !unicode.IsPrint(c) || unicode.Is(unicode.Bidi_Control, c) {
+		return '\ufffd'
+	}
+	return c
 }

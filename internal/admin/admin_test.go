@@ -27,6 +27,7 @@ func TestProbes(t *testing.T) {
 		{"lives while it is not ready", http.MethodGet, "/livez", []string{"stopping"}, http.StatusOK, "ok\n"},
 		{"ready", http.MethodGet, "/readyz", nil, http.StatusOK, "ok\n"},
 		{"not ready, with every reason", http.MethodGet, "/readyz", []string{"one", "two"}, http.StatusServiceUnavailable, "one\ntwo\n"},
+		{"a reason that quotes something", http.MethodGet, "/readyz", []string{"one\nok\x1b[2J\u202e"}, http.StatusServiceUnavailable, "one\ufffdok\ufffd[2J\ufffd\n"},
 		{"by HEAD", http.MethodHead, "/readyz", []string{"one"}, http.StatusServiceUnavailable, "one\n"},
 		{"only GET", http.MethodPost, "/livez", nil, http.StatusMethodNotAllowed, "Method Not Allowed\n"},
 		{"nothing else", http.MethodGet, "/", nil, http.StatusNotFound, "404 page not found\n"},

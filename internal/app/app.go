@@ -107,8 +107,9 @@ func (a *App) wireRegistry(version string) {
 	cfg := a.cfg
 	settings := cfg.Registry(ownAddresses(cfg.Listen, a.admin.Addr().String()), a.log)
 	a.namespaces = kube.New(kube.Config{
-		Wanted: func() []match.Namespaces { return a.registry.Namespaces() },
-		Logger: a.log,
+		Wanted:  func() []match.Namespaces { return a.registry.Namespaces() },
+		Allowed: settings.Addresses.Check,
+		Logger:  a.log,
 	})
 	settings.Prepare = a.prepare
 	settings.Probe = a.probe

@@ -87,3 +87,28 @@ func TestClusterThatDoesNotAnswer(t *testing.T) {
 	})
 	eventually(t, "the log says so", func() bool { return w.logged("the namespaces of a cluster are stale") })
 }
+
+// TestReadinessSaysNothingOfOthers: a cluster's API answers with words that could
+// pass for ours.
+func TestReadinessSaysNothingOfOthers(t *testing.T) {
+	w := newWorld(t)
+	api := w.startAPI(nil)
+	api.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(rw, `{"kind":"Status","code":403,"reason":"Forbidden","message":"forged\nok\u001b[2J`+strings.Repeat("forged ", 400_000)+`"}`)
+	})
+	p := w.start("lameDuck: 0s\n")
+	p.awaitReady()
+	want := "ok\nnamespaces of cluster east: never listed: the API does not let the dispatcher read namespaces\n"
+	eventually(t, "the readiness says so", func() bool {
+		code, body := p.readiness()
+		if strings.Contains(body, "forged") {
+			t.Fatalf("%d %.2000q", code, body)
+		}
+		return code == http.StatusOK && body == want
+	})
+	eventually(t, "the log says so", func() bool { return w.logged("the namespaces of a cluster are stale") })
+	if w.logged(strings.Repeat("forged ", 50)) {
+		t.Error("the log has all of it")
+	}
+}

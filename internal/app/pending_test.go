@@ -132,7 +132,7 @@ spec: {webhooks: ["late/*"], join: WhenReady, probe: Review}
 `, late.Listener.Addr(), ca))
 	eventually(t, "the webhook is pending", func() bool {
 		_, body := p.readiness()
-		return strings.Contains(body, "webhook late/late.example.com is pending") && strings.Contains(body, "HTTP status 503")
+		return strings.Contains(body, "webhook late/late.example.com is pending") && strings.Contains(body, "is pending: HTTPStatus\n")
 	})
 	if v, err := ask(client); err != nil || !v.allowed {
 		t.Errorf("while it is pending: %+v, %v", v, err)

@@ -3,9 +3,12 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"sync"
+
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // state is where in its life the process is.
@@ -54,23 +57,32 @@ func (a *App) unready() []string {
 	return why
 }
 
-// notes returns what is wrong although the process can do its work.
+// notes returns what is wrong although the process can do its work. Anybody may read
+// it, so it has no word of an API or a webhook: those could pass for ours.
 func (a *App) notes() []string {
 	var notes []string
 	for _, s := range a.namespaces.Status() {
-		if s.Stale {
+		if s.Stale || s.Credential != "" {
 			notes = append(notes, s.String())
 		}
 	}
 	if s := a.registry.Snapshot(); s != nil {
 		for _, p := range s.Pending {
-			notes = append(notes, fmt.Sprintf("webhook %s is pending: %v", p.Webhook, p.Err))
+			notes = append(notes, fmt.Sprintf("webhook %s is pending: %s", p.Webhook, pendingCause(p.Err)))
 		}
 	}
 	for _, t := range a.registry.Draining() {
 		notes = append(notes, fmt.Sprintf("webhook target %s is draining: not yet safe to stop", t.URL()))
 	}
 	return notes
+}
+
+// pendingCause is the cause of a probe that failed; the status has the rest.
+func pendingCause(err error) webhook.Cause {
+	if failed, ok := errors.AsType[*webhook.CallError](err); ok {
+		return failed.Cause
+	}
+	return webhook.BadAnswer
 }
 
 // Ready is closed once admissions are accepted.

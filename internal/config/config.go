@@ -31,6 +31,10 @@ type Config struct {
 
 	// Sources are where the registry's objects come from. Required.
 	Sources []Source `json:"sources"`
+	// FileRoots are directories in which files may lie that the sources' manifests
+	// name, besides the manifest's own. Default: none. Danger: whoever may write
+	// manifests can have what lies there sent to a webhook or to a cluster's API.
+	FileRoots []string `json:"fileRoots,omitempty"`
 	// ReloadInterval is the time between two looks at sources and certificates,
 	// at least 10ms. Default: 2s. Danger: a change, also one that closes a hole,
 	// takes effect that much later.

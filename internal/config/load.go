@@ -43,6 +43,9 @@ func (c *Config) anchor(dir string) {
 	for i := range c.Sources {
 		anchor(dir, &c.Sources[i].Directory)
 	}
+	for i := range c.FileRoots {
+		anchor(dir, &c.FileRoots[i])
+	}
 }
 
 func anchor(dir string, path *string) {

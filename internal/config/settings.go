@@ -18,6 +18,7 @@ import (
 func (c *Config) Registry(own []netip.AddrPort, log *slog.Logger) registry.Settings {
 	s := registry.Settings{
 		Interval:   c.ReloadInterval.Duration,
+		FileRoots:  c.FileRoots,
 		AllowEmpty: c.AllowEmpty,
 		Addresses:  webhook.AddressPolicy{Allowed: c.allowed(), Own: append(c.own(), own...)},
 		Bypass:     c.bypass(),

@@ -5,6 +5,7 @@ package config
 import (
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ func (c *Config) validate() field.ErrorList {
 		c.TLS.validate(field.NewPath("tls")),
 		c.Admin.TLS.validate(field.NewPath("admin", "tls")),
 		c.validateSources(field.NewPath("sources")),
+		validateFileRoots(c.FileRoots, field.NewPath("fileRoots")),
 		atLeast(field.NewPath("reloadInterval"), c.ReloadInterval, minReloadInterval),
 		c.validateAllowedNetworks(field.NewPath("allowedNetworks")),
 		c.Bypass.validate(field.NewPath("bypass")),
@@ -113,6 +115,18 @@ func (c *Config) validateSources(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, s := range c.Sources {
 		errs = append(errs, file(at.Index(i).Child("directory"), s.Directory, "")...)
+	}
+	return errs
+}
+
+// validateFileRoots refuses a list that allows every file of the host.
+func validateFileRoots(roots []string, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, root := range roots {
+		errs = append(errs, file(at.Index(i), root, "")...)
+		if filepath.Clean(root) == string(filepath.Separator) {
+			errs = append(errs, field.Invalid(at.Index(i), root, "must be a directory that holds what manifests may name, and nothing else"))
+		}
 	}
 	return errs
 }

@@ -189,6 +189,7 @@ admin:
   listen: 127.0.0.1:0
 sources:
   - directory: registry
+fileRoots: [.]
 # The sample webhooks are on loopback, which is forbidden otherwise.
 allowedNetworks: ["127.0.0.0/8"]
 # A demo has no callers that could lose a call.

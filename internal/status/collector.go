@@ -136,6 +136,8 @@ func (c *Collector) serve(s *Status, served *registry.Snapshot) {
 			Chain:          all.place(cluster),
 			Counts:         c.tallies.counts(name),
 			Namespaces:     namespaces[name],
+
+			KubernetesVersion: cluster.KubernetesVersion().String(),
 		})
 	}
 	for _, t := range served.Targets {
@@ -155,7 +157,10 @@ func labelsOf(c *registry.Cluster) map[string]string {
 }
 
 func newNamespaces(n kube.Status) *Namespaces {
-	return &Namespaces{Cached: n.Namespaces, Synced: n.Synced, Stale: n.Stale, Current: n.Current.UTC(), LiveGets: n.LiveGets, Error: n.LastError}
+	return &Namespaces{
+		Cached: n.Namespaces, Synced: n.Synced, Stale: n.Stale, Current: n.Current.UTC(), LiveGets: n.LiveGets,
+		Error: n.LastError, Credential: n.Credential,
+	}
 }
 
 // orEmpty makes a list [] in JSON where it would be null.

@@ -55,6 +55,9 @@ func (s *Status) Notices() []Notice {
 		if last := c.Counts.LastOutdated; !last.IsZero() && s.Now.Sub(last) < lately {
 			say("Cluster %s applies an older registration", c.Name)
 		}
+		if c.Namespaces != nil && c.Namespaces.Credential != "" {
+			say("The credential for the API of cluster %s cannot be renewed: %s", c.Name, c.Namespaces.Credential)
+		}
 	}
 	for _, d := range s.Draining {
 		say("%s is draining: not yet safe to stop", d.URL)

@@ -65,6 +65,8 @@ type Cluster struct {
 	Chain          int               `json:"chain"`          // index in Status.Chains
 	Counts         Counts            `json:"counts"`
 	Namespaces     *Namespaces       `json:"namespaces"` // nil: no kubeconfigFile
+	// KubernetesVersion is as the Cluster or its API says; "": not known.
+	KubernetesVersion string `json:"kubernetesVersion"`
 }
 
 // Counts are admissions since the start. One may be in several.
@@ -88,6 +90,8 @@ type Namespaces struct {
 	Current  time.Time `json:"current,omitzero"`
 	LiveGets uint64    `json:"liveGets"`
 	Error    string    `json:"error,omitempty"`
+	// Credential is what is wrong with the files of the credential.
+	Credential string `json:"credential,omitempty"`
 }
 
 // Chain is the webhooks of clusters that share them all, by ID, in the order in

@@ -109,6 +109,6 @@ var matrix = []row{
 	{id: "F35", what: "kill -9 with two replicas", fault: kills(sized(3, 200)), during: lasting(killEvery, sized(3, 200)), bunch: perProcess, losses: true, check: fewLost},
 	{id: "F36", what: "reloads, some of them invalid", process: "reloadInterval: 50ms\n", rate: float64(sized(30, 100)),
 		fault: reloads(sized(80, 10_000)), during: lasting(reloadEvery, sized(80, 10_000)), snapshots: true},
-	{id: "F37", what: "leases, heartbeats, kube-system", fault: all(proxy.Fault{Silent: true, Sever: true}), resources: exempt, within: 10 * time.Millisecond},
+	{id: "F37", what: "leases, auth reviews, kube-system", fault: all(proxy.Fault{Silent: true, Sever: true}), resources: exempt, within: 10 * time.Millisecond},
 	{id: "F38", what: "panic inside one webhook's call path", skip: "nothing outside can cause one: TestStories/validate_panic in package dispatcher"},
 }

@@ -166,6 +166,7 @@ listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 tls: {certFile: serving.crt, keyFile: serving.key, clientCAFile: ca.crt}
 sources: [{directory: registry}]
+fileRoots: [.]
 allowedNetworks: ["127.0.0.0/8"]
 lameDuck: 1s
 log: {level: info}
@@ -186,7 +187,7 @@ func (w *world) configure(r *row) {
 	w.write("dispatcher.yaml", []byte(config+r.process))
 	var clusters strings.Builder
 	for _, c := range w.clusters {
-		fmt.Fprintf(&clusters, "---\napiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: %[1]s}\nspec: {authentication: {certificate: {commonNames: [%[1]s]}}}\n", c.Name)
+		fmt.Fprintf(&clusters, "---\napiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: %[1]s}\nspec: {authentication: {certificate: {commonNames: [%[1]s]}}, kubernetesVersion: \"1.37\"}\n", c.Name)
 	}
 	w.write("registry/clusters.yaml", []byte(clusters.String()))
 	w.write("registry/webhooks.yaml", r.manifests())

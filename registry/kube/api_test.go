@@ -3,6 +3,7 @@
 package kube_test
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -23,9 +26,11 @@ import (
 // JSON, with the failures that tests ask for.
 type api struct {
 	*httptest.Server
-	token string
+	dir   string // of the token that the dispatcher has
+	token string // that is valid
 
 	mu         sync.Mutex
+	kubernetes string // version
 	version    int
 	namespaces map[string]*metav1.PartialObjectMetadata
 	watches    map[chan metav1.WatchEvent]bool
@@ -36,8 +41,24 @@ type api struct {
 func newAPI(t testing.TB) *api {
 	t.Helper()
 	a := startAPI()
+	a.dir = t.TempDir()
+	a.give(a.token)
 	t.Cleanup(a.stop)
 	return a
+}
+
+// give puts a token where the dispatcher finds it.
+func (a *api) give(token string) {
+	if err := os.WriteFile(filepath.Join(a.dir, "token"), []byte(token+"\n"), 0o600); err != nil {
+		panic(err)
+	}
+}
+
+// accept makes another token the valid one.
+func (a *api) accept(token string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.token = token
 }
 
 func startAPI() *api {
@@ -50,6 +71,7 @@ func startAPI() *api {
 	}
 	a.Server = httptest.NewUnstartedServer(http.HandlerFunc(a.serve))
 	a.EnableHTTP2 = true
+	a.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
 	a.Config.ErrorLog = log.New(io.Discard, "", 0)
 	a.StartTLS()
 	return a
@@ -63,13 +85,18 @@ func (a *api) stop() {
 
 func (a *api) access() registry.KubeAccess {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw})
-	return registry.KubeAccess{Server: a.URL, ServerName: "example.com", CA: string(ca), Token: a.token}
+	return registry.KubeAccess{
+		Server: a.URL, ServerName: "example.com", CA: string(ca),
+		Credential: registry.CredentialSource{TokenFile: filepath.Join(a.dir, "token"), Roots: a.dir},
+	}
 }
 
 func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces"), "/")
 	verb := "list"
 	switch {
+	case r.URL.Path == "/version":
+		verb = "version"
 	case name != "":
 		verb = "get"
 	case r.URL.Query().Get("watch") != "":
@@ -88,6 +115,11 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 		a.watch(w, r)
 	case verb == "list":
 		a.list(w)
+	case verb == "version":
+		a.mu.Lock()
+		version := a.kubernetes
+		a.mu.Unlock()
+		answer(w, http.StatusOK, map[string]string{"major": "1", "gitVersion": version})
 	default:
 		a.get(w, name)
 	}

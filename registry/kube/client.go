@@ -3,16 +3,22 @@
 package kube
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"sync"
+	"syscall"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
@@ -29,46 +35,41 @@ const (
 	pingAfter   = 20 * time.Second
 	pingTimeout = 10 * time.Second
 	idleTimeout = 90 * time.Second
+
+	// maxHeaders bounds the headers of an answer, in bytes.
+	maxHeaders = 64 << 10
+	// maxStatus bounds what is read of an answer that is an error.
+	maxStatus = 64 << 10
 )
 
-// newClient returns a client of its own for each access. The one of client-go
-// would come from a cache that never forgets.
-func newClient(a registry.KubeAccess) (*http.Client, metadata.Getter, error) {
-	cfg, err := tlsConfig(a)
+// client asks the API of one cluster. Each has connections of its own: those of
+// client-go would come from a cache that never forgets.
+type client struct {
+	server      *url.URL
+	http        *http.Client
+	credentials *registry.Credentials
+	transports  transports
+}
+
+func newClient(a registry.KubeAccess, allowed func(netip.AddrPort) error) (*client, error) {
+	server, err := url.Parse(a.Server)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: pingAfter}
-	client := &http.Client{
-		Transport: authorized{token: a.Token, next: &http.Transport{
-			DialContext:           dialer.DialContext,
-			TLSClientConfig:       cfg,
-			TLSHandshakeTimeout:   dialTimeout,
-			ResponseHeaderTimeout: headerTimeout,
-			IdleConnTimeout:       idleTimeout,
-			DisableCompression:    true,
-			ForceAttemptHTTP2:     true,
-			HTTP2:                 &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
-		}},
+	trust, err := trustOf(a)
+	if err != nil {
+		return nil, err
+	}
+	c := &client{server: server, credentials: registry.NewCredentials(a), transports: transports{trust: trust, allowed: allowed}}
+	c.http = &http.Client{
+		Transport: c,
 		// A redirect would take the token elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	api, err := metadata.NewForConfigAndClient(&rest.Config{
-		Host:      a.Server,
-		UserAgent: "admission-dispatcher",
-		QPS:       -1, // lists and live GETs have bounds of their own
-	}, client)
-	if err != nil {
-		return nil, nil, err
-	}
-	return client, api.Resource(namespacesResource()), nil
+	return c, nil
 }
 
-func namespacesResource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-}
-
-func tlsConfig(a registry.KubeAccess) (*tls.Config, error) {
+func trustOf(a registry.KubeAccess) (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: a.ServerName}
 	if a.CA != "" {
 		cfg.RootCAs = x509.NewCertPool()
@@ -76,30 +77,204 @@ func tlsConfig(a registry.KubeAccess) (*tls.Config, error) {
 			return nil, errors.New("certificate-authority holds no PEM certificate")
 		}
 	}
-	if a.Certificate != "" {
-		pair, err := tls.X509KeyPair([]byte(a.Certificate), []byte(a.Key))
-		if err != nil {
-			return nil, err
-		}
-		cfg.Certificates = []tls.Certificate{pair}
-	}
 	return cfg, nil
 }
 
-// authorized adds the token, if there is one, to each request.
-type authorized struct {
-	token string
-	next  *http.Transport
-}
-
-// RoundTrip implements http.RoundTripper.
-func (t authorized) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.token != "" {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+t.token)
+// RoundTrip implements http.RoundTripper: with the credential as its files have it
+// now, or, while they are broken, as they last had it.
+func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
+	credential, err := c.credentials.Current()
+	if credential == (registry.Credential{}) {
+		return nil, failure{cause: CauseCredential, err: err}
 	}
-	return t.next.RoundTrip(r)
+	if credential.Token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+credential.Token)
+	}
+	return c.transports.of(credential.Certificate).RoundTrip(r)
 }
 
-// CloseIdleConnections lets http.Client reach the transport.
-func (t authorized) CloseIdleConnections() { t.next.CloseIdleConnections() }
+// close closes the connections that nobody uses.
+func (c *client) close() { c.transports.close() }
+
+// transports is the connections of one client. A renewed certificate has new ones:
+// a connection is who its certificate says, for as long as it lasts.
+type transports struct {
+	trust   *tls.Config
+	allowed func(netip.AddrPort) error // nil: any address
+
+	mu          sync.Mutex
+	certificate *tls.Certificate
+	current     *http.Transport
+}
+
+// of returns the connections that present the certificate. The ones before finish
+// what is under way.
+func (t *transports) of(certificate *tls.Certificate) *http.Transport {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.current != nil && t.certificate == certificate {
+		return t.current
+	}
+	if t.current != nil {
+		t.current.CloseIdleConnections()
+	}
+	t.certificate, t.current = certificate, t.transport(certificate)
+	return t.current
+}
+
+func (t *transports) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.current != nil {
+		t.current.CloseIdleConnections()
+	}
+}
+
+func (t *transports) transport(certificate *tls.Certificate) *http.Transport {
+	cfg := t.trust.Clone()
+	if certificate != nil {
+		cfg.Certificates = []tls.Certificate{*certificate}
+	}
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: pingAfter, Control: t.control}
+	return &http.Transport{
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        cfg,
+		TLSHandshakeTimeout:    dialTimeout,
+		ResponseHeaderTimeout:  headerTimeout,
+		MaxResponseHeaderBytes: maxHeaders,
+		IdleConnTimeout:        idleTimeout,
+		DisableCompression:     true,
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
+	}
+}
+
+// control judges the address that is dialled, whatever a name led to (E2).
+func (t *transports) control(_, address string, _ syscall.RawConn) error {
+	if t.allowed == nil {
+		return nil
+	}
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	return t.allowed(at)
+}
+
+// The representations that are asked for: metadata alone, where the server has it.
+const (
+	acceptList   = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+	acceptObject = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+	acceptAny    = "application/json"
+)
+
+// get asks for a path of the API. The caller closes the body of the answer, which
+// is 200; the error is a failure.
+func (c *client) get(ctx context.Context, accept string, query url.Values, path ...string) (io.ReadCloser, error) {
+	at := c.server.JoinPath(path...)
+	at.RawQuery = query.Encode()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, failureOf(err)
+	}
+	r.Header.Set("Accept", accept)
+	r.Header.Set("User-Agent", "admission-dispatcher")
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return nil, failureOf(err)
+	}
+	if answer.StatusCode == http.StatusOK {
+		return answer.Body, nil
+	}
+	defer func() { _ = answer.Body.Close() }()
+	return nil, refusal(answer)
+}
+
+// refusal reads an answer that is not 200.
+func refusal(answer *http.Response) error {
+	var o object
+	r := namespaceReader{document: newDocument(&budget{answer.Body, maxStatus, maxStatus})}
+	_ = r.object(func(key string) error { return r.member(&o, key) }) // as much as can be read
+	return refused(answer.StatusCode, o.status)
+}
+
+// list reads one page of Namespaces, at most room of them.
+func (c *client) list(ctx context.Context, keys map[string]string, o metav1.ListOptions, bytes *budget, room int) (*metav1.PartialObjectMetadataList, bool, error) {
+	body, err := c.get(ctx, acceptList, queryOf(&o), "api/v1/namespaces")
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { _ = body.Close() }()
+	bytes.from = body
+	list, more, err := namespaceReader{newDocument(bytes), keys}.list(room)
+	if err != nil {
+		return nil, false, failureOf(err)
+	}
+	return list, more, nil
+}
+
+// namespace reads one Namespace.
+func (c *client) namespace(ctx context.Context, keys map[string]string, name string) (*metav1.PartialObjectMetadata, error) {
+	body, err := c.get(ctx, acceptObject, nil, "api/v1/namespaces", name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	o, err := namespaceReader{newDocument(&budget{body, maxObject, maxObject}), keys}.namespace()
+	if err == nil && o.Name != name {
+		err = errNoJSON // what has no labels to us may be anything
+	}
+	if err != nil {
+		return nil, failureOf(err)
+	}
+	return o, nil
+}
+
+// version reads the version of the API server that answers.
+func (c *client) version(ctx context.Context) (registry.KubernetesVersion, error) {
+	body, err := c.get(ctx, acceptAny, nil, "version")
+	if err != nil {
+		return registry.KubernetesVersion{}, err
+	}
+	defer func() { _ = body.Close() }()
+	var text string
+	d := newDocument(&budget{body, maxStatus, maxStatus})
+	err = d.object(func(key string) (err error) {
+		if key == "gitVersion" {
+			text, _, err = d.text(maxValue)
+			return err
+		}
+		return d.skip()
+	})
+	if err != nil {
+		return registry.KubernetesVersion{}, failureOf(err)
+	}
+	v, err := registry.ParseKubernetesVersion(text)
+	if err != nil {
+		return registry.KubernetesVersion{}, failure{cause: CauseAnswer, err: errors.New("/version says none")}
+	}
+	return v, nil
+}
+
+func queryOf(o *metav1.ListOptions) url.Values {
+	query := url.Values{}
+	set := func(key, value string) {
+		if value != "" {
+			query.Set(key, value)
+		}
+	}
+	set("resourceVersion", o.ResourceVersion)
+	set("resourceVersionMatch", string(o.ResourceVersionMatch))
+	set("continue", o.Continue)
+	if o.Limit > 0 {
+		set("limit", strconv.FormatInt(o.Limit, 10))
+	}
+	if o.TimeoutSeconds != nil {
+		set("timeoutSeconds", fmt.Sprint(*o.TimeoutSeconds))
+	}
+	if o.AllowWatchBookmarks {
+		set("allowWatchBookmarks", "true")
+	}
+	return query
+}

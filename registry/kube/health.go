@@ -3,6 +3,7 @@
 package kube
 
 import (
+	"errors"
 	"sync"
 	"time"
 )
@@ -17,8 +18,11 @@ type health struct {
 	synced    bool      // everything was listed once
 	watching  bool      // a watch is open
 	current   time.Time // until when the cache was current; of use while not watching
-	lastError string
+	lastError error
 	stale     bool // as review last said
+
+	credential     error // what is wrong with the credential's files
+	credentialTold string
 }
 
 // Status is how the namespaces of one cluster are.
@@ -29,10 +33,14 @@ type Status struct {
 	Current    time.Time // when the cache was last current; zero: never
 	Namespaces int       // in the cache
 	LiveGets   uint64    // since the source was made
-	LastError  string    // of the list or watch; "" while it goes well
+	LastError  string    // of the list or watch; "" while it goes well. One line, bounded
+	Cause      Cause     // of LastError
+	// Credential is what is wrong with the credential's files, while the last good
+	// one is used; "" while they are good.
+	Credential string
 }
 
-// String says it in a line, for people.
+// String says it in a line that holds nothing of what the API said.
 func (s Status) String() string {
 	line := "namespaces of cluster " + s.Cluster + ": "
 	switch {
@@ -43,8 +51,11 @@ func (s Status) String() string {
 	default:
 		line += "stale since " + s.Current.UTC().Format(time.RFC3339)
 	}
-	if s.LastError != "" {
-		line += ": " + s.LastError
+	if s.Cause != "" {
+		line += ": " + string(s.Cause)
+	}
+	if s.Credential != "" && s.Cause != CauseCredential {
+		line += ": the files of its credential are not good; the last good ones are used"
 	}
 	return line
 }
@@ -53,7 +64,7 @@ func (s Status) String() string {
 func (h *health) connected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.synced, h.watching, h.lastError = true, true, ""
+	h.synced, h.watching, h.lastError = true, true, nil
 }
 
 // disconnected records the end of the watch.
@@ -69,7 +80,7 @@ func (h *health) disconnected(now time.Time) {
 func (h *health) failed(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.lastError = err.Error()
+	h.lastError = err
 }
 
 // fresh reports whether the cache counts.
@@ -90,7 +101,7 @@ func (h *health) review(now time.Time) (stale, changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	stale = !h.isFresh(now)
-	if stale && !h.synced && h.lastError == "" {
+	if stale && !h.synced && h.lastError == nil {
 		return true, false
 	}
 	changed = stale != h.stale
@@ -98,11 +109,35 @@ func (h *health) review(now time.Time) (stale, changed bool) {
 	return stale, changed
 }
 
+// proves records what is wrong with the credential's files, nil: nothing, and
+// reports whether that is news.
+func (h *health) proves(err error) (news bool) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.credential = err
+	news = text != h.credentialTold
+	h.credentialTold = text
+	return news
+}
+
 // into fills in what the health knows of the status.
 func (h *health) into(s *Status, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s.Synced, s.Stale, s.Current, s.LastError = h.synced, !h.isFresh(now), h.current, h.lastError
+	s.Synced, s.Stale, s.Current = h.synced, !h.isFresh(now), h.current
+	if h.lastError != nil {
+		s.LastError, s.Cause = h.lastError.Error(), CauseUnreachable
+		if f, ok := errors.AsType[failure](h.lastError); ok {
+			s.Cause = f.cause
+		}
+	}
+	if h.credential != nil {
+		s.Credential = h.credential.Error()
+	}
 	if h.watching {
 		s.Current = now
 	}

@@ -42,9 +42,10 @@ func TestHealth(t *testing.T) {
 func TestStatusInALine(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for want, s := range map[string]Status{
-		"namespaces of cluster a: watched":                                  {Cluster: "a", Synced: true},
-		"namespaces of cluster a: never listed: refused":                    {Cluster: "a", Stale: true, LastError: "refused"},
-		"namespaces of cluster a: stale since 2026-01-02T03:04:05Z: broken": {Cluster: "a", Stale: true, Current: now, LastError: "broken"},
+		"namespaces of cluster a: watched":                                                                        {Cluster: "a", Synced: true},
+		"namespaces of cluster a: never listed: the API cannot be reached":                                        {Cluster: "a", Stale: true, LastError: "words", Cause: CauseUnreachable},
+		"namespaces of cluster a: stale since 2026-01-02T03:04:05Z: the API answers with an error":                {Cluster: "a", Stale: true, Current: now, LastError: "words", Cause: CauseStatus},
+		"namespaces of cluster a: watched: the files of its credential are not good; the last good ones are used": {Cluster: "a", Synced: true, Credential: "words"},
 	} {
 		if got := s.String(); strings.TrimSpace(got) != want {
 			t.Errorf("%q, want %q", got, want)

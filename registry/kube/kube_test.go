@@ -87,7 +87,13 @@ func (w *world) want(sources ...match.Namespaces) {
 // prepare makes a source for the access the one in use, and waits for its list.
 func (w *world) prepare(cluster string, access registry.KubeAccess) *kube.Source {
 	w.t.Helper()
-	s := w.Namespaces(cluster, access).(*kube.Source)
+	return w.prepareWith(cluster, access, "tier")
+}
+
+// prepareWith is prepare for these labels.
+func (w *world) prepareWith(cluster string, access registry.KubeAccess, labels ...string) *kube.Source {
+	w.t.Helper()
+	s := w.Namespaces(cluster, access, labels).(*kube.Source)
 	w.want(s)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -159,16 +165,21 @@ func TestWatchedNamespacesAreNotAskedFor(t *testing.T) {
 	}
 }
 
+// TestWhatIsKept is the labels that somebody looks at, from the watch and from a
+// live GET.
 func TestWhatIsKept(t *testing.T) {
 	a := newAPI(t)
-	a.put("shop", gold())
-	n, err := newWorld(t).prepare("east", a.access()).Namespace("shop", time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := kube.Namespace{Labels: gold(), Annotations: map[string]string{"owner": "ann"}}
-	if diff := cmp.Diff(want, n); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	a.put("shop", map[string]string{"tier": "gold", "team": "a", "a/b": "c", "odd": `\"é`})
+	w := newWorld(t)
+	asked := w.Namespaces("west", a.access(), []string{"odd", "tier"})
+	for _, s := range []match.Namespaces{asked, w.prepareWith("east", a.access(), "odd", "tier")} {
+		labels, err := s.NamespaceLabels("shop", time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]string{"tier": "gold", "odd": `\"é`}, labels); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	}
 }
 
@@ -196,7 +207,7 @@ func TestAskedAlsoBeforeAndAfterItRuns(t *testing.T) {
 	a := newAPI(t)
 	a.put("shop", gold())
 	w := newWorld(t)
-	s := w.Namespaces("east", a.access())
+	s := w.Namespaces("east", a.access(), []string{"tier"})
 	expectTier(t, s, "shop", "gold")
 	if n := a.times("list"); n != 0 {
 		t.Errorf("%d lists by a source that does not run", n)
@@ -291,16 +302,56 @@ func TestRotation(t *testing.T) {
 	if n := a.times("list"); n != 1 {
 		t.Errorf("%d lists", n)
 	}
-	a.mu.Lock()
-	a.token = "another"
-	a.mu.Unlock()
-	changed := w.prepare("east", a.access())
+	elsewhere := a.access()
+	elsewhere.Server += "/"
+	changed := w.prepare("east", elsewhere)
 	if changed == s {
-		t.Error("another access is the same source")
+		t.Error("another server is the same source")
 	}
 	eventually(t, "one watch", func() bool { return a.watched() == 1 })
 	expectTier(t, changed, "shop", "gold")
 	if n := len(w.Status()); n != 1 {
 		t.Errorf("%d sources run", n)
+	}
+}
+
+// TestNewLabel is a selector that names a label of which nothing is kept: it is
+// listed once, before anybody can ask, and never taken for absent. One label less
+// is no list at all.
+func TestNewLabel(t *testing.T) {
+	a := newAPI(t)
+	a.put("shop", map[string]string{"tier": "gold", "team": "a"})
+	w := newWorld(t)
+	w.prepare("east", a.access())
+	both := w.Namespaces("east", a.access(), []string{"team", "tier"})
+	labels, err := both.NamespaceLabels("shop", time.Time{})
+	if err != nil || labels["team"] != "a" {
+		t.Errorf("before it runs: %v, %v", labels, err)
+	}
+	w.want(both)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	w.Prepare(ctx)
+	a.now("get", hangs)
+	if labels, err := both.NamespaceLabels("shop", time.Time{}); err != nil || labels["team"] != "a" || labels["tier"] != "gold" {
+		t.Errorf("%v, %v", labels, err)
+	}
+	if n := a.times("list"); n != 2 {
+		t.Errorf("%d lists for one label more", n)
+	}
+	if fewer := w.prepareWith("east", a.access(), "team"); fewer != both || a.times("list") != 2 {
+		t.Errorf("one label less: another source: %t, %d lists", fewer != both, a.times("list"))
+	}
+	eventually(t, "one watch", func() bool { return a.watched() == 1 })
+}
+
+// TestAnotherObject is an answer that is no such namespace: it has no label, and
+// that says nothing.
+func TestAnotherObject(t *testing.T) {
+	a := newAPI(t)
+	s := newWorld(t).prepare("east", a.access())
+	for _, object := range []any{map[string]any{}, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "other"}}} {
+		a.now("get", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, object) })
+		expectError(t, s, "shop", "could not be asked")
 	}
 }

@@ -4,6 +4,9 @@ package kube
 
 import (
 	"context"
+	"errors"
+	"io"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,12 +14,40 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// listTimeout bounds one page of a list.
-const listTimeout = 10 * time.Second
+// What one cluster's API may send. The bytes of a list and of an object are read
+// and mostly dropped: they cost time, and no memory.
+const (
+	// listTimeout bounds one page of a list.
+	listTimeout = 10 * time.Second
+	// maxList bounds the bytes of all pages of a list.
+	maxList = 256 << 20
+	// maxNamespaces bounds the namespaces that are kept. Those beyond it are asked
+	// for one by one.
+	maxNamespaces = 50_000
+	// maxObject bounds one Namespace, and one event of a watch, in bytes: etcd takes
+	// 1.5 MiB, and JSON writes six bytes for some.
+	maxObject = 16 << 20
+	// eventCost is what an event counts at least, in bytes; watchRate is how many
+	// bytes of events are taken in a second, after the first watchBurst: 5,000 events.
+	// A watch that says more is read at that pace.
+	eventCost  = 4 << 10
+	watchRate  = 5_000 * eventCost
+	watchBurst = 64 << 20
+)
 
 // listWatch is the cache.ListerWatcher of a Source: it takes turns with the other
 // clusters and records how it went.
-type listWatch struct{ *Source }
+type listWatch struct {
+	*Source
+	listed *listed
+}
+
+// listed is how far the list is that is being read. The reflector asks for its
+// pages one after the other.
+type listed struct {
+	left int64 // bytes
+	room int   // namespaces
+}
 
 // IsWatchListSemanticsUnSupported keeps the reflector from streaming its lists:
 // a list has an end, which gives its place to the next cluster.
@@ -37,10 +68,18 @@ func (l listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (r
 	defer func() { <-l.lists }()
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	list, err := l.api.List(ctx, o)
+	if o.Continue == "" {
+		*l.listed = listed{left: maxList, room: maxNamespaces}
+	}
+	bytes := budget{left: l.listed.left, limit: maxList}
+	list, more, err := l.client.list(ctx, l.keys, o, &bytes, l.listed.room)
 	if err != nil {
 		l.failed(err)
 		return nil, err
+	}
+	*l.listed = listed{left: bytes.left, room: l.listed.room - len(list.Items)}
+	if more {
+		list.Continue = "" // there is no room for what follows
 	}
 	return list, nil
 }
@@ -53,24 +92,106 @@ func (l listWatch) Watch(o metav1.ListOptions) (watch.Interface, error) {
 // WatchWithContext implements cache.ListerWatcherWithContext. The reflector calls
 // it once what it has listed is in the store.
 func (l listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	w, err := l.api.Watch(ctx, o)
+	ctx, cancel := context.WithCancel(ctx)
+	query := queryOf(&o)
+	query.Set("watch", "true")
+	body, err := l.client.get(ctx, acceptObject, query, "api/v1/namespaces")
 	if err != nil {
+		cancel()
 		l.failed(err)
 		return nil, err
 	}
+	w := &watching{cancel: cancel, body: body, events: make(chan watch.Event), done: make(chan struct{}), source: l.Source}
 	l.health.connected()
 	l.attempted()
-	return observed{w, &l.health}, nil
+	go w.run(ctx, l.keys)
+	return w, nil
 }
 
-// observed tells the health when the watch is over: the reflector stops each.
-type observed struct {
-	watch.Interface
-	health *health
+// watching is a watch that is open. It is a watch.Interface.
+type watching struct {
+	cancel context.CancelFunc
+	body   io.ReadCloser
+	events chan watch.Event
+	done   chan struct{} // closed when run has returned
+	source *Source
+	stop   sync.Once
 }
 
-// Stop implements watch.Interface.
-func (o observed) Stop() {
-	o.Interface.Stop()
-	o.health.disconnected(time.Now())
+// run reads events until the watch ends.
+func (w *watching) run(ctx context.Context, keys map[string]string) {
+	defer close(w.done)
+	defer close(w.events)
+	defer func() { _ = w.body.Close() }()
+	bytes := &budget{from: w.body, limit: maxObject}
+	r := namespaceReader{newDocument(bytes), keys}
+	var pace pace
+	for {
+		bytes.left = maxObject
+		e, err := r.next()
+		if err == nil {
+			err = pace.take(ctx, max(eventCost, maxObject-bytes.left))
+		}
+		if err != nil {
+			if ctx.Err() == nil && !errors.Is(err, io.EOF) {
+				w.source.failed(failureOf(err))
+			}
+			return
+		}
+		select {
+		case w.events <- e:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// pace is how far somebody may go, in bytes: watchBurst at once, and watchRate in a
+// second. The zero value is one that has not begun.
+type pace struct{ due time.Time }
+
+// take waits until n bytes are within the pace, or ctx is done.
+func (p *pace) take(ctx context.Context, n int64) error {
+	const burst = time.Duration(float64(watchBurst) / watchRate * float64(time.Second))
+	now := time.Now()
+	if earliest := now.Add(-burst); p.due.Before(earliest) {
+		p.due = earliest
+	}
+	p.due = p.due.Add(time.Duration(n) * time.Second / watchRate)
+	if !p.due.After(now) {
+		return nil
+	}
+	timer := time.NewTimer(p.due.Sub(now))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// next reads the next event; io.EOF: there is none.
+func (r namespaceReader) next() (watch.Event, error) {
+	another, err := r.another()
+	if err != nil {
+		return watch.Event{}, err
+	}
+	if !another {
+		return watch.Event{}, io.EOF
+	}
+	return r.event()
+}
+
+// ResultChan implements watch.Interface.
+func (w *watching) ResultChan() <-chan watch.Event { return w.events }
+
+// Stop implements watch.Interface. The reflector stops each watch, also one that is
+// over.
+func (w *watching) Stop() {
+	w.stop.Do(func() {
+		w.cancel()
+		<-w.done
+		w.source.health.disconnected(time.Now())
+	})
 }

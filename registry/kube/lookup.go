@@ -40,7 +40,7 @@ var (
 // lookups asks the cluster for single namespaces: for each at most once at a
 // time, on behalf of all who wait.
 type lookups struct {
-	get    func(ctx context.Context, name string) (Namespace, error)
+	get    func(ctx context.Context, name string) (map[string]string, error)
 	places chan struct{}
 	gets   atomic.Uint64
 
@@ -51,17 +51,17 @@ type lookups struct {
 
 // flight is a GET under way.
 type flight struct {
-	done chan struct{} // closed when the rest is set
-	n    Namespace
-	err  error
+	done   chan struct{} // closed when the rest is set
+	labels map[string]string
+	err    error
 }
 
 type found struct {
-	n     Namespace
-	until time.Time
+	labels map[string]string // read only
+	until  time.Time
 }
 
-func newLookups(get func(ctx context.Context, name string) (Namespace, error)) *lookups {
+func newLookups(get func(ctx context.Context, name string) (map[string]string, error)) *lookups {
 	return &lookups{
 		get:     get,
 		places:  make(chan struct{}, maxGets),
@@ -72,20 +72,20 @@ func newLookups(get func(ctx context.Context, name string) (Namespace, error)) *
 
 // namespace asks the cluster, or has asked it a moment ago. A name that none can
 // have would be another path of the API: it is not asked for.
-func (l *lookups) namespace(name string, deadline time.Time) (Namespace, error) {
+func (l *lookups) namespace(name string, deadline time.Time) (labels map[string]string, err error) {
 	if len(validation.IsDNS1123Label(name)) > 0 {
-		return Namespace{}, match.ErrNoNamespace
+		return nil, match.ErrNoNamespace
 	}
 	now := time.Now()
-	if n, ok := l.known(name, now); ok {
-		return n, nil
+	if labels, ok := l.known(name, now); ok {
+		return labels, nil
 	}
 	wait := maxWait
 	if !deadline.IsZero() {
 		wait = min(wait, deadline.Sub(now)/2)
 	}
 	if wait <= 0 {
-		return Namespace{}, errNoTime
+		return nil, errNoTime
 	}
 	// The caller's shutdown and trace do not matter to an answer that others may
 	// wait for.
@@ -96,21 +96,21 @@ func (l *lookups) namespace(name string, deadline time.Time) (Namespace, error) 
 
 // ask waits for the GET that is under way, or does one. One that failed for lack
 // of its own asker's time is not the answer for those who have more.
-func (l *lookups) ask(ctx context.Context, name string) (Namespace, error) {
+func (l *lookups) ask(ctx context.Context, name string) (map[string]string, error) {
 	for {
 		f, mine := l.join(name)
 		if mine {
-			f.n, f.err = l.fetch(ctx, name)
+			f.labels, f.err = l.fetch(ctx, name)
 			l.land(name, f)
-			return f.n, f.err
+			return f.labels, f.err
 		}
 		select {
 		case <-f.done:
 		case <-ctx.Done():
-			return Namespace{}, errNoAnswer
+			return nil, errNoAnswer
 		}
 		if !errors.Is(f.err, errNoAnswer) {
-			return f.n, f.err
+			return f.labels, f.err
 		}
 	}
 }
@@ -128,19 +128,19 @@ func (l *lookups) join(name string) (f *flight, mine bool) {
 }
 
 // fetch does one GET, in one of the places.
-func (l *lookups) fetch(ctx context.Context, name string) (Namespace, error) {
+func (l *lookups) fetch(ctx context.Context, name string) (map[string]string, error) {
 	select {
 	case l.places <- struct{}{}:
 	case <-ctx.Done():
-		return Namespace{}, errNoAnswer
+		return nil, errNoAnswer
 	}
 	defer func() { <-l.places }()
 	l.gets.Add(1)
-	n, err := l.get(ctx, name)
+	labels, err := l.get(ctx, name)
 	if err != nil {
-		return Namespace{}, reason(ctx, err)
+		return nil, reason(ctx, err)
 	}
-	return n, nil
+	return labels, nil
 }
 
 // land hands the answer to those who wait, and keeps a good one for a while.
@@ -157,18 +157,18 @@ func (l *lookups) land(name string, f *flight) {
 		maps.DeleteFunc(l.found, func(_ string, a found) bool { return now.After(a.until) })
 	}
 	if len(l.found) < maxFound {
-		l.found[name] = found{f.n, now.Add(foundFor)}
+		l.found[name] = found{f.labels, now.Add(foundFor)}
 	}
 }
 
-func (l *lookups) known(name string, now time.Time) (Namespace, bool) {
+func (l *lookups) known(name string, now time.Time) (labels map[string]string, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	answer, ok := l.found[name]
 	if !ok || now.After(answer.until) {
-		return Namespace{}, false
+		return nil, false
 	}
-	return answer.n, true
+	return answer.labels, true
 }
 
 // reason maps what went wrong to what a user may know.

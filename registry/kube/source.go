@@ -4,68 +4,82 @@ package kube
 
 import (
 	"context"
-	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
-// Source is the namespaces of one cluster. It may be asked before it runs and
-// after it has stopped: then it asks the cluster.
+// Source is the namespaces of one cluster, with the labels that selectors name,
+// and the cluster's version. It may be asked before it runs and after it has
+// stopped: then it asks the cluster.
 type Source struct {
-	key    key
-	client *http.Client
-	api    metadata.Getter // of namespaces
-	broken error           // why there is no client
-	lists  chan struct{}   // places, for all clusters
+	cluster string
+	access  registry.KubeAccess
+	keys    map[string]string // the labels that are kept, each to itself
+	client  *client
+	broken  error         // why there is no client
+	lists   chan struct{} // places, for all clusters
 
-	store  store
-	live   *lookups
-	health health
+	store   store
+	live    *lookups
+	health  health
+	version version
 
 	tried   chan struct{} // closed once it was listed, or could not be
 	tryOnce sync.Once
 }
 
-func newSource(k key, lists chan struct{}) *Source {
-	s := &Source{key: k, lists: lists, tried: make(chan struct{})}
-	s.client, s.api, s.broken = newClient(k.access)
+func newSource(cluster string, access registry.KubeAccess, labels []string, lists chan struct{}, allowed func(netip.AddrPort) error) *Source {
+	s := &Source{cluster: cluster, access: access, keys: map[string]string{}, lists: lists, tried: make(chan struct{})}
+	for _, key := range labels {
+		s.keys[key] = key
+	}
+	s.client, s.broken = newClient(access, allowed)
 	s.live = newLookups(s.get)
 	return s
 }
 
-// NamespaceLabels implements match.Namespaces: from the watch while it is fresh,
-// and for what it has not brought by a live GET.
-func (s *Source) NamespaceLabels(name string, deadline time.Time) (labels map[string]string, err error) {
-	n, err := s.Namespace(name, deadline)
-	return n.Labels, err
+// keeps reports whether all these labels are kept.
+func (s *Source) keeps(labels []string) bool {
+	for _, key := range labels {
+		if _, ok := s.keys[key]; !ok {
+			return false
+		}
+	}
+	return true
 }
 
-// Namespace returns what is known of a namespace, bounded as match.Namespaces
-// says, with its errors. The maps are read only.
-func (s *Source) Namespace(name string, deadline time.Time) (Namespace, error) {
+// NamespaceLabels implements match.Namespaces: from the watch while it is fresh,
+// and for what it has not brought by a live GET. Of the labels it has those that it
+// was made for, and perhaps others.
+func (s *Source) NamespaceLabels(name string, deadline time.Time) (labels map[string]string, err error) {
 	if s.health.fresh(time.Now()) {
-		if n, ok := s.store.namespace(name); ok {
-			return n, nil
+		if labels, ok := s.store.namespace(name); ok {
+			return labels, nil
 		}
 	}
 	return s.live.namespace(name, deadline)
 }
 
-// get asks the cluster for one namespace.
-func (s *Source) get(ctx context.Context, name string) (Namespace, error) {
+// KubernetesVersion implements registry.KubernetesVersioner.
+func (s *Source) KubernetesVersion() registry.KubernetesVersion { return s.version.lowest() }
+
+// get asks the cluster for the labels of one namespace.
+func (s *Source) get(ctx context.Context, name string) (labels map[string]string, err error) {
 	if s.broken != nil {
-		return Namespace{}, s.broken
+		return nil, s.broken
 	}
-	object, err := s.api.Get(ctx, name, metav1.GetOptions{})
+	o, err := s.client.namespace(ctx, s.keys, name)
 	if err != nil {
-		return Namespace{}, err
+		return nil, err
 	}
-	return namespaceOf(object), nil
+	return o.Labels, nil
 }
 
 // run watches until ctx is done.
@@ -74,12 +88,14 @@ func (s *Source) run(ctx context.Context) {
 		s.failed(s.broken)
 		return
 	}
-	defer s.client.CloseIdleConnections()
+	defer s.client.close()
+	var following sync.WaitGroup
+	defer following.Wait()
+	following.Go(func() { s.version.follow(ctx, s.client.version) })
 	var silent klog.Logger // what matters is in Status and in our own log
-	ctx = klog.NewContext(ctx, silent)
-	r := cache.NewReflectorWithOptions(listWatch{s}, &metav1.PartialObjectMetadata{}, &s.store,
-		cache.ReflectorOptions{Name: "namespaces of " + s.key.cluster, Logger: &silent})
-	r.RunWithContext(ctx)
+	r := cache.NewReflectorWithOptions(listWatch{s, &listed{}}, &metav1.PartialObjectMetadata{}, &s.store,
+		cache.ReflectorOptions{Name: "namespaces of " + s.cluster, Logger: &silent})
+	r.RunWithContext(klog.NewContext(ctx, silent))
 }
 
 // attempted ends the wait for the first list.
@@ -91,8 +107,18 @@ func (s *Source) failed(err error) {
 	s.attempted()
 }
 
+// lookAtCredential records whether the files of the credential are good, though
+// nothing may be asked for long, and reports whether that is news.
+func (s *Source) lookAtCredential() (err error, news bool) {
+	if s.broken != nil {
+		return s.broken, false
+	}
+	_, err = s.client.credentials.Current()
+	return err, s.health.proves(err)
+}
+
 func (s *Source) status(now time.Time) Status {
-	status := Status{Cluster: s.key.cluster, Namespaces: s.store.len(), LiveGets: s.live.gets.Load()}
+	status := Status{Cluster: s.cluster, Namespaces: s.store.len(), LiveGets: s.live.gets.Load()}
 	s.health.into(&status, now)
 	return status
 }

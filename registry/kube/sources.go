@@ -6,8 +6,10 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +27,9 @@ type Config struct {
 	// Interval is the time between two looks at what is wanted and how fresh it
 	// is; 1 s.
 	Interval time.Duration
-	Logger   *slog.Logger // default: none
+	// Allowed, if not nil, returns why an address may not be dialled (E2).
+	Allowed func(netip.AddrPort) error
+	Logger  *slog.Logger // default: none
 }
 
 const (
@@ -42,20 +46,16 @@ type Sources struct {
 	kick  chan struct{}
 
 	mu      sync.Mutex
-	running map[key]*running
-}
+	running map[*Source]*running
+	ofOne   map[string][]*Source // those that run, by cluster
 
-// key is the full identity of a Source: one that keeps it survives a rotation.
-type key struct {
-	cluster string
-	access  registry.KubeAccess
+	looked time.Time // at the credentials; of Run alone
 }
 
 // running is a Source with its end.
 type running struct {
-	source *Source
-	stop   context.CancelFunc
-	done   chan struct{}
+	stop context.CancelFunc
+	done chan struct{}
 }
 
 // New returns Sources without any. It starts nothing.
@@ -70,20 +70,24 @@ func New(cfg Config) *Sources {
 		cfg:     cfg,
 		lists:   make(chan struct{}, maxLists),
 		kick:    make(chan struct{}, 1),
-		running: map[key]*running{},
+		running: map[*Source]*running{},
+		ofOne:   map[string][]*Source{},
 	}
 }
 
-// Namespaces returns the source that runs for this cluster and access, or else a
-// new one, which runs as soon as it is wanted. It serves registry.Settings.
-func (s *Sources) Namespaces(cluster string, access registry.KubeAccess) match.Namespaces {
-	k := key{cluster, access}
+// Namespaces returns the source that runs for this cluster and access and keeps
+// these labels, or else a new one, which runs as soon as it is wanted. So a label
+// that is new is listed by a source of its own, while the one before goes on. It
+// serves registry.Settings.
+func (s *Sources) Namespaces(cluster string, access registry.KubeAccess, labels []string) match.Namespaces {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r, ok := s.running[k]; ok {
-		return r.source
+	for _, source := range s.ofOne[cluster] {
+		if source.access == access && source.keeps(labels) {
+			return source
+		}
 	}
-	return newSource(k, s.lists)
+	return newSource(cluster, access, labels, s.lists, s.cfg.Allowed)
 }
 
 // Run starts the sources that are wanted and stops those that no longer are,
@@ -95,6 +99,7 @@ func (s *Sources) Run(ctx context.Context) {
 	for {
 		s.keep(ctx, s.wanted())
 		s.watchFreshness()
+		s.watchCredentials()
 		select {
 		case <-ctx.Done():
 			return
@@ -104,31 +109,35 @@ func (s *Sources) Run(ctx context.Context) {
 	}
 }
 
-func (s *Sources) wanted() map[key]*Source {
-	wanted := map[key]*Source{}
+func (s *Sources) wanted() map[*Source]bool {
+	wanted := map[*Source]bool{}
 	for _, n := range s.cfg.Wanted() {
 		if source, ok := n.(*Source); ok {
-			wanted[source.key] = source
+			wanted[source] = true
 		}
 	}
 	return wanted
 }
 
 // keep makes what runs what is wanted, and waits for the end of what stops.
-func (s *Sources) keep(ctx context.Context, wanted map[key]*Source) {
+func (s *Sources) keep(ctx context.Context, wanted map[*Source]bool) {
 	var leaving []*running
 	s.mu.Lock()
-	for k, r := range s.running {
-		if wanted[k] != r.source {
+	for source, r := range s.running {
+		if !wanted[source] {
 			r.stop()
 			leaving = append(leaving, r)
-			delete(s.running, k)
+			delete(s.running, source)
 		}
 	}
-	for k, source := range wanted {
-		if s.running[k] == nil && ctx.Err() == nil {
-			s.running[k] = start(ctx, source)
+	for source := range wanted {
+		if s.running[source] == nil && ctx.Err() == nil {
+			s.running[source] = start(ctx, source)
 		}
+	}
+	clear(s.ofOne)
+	for source := range s.running {
+		s.ofOne[source.cluster] = append(s.ofOne[source.cluster], source)
 	}
 	s.mu.Unlock()
 	for _, r := range leaving {
@@ -138,7 +147,7 @@ func (s *Sources) keep(ctx context.Context, wanted map[key]*Source) {
 
 func start(ctx context.Context, source *Source) *running {
 	ctx, stop := context.WithCancel(ctx)
-	r := &running{source: source, stop: stop, done: make(chan struct{})}
+	r := &running{stop: stop, done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
 		source.run(ctx)
@@ -164,6 +173,31 @@ func (s *Sources) watchFreshness() {
 	}
 }
 
+// credentialInterval is the time between two looks at the files of credentials:
+// while a watch is open nothing else may read them for minutes.
+const credentialInterval = 10 * time.Second
+
+// watchCredentials logs whose credential's files are broken and whose are good
+// again.
+func (s *Sources) watchCredentials() {
+	now := time.Now()
+	if now.Sub(s.looked) < min(credentialInterval, 10*s.cfg.Interval) {
+		return
+	}
+	s.looked = now
+	for _, source := range s.sources() {
+		err, news := source.lookAtCredential()
+		switch {
+		case !news:
+		case err != nil:
+			s.cfg.Logger.Warn("the credential for a cluster's API cannot be read: the last good one is used, if there was one",
+				"cluster", source.cluster, "error", err.Error())
+		default:
+			s.cfg.Logger.Info("the credential for a cluster's API is good again", "cluster", source.cluster)
+		}
+	}
+}
+
 // Prepare starts what is wanted by now, and waits until each of the new ones has
 // been listed, or could not be, or ctx is done. Run must be running.
 func (s *Sources) Prepare(ctx context.Context) {
@@ -171,7 +205,7 @@ func (s *Sources) Prepare(ctx context.Context) {
 	case s.kick <- struct{}{}:
 	default: // one is waiting already
 	}
-	for _, source := range s.wanted() {
+	for source := range s.wanted() {
 		select {
 		case <-source.tried:
 		case <-ctx.Done():
@@ -180,23 +214,37 @@ func (s *Sources) Prepare(ctx context.Context) {
 	}
 }
 
-// Status returns how each running source is, sorted by cluster.
+// Status returns how the namespaces of each cluster are, sorted by cluster. While
+// one source follows another it is the better one that counts.
 func (s *Sources) Status() []Status {
 	now := time.Now()
 	var all []Status
 	for _, source := range s.sources() {
 		all = append(all, source.status(now))
 	}
-	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Cluster, b.Cluster) })
-	return all
+	slices.SortFunc(all, func(a, b Status) int {
+		return cmp.Or(strings.Compare(a.Cluster, b.Cluster), cmp.Compare(rank(a), rank(b)))
+	})
+	return slices.CompactFunc(all, func(a, b Status) bool { return a.Cluster == b.Cluster })
+}
+
+// rank is lower for what is better.
+func rank(s Status) int {
+	switch {
+	case !s.Stale:
+		return 0
+	case s.Synced:
+		return 1
+	}
+	return 2
 }
 
 func (s *Sources) sources() []*Source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sources := make([]*Source, 0, len(s.running))
-	for _, r := range s.running {
-		sources = append(sources, r.source)
+	for source := range s.running {
+		sources = append(sources, source)
 	}
 	return sources
 }

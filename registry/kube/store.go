@@ -4,37 +4,38 @@ package kube
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Namespace is what is kept of one. The maps are read only.
-type Namespace struct {
-	Labels      map[string]string
-	Annotations map[string]string // without kubectl's copy of the object
-}
-
-// namespaceOf keeps what is asked for and nothing else: managedFields alone are
-// many times as much.
-func namespaceOf(o *metav1.PartialObjectMetadata) Namespace {
-	delete(o.Annotations, corev1.LastAppliedConfigAnnotation)
-	return Namespace{Labels: o.Labels, Annotations: o.Annotations}
-}
-
-// store holds the namespaces that the watch brings. It is the reflector's
-// cache.ReflectorStore; the objects are the reflector's no longer.
+// store holds the labels of the namespaces that the watch brings. It is the
+// reflector's cache.ReflectorStore. Most namespaces of a cluster have the few
+// labels that selectors name in common, so each set of labels is kept once.
 type store struct {
 	mu     sync.RWMutex
-	byName map[string]Namespace
+	byName map[string]*labelSet
+	sets   map[string]*labelSet // by key
 }
 
-func (s *store) namespace(name string) (Namespace, bool) {
+// labelSet is labels that some namespaces have.
+type labelSet struct {
+	labels map[string]string // read only
+	key    string            // the labels as text
+	uses   int
+}
+
+func (s *store) namespace(name string) (labels map[string]string, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	n, ok := s.byName[name]
-	return n, ok
+	set, ok := s.byName[name]
+	if !ok {
+		return nil, false
+	}
+	return set.labels, true
 }
 
 func (s *store) len() int {
@@ -43,20 +44,60 @@ func (s *store) len() int {
 	return len(s.byName)
 }
 
+// put makes the labels those of the namespace. Beyond maxNamespaces a new one is
+// not kept: it is asked for. The store is locked.
+func (s *store) put(name string, labels map[string]string) {
+	before, known := s.byName[name]
+	if !known && len(s.byName) >= maxNamespaces {
+		return
+	}
+	key := textOf(labels)
+	set := s.sets[key]
+	if set == nil {
+		set = &labelSet{labels: labels, key: key}
+		s.sets[key] = set
+	}
+	set.uses++
+	s.byName[name] = set
+	if known {
+		s.leave(before)
+	}
+}
+
+// leave forgets a set that no namespace has any more. The store is locked.
+func (s *store) leave(set *labelSet) {
+	if set.uses--; set.uses == 0 {
+		delete(s.sets, set.key)
+	}
+}
+
+// textOf is the same for the same labels, and for no others.
+func textOf(labels map[string]string) string {
+	var text []byte
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		text = strconv.AppendQuote(strconv.AppendQuote(text, key), labels[key])
+	}
+	return string(text)
+}
+
 // Add implements cache.ReflectorStore.
 func (s *store) Add(object any) error {
 	o, err := metadataOf(object)
 	if err != nil {
 		return err
 	}
-	n := namespaceOf(o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.byName == nil {
-		s.byName = map[string]Namespace{}
-	}
-	s.byName[o.Name] = n
+	s.prepare(0)
+	s.put(o.Name, o.Labels)
 	return nil
+}
+
+// prepare makes the tables, if there are none. The store is locked.
+func (s *store) prepare(size int) {
+	if s.byName == nil {
+		s.byName, s.sets = make(map[string]*labelSet, size), map[string]*labelSet{}
+	}
 }
 
 // Update implements cache.ReflectorStore.
@@ -70,23 +111,27 @@ func (s *store) Delete(object any) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.byName, o.Name)
+	if set, ok := s.byName[o.Name]; ok {
+		delete(s.byName, o.Name)
+		s.leave(set)
+	}
 	return nil
 }
 
 // Replace implements cache.ReflectorStore.
 func (s *store) Replace(objects []any, _ string) error {
-	byName := make(map[string]Namespace, len(objects))
+	var next store
+	next.prepare(len(objects))
 	for _, object := range objects {
 		o, err := metadataOf(object)
 		if err != nil {
 			return err
 		}
-		byName[o.Name] = namespaceOf(o)
+		next.put(o.Name, o.Labels)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.byName = byName
+	s.byName, s.sets = next.byName, next.sets
 	return nil
 }
 

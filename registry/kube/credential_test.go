@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// TestE18RenewedToken renews the token a thousand times: each call has the new one,
+// and nothing is listed again.
+func TestE18RenewedToken(t *testing.T) {
+	a := newAPI(t)
+	w := newWorld(t)
+	s := w.prepare("east", a.access())
+	a.mu.Lock()
+	a.watches = map[chan metav1.WatchEvent]bool{} // no event: each namespace is asked for
+	a.mu.Unlock()
+	for i := range 1000 {
+		token, name := fmt.Sprintf("token-%04d", i), fmt.Sprint("shop-", i)
+		a.put(name, gold())
+		a.accept(token)
+		a.give(token)
+		if again := w.Namespaces("east", a.access(), []string{"tier"}); again != s {
+			t.Fatal("a renewed token is another source")
+		}
+		labels, err := s.NamespaceLabels(name, time.Time{})
+		if err != nil || labels["tier"] != "gold" {
+			t.Fatalf("with token %d: %v, %v", i, labels, err)
+		}
+	}
+	if lists, gets := a.times("list"), a.times("get"); lists != 1 || gets != 1000 {
+		t.Errorf("%d lists, %d GETs", lists, gets)
+	}
+}
+
+// TestE18BrokenCredential uses the last good token while its file is broken, and says
+// so.
+func TestE18BrokenCredential(t *testing.T) {
+	a := newAPI(t)
+	w := newWorld(t)
+	s := w.prepare("east", a.access())
+	token := filepath.Join(a.dir, "token")
+	for name, broken := range map[string]func() error{
+		"gone":    func() error { return nil },
+		"empty":   func() error { return os.WriteFile(token, nil, 0o600) },
+		"outside": func() error { return os.Symlink("/proc/self/environ", token) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			_ = os.Remove(token)
+			if err := broken(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the status says so", func() bool { return w.Status()[0].Credential != "" })
+			eventually(t, "the log says so", func() bool { return w.logged("credential for a cluster's API cannot be read") })
+			if line := w.Status()[0].String(); !strings.Contains(line, "credential") || strings.Contains(line, token) {
+				t.Errorf("the line reads %q", line)
+			}
+			a.now("watch", nil)
+			a.put("shop-"+name, gold())
+			expectTier(t, s, "shop-"+name, "gold")
+			_ = os.Remove(token)
+			a.give("of-the-dispatcher")
+			eventually(t, "the status takes it back", func() bool { return w.Status()[0].Credential == "" })
+		})
+	}
+}
+
+// TestNoCredentialYet asks nobody without one, and goes on once it is there.
+func TestNoCredentialYet(t *testing.T) {
+	a := newAPI(t)
+	a.put("shop", gold())
+	token := filepath.Join(a.dir, "token")
+	if err := os.Remove(token); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+	s := w.prepare("east", a.access())
+	expectError(t, s, "shop", "could not be asked")
+	if n := a.times("list") + a.times("get"); n != 0 {
+		t.Errorf("%d requests without a credential", n)
+	}
+	eventually(t, "the status", func() bool { return strings.HasSuffix(w.Status()[0].String(), "the credential cannot be read") })
+	a.give("of-the-dispatcher")
+	expectTier(t, s, "shop", "gold")
+}
+
+// TestRenewedCertificate presents the certificate that the files hold now, on a
+// connection of its own.
+func TestRenewedCertificate(t *testing.T) {
+	a := newAPI(t)
+	var serial atomic.Pointer[string]
+	a.now("get", func(w http.ResponseWriter, r *http.Request) {
+		presented := "none"
+		if len(r.TLS.PeerCertificates) > 0 {
+			presented = r.TLS.PeerCertificates[0].Subject.CommonName
+		}
+		serial.Store(&presented)
+		fails(http.StatusNotFound, metav1.StatusReasonNotFound)(w, r)
+	})
+	access := a.access()
+	access.Credential.CertificateFile = filepath.Join(a.dir, "client.crt")
+	access.Credential.KeyFile = filepath.Join(a.dir, "client.key")
+	writePair(t, access.Credential, "first", time.Now().Add(time.Hour))
+	s := newWorld(t).prepare("east", access)
+	for _, name := range []string{"first", "second"} {
+		writePair(t, access.Credential, name, time.Now().Add(time.Hour))
+		_, _ = s.NamespaceLabels("mars", time.Time{})
+		if got := *serial.Load(); got != name {
+			t.Errorf("presented is %s, want %s", got, name)
+		}
+	}
+	writePair(t, access.Credential, "expired", time.Now().Add(-time.Hour))
+	if _, _ = s.NamespaceLabels("mars", time.Time{}); *serial.Load() != "second" {
+		t.Errorf("presented is %s", *serial.Load())
+	}
+	if n := a.times("list"); n != 1 {
+		t.Errorf("%d lists", n)
+	}
+}
+
+// writePair writes a key pair that signs itself.
+func writePair(t *testing.T, at registry.CredentialSource, name string, until time.Time) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: until}
+	certificate, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, block := range map[string]*pem.Block{
+		at.CertificateFile: {Type: "CERTIFICATE", Bytes: certificate},
+		at.KeyFile:         {Type: "PRIVATE KEY", Bytes: private},
+	} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
