@@ -7,14 +7,14 @@ import (
 	"github.com/admission-dispatcher/dispatcher/match"
 )
 
-// exemptKind is the bypass of resources that kube-apiserver itself never sends
-// to webhooks. It cannot be configured away.
+// exemptKind is the bypass of resources that the cluster's kube-apiserver itself
+// never sends to webhooks. It cannot be configured away.
 const exemptKind = "exempt-kind"
 
 // bypass returns the rule by which a request is not dispatched at all. It looks
 // at fields only that the request's user cannot choose.
 func bypass(req Request) (rule string, ok bool) {
-	if match.IsExempt(req.Review) {
+	if match.ConfiguresAdmission(req.Review) || match.IsAuthReview(req.Review) && req.Cluster.ExemptsAuthReviews() {
 		return exemptKind, true
 	}
 	return req.Cluster.Bypass.Match(req.Review)

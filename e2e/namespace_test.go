@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -119,10 +120,55 @@ func TestPrintedRights(t *testing.T) {
 	if _, err := client.CoreV1().Namespaces().Get(t.Context(), "default", getOptions); err != nil {
 		t.Error(err)
 	}
+	if _, err := client.Discovery().ServerVersion(); err != nil {
+		t.Error(err)
+	}
 	if _, err := client.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{}); err == nil {
 		t.Error("secrets can be listed")
 	}
 	if err := client.CoreV1().Namespaces().Delete(t.Context(), "default", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}); err == nil {
 		t.Error("namespaces can be deleted")
+	}
+}
+
+const ofAuthReviews = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: reviews}
+webhooks:
+- name: reviews.e2e.example.com
+  clientConfig: {url: "$URL/reviews", caBundle: $CA}
+  rules: [{operations: [CREATE], apiGroups: [authorization.k8s.io], apiVersions: ["*"], resources: [selfsubjectaccessreviews]}]
+  failurePolicy: Fail
+  sideEffects: None
+  admissionReviewVersions: [v1]
+`
+
+// The API server of these tests is 1.36 and sends reviews of authorization to
+// webhooks that select them. So they judge them here too, where the version is read
+// from the cluster and where nobody knows it; where it is said to be 1.37 nobody is
+// asked.
+func TestAuthReviews(t *testing.T) {
+	c := shared.east
+	version := func(text string) string { return strings.Replace(clusters, "spec: {", "spec: {"+text, 1) }
+	for name, tt := range map[string]struct {
+		clusters string
+		judged   bool
+	}{
+		"read":    {watched(t, c), true},
+		"unknown": {clusters, true},
+		"1.36":    {version(`kubernetesVersion: "1.36", `), true},
+		"1.37":    {version(`kubernetesVersion: "1.37", `), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dispatchAs(t, tt.clusters, []*cluster{c}, ofAuthReviews)
+			shared.webhooks.handle("/reviews", deny(http.StatusForbidden, "no reviews here"))
+			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods"},
+			}}
+			_, err := c.client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+			if judged := err != nil && strings.Contains(err.Error(), "no reviews here"); judged != tt.judged {
+				t.Errorf("judged: %t, %v", judged, err)
+			}
+		})
 	}
 }

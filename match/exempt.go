@@ -4,14 +4,18 @@ package match
 
 import "github.com/admission-dispatcher/dispatcher/codec"
 
-// IsExempt reports whether the review's resource is never sent to webhooks, by
-// kube-apiserver neither: what configures admission itself, so that a webhook
-// cannot make itself irremovable, and since 1.37 the reviews of authentication
-// and authorization, so that admission cannot lock a cluster out.
-func IsExempt(r *codec.Review) bool {
+// ConfiguresAdmission reports whether the review is of what configures admission
+// itself. kube-apiserver sends that to no webhook, so that none can make itself
+// irremovable.
+func ConfiguresAdmission(r *codec.Review) bool {
+	return string(r.Resource.Group) == "admissionregistration.k8s.io" && configuresAdmission(r.Resource.Resource)
+}
+
+// IsAuthReview reports whether the review is of a review of authentication or
+// authorization. From 1.37 on kube-apiserver sends those to no webhook, so that
+// admission cannot lock a cluster out; older ones do.
+func IsAuthReview(r *codec.Review) bool {
 	switch string(r.Resource.Group) {
-	case "admissionregistration.k8s.io":
-		return configuresAdmission(r.Resource.Resource)
 	case "authentication.k8s.io":
 		return isAuthenticationReview(r.Resource.Resource)
 	case "authorization.k8s.io":

@@ -12,32 +12,36 @@ import (
 func TestB18Exempt(t *testing.T) {
 	tests := []struct {
 		group, resource, sub string
-		want                 bool
+		want                 string
 	}{
-		{"admissionregistration.k8s.io", "validatingwebhookconfigurations", "", true},
-		{"admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", true},
-		{"admissionregistration.k8s.io", "validatingadmissionpolicies", "", true},
-		{"admissionregistration.k8s.io", "validatingadmissionpolicies", "status", true},
-		{"admissionregistration.k8s.io", "validatingadmissionpolicybindings", "", true},
-		{"admissionregistration.k8s.io", "mutatingadmissionpolicies", "", true},
-		{"admissionregistration.k8s.io", "mutatingadmissionpolicybindings", "", true},
-		{"authentication.k8s.io", "tokenreviews", "", true},
-		{"authentication.k8s.io", "selfsubjectreviews", "", true},
-		{"authorization.k8s.io", "subjectaccessreviews", "", true},
-		{"authorization.k8s.io", "localsubjectaccessreviews", "", true},
-		{"authorization.k8s.io", "selfsubjectaccessreviews", "", true},
-		{"authorization.k8s.io", "selfsubjectrulesreviews", "", true},
-		{"", "tokenreviews", "", false},
-		{"authentication.k8s.io", "subjectaccessreviews", "", false},
-		{"admissionregistration.k8s.io.example.com", "mutatingwebhookconfigurations", "", false},
-		{"rbac.authorization.k8s.io", "clusterroles", "", false},
-		{"", "serviceaccounts", "token", false},
-		{"", "pods", "", false},
+		{"admissionregistration.k8s.io", "validatingwebhookconfigurations", "", "configures"},
+		{"admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "configures"},
+		{"admissionregistration.k8s.io", "validatingadmissionpolicies", "", "configures"},
+		{"admissionregistration.k8s.io", "validatingadmissionpolicies", "status", "configures"},
+		{"admissionregistration.k8s.io", "validatingadmissionpolicybindings", "", "configures"},
+		{"admissionregistration.k8s.io", "mutatingadmissionpolicies", "", "configures"},
+		{"admissionregistration.k8s.io", "mutatingadmissionpolicybindings", "", "configures"},
+		{"authentication.k8s.io", "tokenreviews", "", "reviews"},
+		{"authentication.k8s.io", "selfsubjectreviews", "", "reviews"},
+		{"authorization.k8s.io", "subjectaccessreviews", "", "reviews"},
+		{"authorization.k8s.io", "localsubjectaccessreviews", "", "reviews"},
+		{"authorization.k8s.io", "selfsubjectaccessreviews", "", "reviews"},
+		{"authorization.k8s.io", "selfsubjectrulesreviews", "", "reviews"},
+		{"", "tokenreviews", "", ""},
+		{"authentication.k8s.io", "subjectaccessreviews", "", ""},
+		{"admissionregistration.k8s.io.example.com", "mutatingwebhookconfigurations", "", ""},
+		{"rbac.authorization.k8s.io", "clusterroles", "", ""},
+		{"", "serviceaccounts", "token", ""},
+		{"", "pods", "", ""},
 	}
 	for _, tt := range tests {
 		t.Run("B18 "+tt.group+"/"+tt.resource+"/"+tt.sub, func(t *testing.T) {
-			if got := match.IsExempt(reviewOf(codec.Create, tt.group, "v1", tt.resource, tt.sub, "")); got != tt.want {
-				t.Errorf("got %v", got)
+			r := reviewOf(codec.Create, tt.group, "v1", tt.resource, tt.sub, "")
+			if got := match.ConfiguresAdmission(r); got != (tt.want == "configures") {
+				t.Errorf("it configures admission: %t", got)
+			}
+			if got := match.IsAuthReview(r); got != (tt.want == "reviews") {
+				t.Errorf("it is an auth review: %t", got)
 			}
 		})
 	}

@@ -44,8 +44,10 @@ type RequestRule struct {
 
 // DefaultBypass are the rules without which a webhook that fails can keep a
 // cluster from healing. dispatcherNamespace, if not empty, is where the
-// dispatcher itself runs. Auth reviews and what configures admission need no
-// rule: IsExempt.
+// dispatcher itself runs. What configures admission needs no rule
+// (ConfiguresAdmission). Reviews of authentication and authorization have none: an
+// API server that sends them (1.36 and earlier) lets its webhooks judge them, and so
+// do we.
 //
 // system:apiserver is the API server's identity on its own loopback: at its start
 // it writes bootstrap roles, priority classes and the kubernetes Service, and it
