@@ -4,21 +4,29 @@ package codec
 
 import (
 	"bytes"
+	"encoding/json"
 	"sync"
+	"unicode"
 	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
 )
 
-// answer is what a webhook's answer says. It borrows from the body and from its
-// own scratch.
+// answer is what a webhook's answer says, and what is wrong with how it says it.
+// It borrows from the body and from its own scratch.
 type answer struct {
 	textScanner
-	encoding Encoding
-	compat   Compatibility
-	defect   string // the first one that is not of syntax
+
+	protobuf   bool
+	unreadable string // why there is no whole document
+	badType    string // the first value that kube-apiserver cannot decode
+	ambiguous  string // the first thing that readers read differently; kube-apiserver accepts it
 
 	apiVersion, kind  []byte
+	folded            bool // kind or apiVersion came in a case variant
 	response, allowed spelling
 	absent            bool // the response is null
+	notBase64         bool // any copy of the patch
 	saysFalse         bool // any copy of allowed, in any spelling, is false
 	reply
 	cause      cause // the one being read
@@ -27,11 +35,13 @@ type answer struct {
 
 // reply is the response.
 type reply struct {
-	verdict               bool // the last copy of allowed
-	uid, patch, patchType []byte
-	status                status
-	warnings              [][]byte // not empty, at most maxWarnings
-	annotations           []Label
+	verdict        bool // the last copy of allowed
+	uid, patchType []byte
+	patch          patch
+	status         status
+	warnings       [][]byte // not empty, at most maxWarnings
+	annotations    []Label  // those with the lowest keys, sorted, at most maxAnnotations
+	dropped        int      // annotations that are not among them
 }
 
 // spelling tells in which spellings a key came.
@@ -56,24 +66,23 @@ type cause struct{ reason, message, field []byte }
 
 var answers = sync.Pool{New: func() any { return new(answer) }}
 
-// What a pooled answer keeps: room for every reasonable one.
-const (
-	maxPooledAnnotations   = 128
-	maxPooledAnswerScratch = 16 << 10
-)
+// maxPooledAnswerScratch is what a pooled answer keeps: room for every reasonable
+// one.
+const maxPooledAnswerScratch = 16 << 10
 
-func acquireAnswer(body []byte, want *Expectation) *answer {
+func acquireAnswer(body []byte) *answer {
 	a := answers.Get().(*answer)
-	a.data, a.encoding, a.compat, a.lenient = body, want.Encoding, want.Compat, want.Compat == APIServer
+	a.data, a.lenient = body, true
 	return a
 }
 
 func (a *answer) release() {
 	a.scanner.release()
 	a.scratch = emptied(a.scratch, maxPooledAnswerScratch)
-	a.defect, a.apiVersion, a.kind, a.cause = "", nil, nil, cause{}
-	a.annotation = Label{}
-	a.response, a.allowed, a.absent, a.saysFalse = spelling{}, spelling{}, false, false
+	a.unreadable, a.badType, a.ambiguous = "", "", ""
+	a.apiVersion, a.kind, a.cause, a.annotation = nil, nil, cause{}, Label{}
+	a.response, a.allowed = spelling{}, spelling{}
+	a.folded, a.absent, a.notBase64, a.saysFalse, a.protobuf = false, false, false, false, false
 	a.reset()
 	answers.Put(a)
 }
@@ -83,38 +92,76 @@ func (r *reply) reset() {
 	*r = reply{
 		status:      status{causes: emptied(r.status.causes, maxCauses)},
 		warnings:    emptied(r.warnings, maxWarnings),
-		annotations: emptied(r.annotations, maxPooledAnnotations),
+		annotations: emptied(r.annotations, maxAnnotations),
 	}
 }
 
-// read reads the whole answer. It fails if that is not in its encoding.
-func (a *answer) read() bool {
-	if a.encoding == JSON {
-		return a.readJSON()
+// read reads the whole answer, in the encoding that its first bytes tell. What it
+// has understood of an unreadable one may still deny.
+func (a *answer) read() {
+	body, ok := a.data, false
+	switch {
+	case bytes.HasPrefix(body, []byte(envelopeMagic)):
+		a.protobuf = true
+		if ok = a.readProtobuf(); !ok {
+			a.unreadable = "not Kubernetes' protobuf: " + a.fault
+		}
+	case bytes.HasPrefix(bytes.TrimLeftFunc(body, unicode.IsSpace), []byte("{")):
+		if ok = a.readJSON(); !ok {
+			a.unreadable = a.syntaxError()
+		}
+	default:
+		ok = a.readYAML()
 	}
-	return a.readProtobuf()
-}
-
-// unreadable says why read failed. It quotes no input.
-func (a *answer) unreadable() string {
-	if a.encoding == JSON {
-		return a.syntaxError()
+	if !ok {
+		a.saysFalse = a.saysFalse || MentionsDenial(body)
 	}
-	return "not Kubernetes' protobuf: " + a.fault
 }
 
 func (a *answer) readJSON() bool {
 	if !utf8.Valid(a.data) {
-		if !a.lenient {
-			return a.fail(invalidUTF8(a.data), faultUTF8)
-		}
+		a.ambiguous = "the answer is not UTF-8"
 		a.data = bytes.ToValidUTF8(a.data, []byte("\uFFFD"))
 	}
-	return a.readObject("the answer", &answerFields) && a.end()
+	ok := a.readObject("the answer", &answerFields) && a.end()
+	if a.halved {
+		a.readsDifferently("the answer has a surrogate escape without its other half")
+	}
+	return ok
+}
+
+// maxYAML is the size of the largest answer that is read as YAML, in bytes: that
+// takes 50 times as long as JSON does.
+const maxYAML = 256 << 10
+
+// readYAML reads what is neither JSON nor protobuf as kube-apiserver does: by
+// making JSON of it. Aliases, by which a small document can be made a large one,
+// are not read.
+func (a *answer) readYAML() bool {
+	text := a.data
+	if len(text) > maxYAML || bytes.IndexByte(text, '&') >= 0 && bytes.IndexByte(text, '*') >= 0 {
+		a.unreadable = "neither JSON nor protobuf, nor YAML of at most 256 KiB without aliases"
+		return false
+	}
+	converted, err := yaml.YAMLToJSON(text)
+	if err != nil || converted[0] != '{' {
+		a.unreadable = "neither JSON nor protobuf, nor an object in YAML"
+		return false
+	}
+	if _, err := yaml.YAMLToJSONStrict(text); err != nil {
+		a.ambiguous = "the answer is YAML that has a key twice"
+		a.saysFalse = MentionsDenial(text)
+	}
+	a.data = converted
+	if !a.readJSON() {
+		a.unreadable = a.syntaxError()
+		return false
+	}
+	return true
 }
 
 // members reads the object at pos. A field that occurs twice or under another
-// spelling is a defect, but read all the same: it may deny.
+// spelling is read all the same: it may deny.
 func (a *answer) members(t *table[*answer]) bool {
 	if !a.enter() {
 		return false
@@ -127,18 +174,15 @@ func (a *answer) members(t *table[*answer]) bool {
 			return false
 		}
 		i := t.find(key, expected)
-		variant := false
-		if i < 0 && a.compat == Strict {
-			i = t.variant(key)
-			variant = i >= 0
-		}
 		if i < 0 {
-			if !a.skip() {
+			if !a.unknown(t, key) {
 				return false
 			}
 			continue
 		}
-		a.noteKey(t.fields[i].name, variant, seen&(1<<i) != 0)
+		if seen&(1<<i) != 0 {
+			a.readsDifferently("the answer has the key " + t.fields[i].name + " twice")
+		}
 		seen |= 1 << i
 		expected = i + 1
 		if !t.fields[i].read(a) {
@@ -148,27 +192,37 @@ func (a *answer) members(t *table[*answer]) bool {
 	return a.fault == ""
 }
 
-// noteKey records how the key of the field name came.
-func (a *answer) noteKey(name string, variant, again bool) {
-	switch name {
-	case "allowed":
-		a.allowed.note(variant)
-	case "response":
-		a.response.note(variant)
+// unknown skips the value of a key that t does not have. Of a case variant all
+// that matters is whether it denies.
+func (a *answer) unknown(t *table[*answer], key []byte) bool {
+	a.next()
+	start := a.pos
+	if !a.skip() {
+		return false
 	}
-	switch {
-	case a.compat == APIServer:
-	case variant:
-		a.found("the answer has a case variant of the key " + name)
-	case again:
-		a.found("the answer has the key " + name + " twice")
+	i := t.variant(key)
+	if i < 0 {
+		return true
+	}
+	name := t.fields[i].name
+	a.readsDifferently("the answer has a case variant of the key " + name)
+	if take := t.folded[name]; take != nil {
+		take(a, a.data[start:a.pos])
+	}
+	return true
+}
+
+// readsDifferently records what readers read differently.
+func (a *answer) readsDifferently(what string) {
+	if a.ambiguous == "" {
+		a.ambiguous = what
 	}
 }
 
-// found records a defect.
+// found records that kube-apiserver cannot decode a value.
 func (a *answer) found(defect string) {
-	if a.defect == "" {
-		a.defect = defect
+	if a.badType == "" {
+		a.badType = defect
 	}
 }
 
@@ -176,4 +230,20 @@ func (a *answer) found(defect string) {
 func (a *answer) wrongType(name, must string) bool {
 	a.found(name + " must be " + must)
 	return a.skip()
+}
+
+// interpreted is what kube-apiserver takes for kind and apiVersion as it chooses
+// what to decode: there it ignores case.
+func (a *answer) interpreted() (kind, apiVersion []byte) {
+	if !a.folded {
+		return a.kind, a.apiVersion
+	}
+	var meta struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if json.Unmarshal(a.data, &meta) != nil {
+		meta.Kind = "undecodable"
+	}
+	return []byte(meta.Kind), []byte(meta.APIVersion)
 }

@@ -2,61 +2,79 @@
 
 package codec
 
-var answerFields = table[*answer]{
-	fields: []field[*answer]{
-		{"kind", func(a *answer) bool { return a.readText("kind", &a.kind) }},
-		{"apiVersion", func(a *answer) bool { return a.readText("apiVersion", &a.apiVersion) }},
-		{"request", func(a *answer) bool { return a.readObject("request", &ignored) }},
-		{"response", (*answer).readResponse},
-	},
-}
-
-var responseFields = table[*answer]{
-	fields: []field[*answer]{
-		{"uid", func(a *answer) bool { return a.readText("response.uid", &a.uid) }},
-		{"allowed", (*answer).readAllowed},
-		{"status", (*answer).readStatus},
-		{"patch", func(a *answer) bool { return a.readPointer("response.patch", &a.patch) }},
-		{"patchType", func(a *answer) bool { return a.readPointer("response.patchType", &a.patchType) }},
-		{"auditAnnotations", (*answer).readAnnotations},
-		{"warnings", (*answer).readWarnings},
-	},
-}
-
-var statusFields = table[*answer]{
-	fields: []field[*answer]{
-		{"metadata", func(a *answer) bool { return a.readObject("status.metadata", &ignored) }},
-		{"status", func(a *answer) bool { return a.readText("status.status", new([]byte)) }},
-		{"message", func(a *answer) bool { return a.readText("status.message", &a.status.message) }},
-		{"reason", func(a *answer) bool { return a.readText("status.reason", &a.status.reason) }},
-		{"details", func(a *answer) bool { return a.readObject("status.details", &detailsFields) }},
-		{"code", func(a *answer) bool { return a.readInteger("status.code", &a.status.code) }},
-	},
-}
-
-var detailsFields = table[*answer]{
-	fields: []field[*answer]{
-		{"causes", (*answer).readCauses},
-		{"retryAfterSeconds", func(a *answer) bool {
-			return a.readInteger("status.details.retryAfterSeconds", &a.status.retryAfterSeconds)
-		}},
-	},
-}
-
-var causeFields = table[*answer]{
-	fields: []field[*answer]{
-		{"reason", func(a *answer) bool { return a.readText("a cause's reason", &a.cause.reason) }},
-		{"message", func(a *answer) bool { return a.readText("a cause's message", &a.cause.message) }},
-		{"field", func(a *answer) bool { return a.readText("a cause's field", &a.cause.field) }},
-	},
-}
-
-// ignored are the fields of objects whose kind is all that matters.
-var ignored table[*answer]
+// What is read of an answer. Everything else that kube-apiserver decodes is
+// checked by its shape.
+var (
+	answerFields = table[*answer]{
+		fields: []field[*answer]{
+			{"kind", func(a *answer) bool { return a.readText("kind", &a.kind) }},
+			{"apiVersion", func(a *answer) bool { return a.readText("apiVersion", &a.apiVersion) }},
+			{"request", func(a *answer) bool { return a.check(&requestShape) }},
+			{"response", (*answer).readResponse},
+		},
+		folded: map[string]func(*answer, []byte){
+			"kind":       func(a *answer, _ []byte) { a.folded = true },
+			"apiVersion": func(a *answer, _ []byte) { a.folded = true },
+			"response": func(a *answer, value []byte) {
+				a.response.note(true)
+				a.saysFalse = a.saysFalse || MentionsDenial(value)
+			},
+		},
+	}
+	responseFields = table[*answer]{
+		fields: []field[*answer]{
+			{"uid", func(a *answer) bool { return a.readText("response.uid", &a.uid) }},
+			{"allowed", (*answer).readAllowed},
+			{"status", (*answer).readStatus},
+			{"patch", (*answer).readPatch},
+			{"patchType", func(a *answer) bool { return a.readPointer("response.patchType", &a.patchType) }},
+			{"auditAnnotations", (*answer).readAnnotations},
+			{"warnings", (*answer).readWarnings},
+		},
+		folded: map[string]func(*answer, []byte){
+			"allowed": func(a *answer, value []byte) {
+				a.allowed.note(true)
+				a.saysFalse = a.saysFalse || string(value) == "false"
+			},
+		},
+	}
+	statusFields = table[*answer]{
+		fields: []field[*answer]{
+			{"kind", func(a *answer) bool { return a.check(&statusKindShape) }},
+			{"apiVersion", func(a *answer) bool { return a.check(&statusVersionShape) }},
+			{"metadata", func(a *answer) bool { return a.check(&metadataShape) }},
+			{"status", func(a *answer) bool { return a.check(&statusStatusShape) }},
+			{"message", func(a *answer) bool { return a.readText("status.message", &a.status.message) }},
+			{"reason", func(a *answer) bool { return a.readText("status.reason", &a.status.reason) }},
+			{"details", func(a *answer) bool { return a.readObject("status.details", &detailsFields) }},
+			{"code", func(a *answer) bool { return a.readInteger("status.code", &a.status.code) }},
+		},
+	}
+	detailsFields = table[*answer]{
+		fields: []field[*answer]{
+			{"name", func(a *answer) bool { return a.check(&detailsNameShape) }},
+			{"group", func(a *answer) bool { return a.check(&detailsGroupShape) }},
+			{"kind", func(a *answer) bool { return a.check(&detailsKindShape) }},
+			{"uid", func(a *answer) bool { return a.check(&detailsUIDShape) }},
+			{"causes", (*answer).readCauses},
+			{"retryAfterSeconds", func(a *answer) bool {
+				return a.readInteger("status.details.retryAfterSeconds", &a.status.retryAfterSeconds)
+			}},
+		},
+	}
+	causeFields = table[*answer]{
+		fields: []field[*answer]{
+			{"reason", func(a *answer) bool { return a.readText("a cause's reason", &a.cause.reason) }},
+			{"message", func(a *answer) bool { return a.readText("a cause's message", &a.cause.message) }},
+			{"field", func(a *answer) bool { return a.readText("a cause's field", &a.cause.field) }},
+		},
+	}
+)
 
 // readResponse reads the response. In kube-apiserver's reading a second one is
 // merged into the first, and a null takes that back.
 func (a *answer) readResponse() bool {
+	a.response.note(false)
 	if a.absent = a.next() == 'n'; a.absent {
 		a.reset()
 	}
@@ -64,6 +82,7 @@ func (a *answer) readResponse() bool {
 }
 
 func (a *answer) readAllowed() bool {
+	a.allowed.note(false)
 	switch a.next() {
 	case 't':
 		a.verdict = true
@@ -119,7 +138,7 @@ func (a *answer) readAnnotations() bool {
 	switch a.next() {
 	case '{':
 	case 'n':
-		a.annotations = a.annotations[:0]
+		a.annotations, a.dropped = a.annotations[:0], 0
 		return a.skip()
 	default:
 		return a.wrongType("response.auditAnnotations", "a map of strings")
@@ -137,7 +156,7 @@ func (a *answer) readAnnotations() bool {
 		if !a.readText("an audit annotation", &value) {
 			return false
 		}
-		a.annotations = append(a.annotations, Label{key, value})
+		a.annotate(Label{key, value})
 	}
 	return a.fault == ""
 }

@@ -7,85 +7,123 @@ import (
 	"unicode/utf8"
 )
 
-// readPatch returns the operations of an allow, nil if there are none, and what
-// is wrong with them. The patch of a denial is dropped, whatever it is; only
-// kube-apiserver drops the denial if its form is wrong.
-func (a *answer) readPatch(want *Expectation) (operations []byte, defect string) {
-	if !want.Mutating {
-		return nil, a.validatingPatchDefect(want)
-	}
-	if !a.verdict && a.compat == Strict {
-		return nil, ""
-	}
-	patch, err := a.decodedPatch()
-	if err != nil {
-		return nil, "response.patch is not base64"
-	}
-	if defect := a.patchTypeDefect(want, len(patch) > 0); defect != "" {
-		return nil, defect
-	}
-	if !a.verdict || len(patch) == 0 {
-		return nil, ""
-	}
-	switch n, ok := a.countOperations(patch); {
-	case !ok:
-		return nil, "response.patch is not a JSON array of objects"
-	case n == 0:
-		return nil, ""
-	}
-	return patch, ""
+// patch is the patch of an answer.
+type patch struct {
+	bytes       []byte // JSON, owned by the patch
+	counted     bool   // what follows is known
+	operations  int
+	undecodable bool
 }
 
-// decodedPatch returns the operations, owned by the caller. In protobuf they are
-// not base64.
-func (a *answer) decodedPatch() ([]byte, error) {
-	if a.encoding != JSON {
-		return append([]byte(nil), a.patch...), nil
+// readPatch reads the patch, which is base64 in JSON.
+func (a *answer) readPatch() bool {
+	c := a.next()
+	if c == 'n' {
+		a.patch = patch{}
 	}
-	return base64.StdEncoding.AppendDecode(nil, a.patch)
+	var text []byte
+	if !a.readText("response.patch", &text) {
+		return false
+	}
+	if c != '"' {
+		return true
+	}
+	decoded, err := base64.StdEncoding.AppendDecode(nil, text)
+	a.patch = patch{bytes: decoded}
+	a.notBase64 = a.notBase64 || err != nil
+	return true
 }
 
-// validatingPatchDefect: a validating webhook may not return a patch.
-// kube-apiserver does not mind for v1beta1, as long as it can read it.
+// operations returns the operations of an allow in order, nil if there are none.
+// The patch of a denial is dropped, whatever it is. They are owned by the caller.
+func (a *answer) operations(want *Expectation) []byte {
+	if !want.Mutating || !a.verdict {
+		return nil
+	}
+	if a.decodedPatch().operations == 0 {
+		return nil
+	}
+	return a.patch.bytes
+}
+
+func (a *answer) base64Defect(*Expectation) string {
+	if a.notBase64 {
+		return "response.patch is not base64"
+	}
+	return ""
+}
+
 func (a *answer) validatingPatchDefect(want *Expectation) string {
-	if want.Version == V1beta1 && a.compat == APIServer {
-		if _, err := a.decodedPatch(); err != nil {
-			return "response.patch is not base64"
-		}
-		return ""
-	}
-	switch {
-	case len(a.patch) > 0:
+	if !want.Mutating && len(a.patch.bytes) > 0 {
 		return "validating webhook may not return response.patch"
-	case a.patchType != nil && want.Version == V1:
+	}
+	return ""
+}
+
+// validatingTypeDefect: for v1beta1 the type is not looked at.
+func (a *answer) validatingTypeDefect(want *Expectation) string {
+	if !want.Mutating && want.Version == V1 && a.patchType != nil {
 		return "validating webhook may not return response.patchType"
 	}
 	return ""
 }
 
-// patchTypeDefect: patch and type come together. For v1beta1 the type is not
-// looked at.
-func (a *answer) patchTypeDefect(want *Expectation, hasPatch bool) string {
-	hasType := a.patchType != nil
-	switch {
-	case want.Version == V1beta1:
-	case hasPatch && !hasType:
+func (a *answer) patchWithoutTypeDefect(want *Expectation) string {
+	if want.Mutating && want.Version == V1 && len(a.patch.bytes) > 0 && a.patchType == nil {
 		return "webhook returned response.patch but not response.patchType"
-	case !hasPatch && hasType:
+	}
+	return ""
+}
+
+func (a *answer) typeWithoutPatchDefect(want *Expectation) string {
+	switch {
+	case !want.Mutating || want.Version != V1 || a.patchType == nil:
+	case len(a.patch.bytes) == 0:
 		return "webhook returned response.patchType but not response.patch"
-	case hasType && string(a.patchType) != "JSONPatch" && (a.verdict || len(a.patchType) == 0):
+	case len(a.patchType) == 0:
+		return "webhook returned an empty response.patchType"
+	}
+	return ""
+}
+
+func (a *answer) operationsDefect(want *Expectation) string {
+	if want.Mutating && a.decodedPatch().undecodable {
+		return "response.patch is not a JSON array of objects"
+	}
+	return ""
+}
+
+// patchTypeDefect: the type matters where there is something to apply.
+func (a *answer) patchTypeDefect(want *Expectation) string {
+	if !want.Mutating || want.Version != V1 || string(a.patchType) == "JSONPatch" {
+		return ""
+	}
+	if a.decodedPatch().operations > 0 {
 		return "webhook returned an unsupported response.patchType"
 	}
 	return ""
 }
 
-// countOperations returns the number of objects in the JSON array patch, for
-// which null is empty. It reuses the scanner of the answer, which is done.
-func (a *answer) countOperations(patch []byte) (n int, ok bool) {
+// decodedPatch returns the patch with its operations counted.
+func (a *answer) decodedPatch() *patch {
+	if p := &a.patch; !p.counted {
+		n, ok := a.countOperations(p.bytes)
+		p.counted, p.operations, p.undecodable = true, n, !ok
+	}
+	return &a.patch
+}
+
+// countOperations returns the number of operations in the JSON array text, for
+// which null is empty, as nothing is. A null among them is one, which does not
+// apply. It reuses the scanner of the answer, which is done.
+func (a *answer) countOperations(text []byte) (n int, ok bool) {
+	if len(text) == 0 {
+		return 0, true
+	}
 	s := &a.scanner
 	s.release()
-	s.data = patch
-	if !utf8.Valid(patch) {
+	s.data = text
+	if !utf8.Valid(text) {
 		return 0, false
 	}
 	switch s.next() {
@@ -99,7 +137,7 @@ func (a *answer) countOperations(patch []byte) (n int, ok bool) {
 		return 0, false
 	}
 	for s.more(n == 0, ']') {
-		if s.next() != '{' || !s.skip() {
+		if c := s.next(); c != '{' && c != 'n' || !s.skip() {
 			return 0, false
 		}
 		n++

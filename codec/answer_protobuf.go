@@ -21,7 +21,7 @@ var (
 		{2, "kind", wireBytes, false, textOf("kind", func(a *answer) *[]byte { return &a.kind })},
 	}
 	answerReview = message[*answer]{
-		{2, "response", wireBytes, false, func(a *answer, v wireValue) bool { return readMessage(a, v.bytes, answerResponse) }},
+		{2, "response", wireBytes, false, (*answer).takeResponse},
 	}
 	answerResponse = message[*answer]{
 		{1, "uid", wireBytes, false, textOf("response.uid", func(a *answer) *[]byte { return &a.uid })},
@@ -64,12 +64,14 @@ func (a *answer) readProtobuf() bool {
 	if !readMessage(a, data, answerEnvelope) {
 		return false
 	}
-	a.saysFalse = a.saysFalse || a.response.exact && !a.allowed.exact
+	a.saysFalse = a.saysFalse || a.response.exact && !a.allowed.exact && a.badType == ""
 	return true
 }
 
 func (a *answer) noteField(name string, again bool) bool {
-	a.noteKey(name, false, again)
+	if again {
+		a.readsDifferently("the answer has the key " + name + " twice")
+	}
 	return true
 }
 
@@ -90,12 +92,10 @@ func textOf(name string, dst func(*answer) *[]byte) func(*answer, wireValue) boo
 
 // validText returns text, which must be UTF-8; generated readers do not look.
 func (a *answer) validText(name string, text []byte) []byte {
-	switch {
-	case utf8.Valid(text):
+	if utf8.Valid(text) {
 		return text
-	case a.compat == Strict:
-		a.found(name + " is not UTF-8")
 	}
+	a.readsDifferently(name + " is not UTF-8")
 	return bytes.ToValidUTF8(text, []byte("\uFFFD"))
 }
 
@@ -108,26 +108,32 @@ func (a *answer) takeRaw(v wireValue) bool {
 
 // takeContent: the content of the envelope is protobuf and nothing else.
 func (a *answer) takeContent(v wireValue) bool {
-	if len(v.bytes) > 0 && string(v.bytes) != MediaTypeProtobuf && a.compat == Strict {
-		a.found("the answer's envelope is around something else than protobuf")
+	if len(v.bytes) > 0 && string(v.bytes) != MediaTypeProtobuf {
+		a.readsDifferently("the answer's envelope is around something else than protobuf")
 	}
 	return true
 }
 
+func (a *answer) takeResponse(v wireValue) bool {
+	a.response.note(false)
+	return readMessage(a, v.bytes, answerResponse)
+}
+
 func (a *answer) takeAllowed(v wireValue) bool {
+	a.allowed.note(false)
 	a.verdict = v.number != 0
 	switch {
 	case v.number == 0:
 		a.saysFalse = true
-	case v.number > 1 && a.compat == Strict:
-		a.found("response.allowed must be true or false")
+	case v.number > 1:
+		a.readsDifferently("response.allowed must be true or false")
 	}
 	return true
 }
 
 // takePatch takes the operations, which are not base64 here.
 func (a *answer) takePatch(v wireValue) bool {
-	a.patch = v.bytes
+	a.patch = patch{bytes: append([]byte(nil), v.bytes...)}
 	return true
 }
 
@@ -150,6 +156,6 @@ func (a *answer) takeWarning(v wireValue) bool {
 func (a *answer) takeAnnotation(v wireValue) bool {
 	a.annotation = Label{}
 	ok := readMessage(a, v.bytes, answerAnnotation)
-	a.annotations = append(a.annotations, a.annotation)
+	a.annotate(a.annotation)
 	return ok
 }

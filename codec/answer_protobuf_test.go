@@ -40,19 +40,13 @@ func inProtobuf(response ...string) string {
 	return enveloped("admission.k8s.io/v1", "AdmissionReview", text(2, text(1, "u1"), strings.Join(response, "")))
 }
 
-func expectProtobuf(v codec.Version, mutating bool, compat codec.Compatibility) codec.Expectation {
-	want := expect(v, mutating, compat)
-	want.Encoding = codec.Protobuf
-	return want
-}
-
 // TestVerifyProtobuf has the rows of answers.md that protobuf can spell.
 func TestVerifyProtobuf(t *testing.T) {
 	const v1, review = "admission.k8s.io/v1", "AdmissionReview"
 	allow, deny, uid := number(2, 1), number(2, 0), text(1, "u1")
 	op, jsonPatch := text(4, `[{"op":"add","path":"/a","value":1}]`), text(5, "JSONPatch")
-	validating, mutating := expectProtobuf(codec.V1, false, codec.Strict), expectProtobuf(codec.V1, true, codec.Strict)
-	beta := expectProtobuf(codec.V1beta1, false, codec.Strict)
+	validating, mutating := expect(codec.V1, false, codec.Strict), expect(codec.V1, true, codec.Strict)
+	beta := expect(codec.V1beta1, false, codec.Strict)
 	tests := []struct {
 		name, body        string
 		want              codec.Expectation
@@ -65,7 +59,7 @@ func TestVerifyProtobuf(t *testing.T) {
 		{"C2 uid other", enveloped(v1, review, text(2, text(1, "u2"), allow)), validating, unusable, unusable},
 		{"C2 kind other", enveloped(v1, "Status", text(2, uid, allow)), validating, unusable, unusable},
 		{"C2 version other", enveloped("admission.k8s.io/v1beta1", review, text(2, uid, allow)), validating, unusable, unusable},
-		{"C2 no type", "k8s\x00" + text(2, text(2, uid, allow)), validating, unusable, unusable},
+		{"C2 no type", "k8s\x00" + text(2, text(2, uid, allow)), validating, unusable, allows},
 		{"C3 uid other", enveloped(v1, review, text(2, text(1, "u2"), deny)), validating, refused, unusable},
 		{"C3 version other", enveloped("admission.k8s.io/v1beta1", review, text(2, uid, deny)), validating, refused, unusable},
 		{"C3 message of a wrong type", inProtobuf(deny, text(3, number(3, 1))), validating, refused, unusable},
@@ -86,10 +80,10 @@ func TestVerifyProtobuf(t *testing.T) {
 		{"C7 allowed is 2", inProtobuf(number(2, 2)), validating, unusable, allows},
 		{"C8 allowed absent", inProtobuf(), validating, denies, denies},
 		{"C9 empty", "", validating, unusable, unusable},
-		{"C9 JSON", in(`"allowed":true`), validating, unusable, unusable},
+		{"C10 JSON", in(`"allowed":true`), validating, allows, allows},
 		{"C9 no envelope", text(2, uid, allow), validating, unusable, unusable},
 		{"C9 truncated", inProtobuf(deny)[:40], validating, unusable, unusable},
-		{"C9 trailing bytes", inProtobuf(deny) + "x", validating, unusable, unusable},
+		{"C9 trailing bytes", inProtobuf(deny) + "x", validating, refused, unusable},
 		{"C9 field number 0", inProtobuf(allow) + "\x02\x00", validating, unusable, unusable},
 		{"C9 a group", inProtobuf(allow, "\x53\x54"), validating, unusable, unusable},
 		{"C9 a length beyond 64 bits", inProtobuf(allow) + "\x52\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", validating, unusable, unusable},
@@ -141,7 +135,7 @@ func TestVerifyProtobufIsVerifyJSON(t *testing.T) {
 		for _, compat := range []codec.Compatibility{codec.Strict, codec.APIServer} {
 			mutating := rapid.Bool().Draw(t, "mutating")
 			want, wantErr := codec.Verify(asJSON, expect(codec.V1, mutating, compat))
-			got, gotErr := codec.Verify(asProtobuf.Bytes(), expectProtobuf(codec.V1, mutating, compat))
+			got, gotErr := codec.Verify(asProtobuf.Bytes(), expect(codec.V1, mutating, compat))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("(-JSON +protobuf)\n%s", diff)
 			}
@@ -179,9 +173,9 @@ func FuzzVerifyProtobuf(f *testing.F) {
 		f.Add([]byte(body), false)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, mutating bool) {
-		judge(t, string(body), expectProtobuf(codec.V1, mutating, codec.APIServer))
-		judge(t, string(body), expectProtobuf(codec.V1beta1, mutating, codec.Strict))
-		got, resp := judge(t, string(body), expectProtobuf(codec.V1, mutating, codec.Strict))
+		judge(t, string(body), expect(codec.V1, mutating, codec.APIServer))
+		judge(t, string(body), expect(codec.V1beta1, mutating, codec.Strict))
+		got, resp := judge(t, string(body), expect(codec.V1, mutating, codec.Strict))
 		if got != allows && got != denies {
 			return
 		}
@@ -210,7 +204,7 @@ func decodeProtobuf(oracle runtime.Decoder, body []byte) (*admissionv1.Admission
 
 func TestVerifyProtobufBorrowsNothing(t *testing.T) {
 	body := []byte(inProtobuf(number(2, 1), text(4, `[{}]`), text(5, "JSONPatch"), text(7, "warning"), text(6, text(1, "k"), text(2, "v"))))
-	resp, err := codec.Verify(body, expectProtobuf(codec.V1, true, codec.Strict))
+	resp, err := codec.Verify(body, expect(codec.V1, true, codec.Strict))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +219,7 @@ func TestVerifyProtobufAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("with the race detector, pools drop what they like")
 	}
-	body, want := []byte(inProtobuf(number(2, 1))), expectProtobuf(codec.V1, false, codec.Strict)
+	body, want := []byte(inProtobuf(number(2, 1))), expect(codec.V1, false, codec.Strict)
 	n := testing.AllocsPerRun(100, func() {
 		if _, err := codec.Verify(body, want); err != nil {
 			t.Fatal(err)

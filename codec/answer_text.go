@@ -12,7 +12,7 @@ import (
 // The limits of what one webhook may say (answers.md C22 to C25). Texts are in
 // runes, annotation keys and values in bytes.
 const (
-	maxMessage         = 1024
+	maxMessage         = 4096
 	maxReason          = 128
 	maxCauses          = 16
 	maxCauseText       = 256
@@ -36,20 +36,20 @@ const (
 )
 
 // explain fills in why the answer denies.
-func (a *answer) explain(resp *Response) {
+func (a *answer) explain(resp *Response, compat Compatibility) {
 	s := &a.status
 	resp.Code = s.code
-	if s.code < minDenyCode || s.code > maxDenyCode && a.compat == Strict {
+	if s.code < minDenyCode || s.code > maxDenyCode && compat == Strict {
 		resp.Code = defaultDenyCode
 	}
 	resp.Reason = clean(s.reason, maxReason)
-	resp.Message = clean(s.message, maxMessage)
+	resp.Message = cleanLines(s.message, maxMessage)
 	resp.RetryAfterSeconds = min(max(s.retryAfterSeconds, 0), maxRetryAfter)
 	for _, c := range s.causes {
 		resp.Causes = append(resp.Causes, Cause{
 			Type:    clean(c.reason, maxCauseText),
 			Field:   clean(c.field, maxCauseText),
-			Message: clean(c.message, maxCauseText),
+			Message: cleanLines(c.message, maxCauseText),
 		})
 	}
 }
@@ -65,20 +65,34 @@ func (a *answer) cleanWarnings() []string {
 	return texts
 }
 
+// annotate takes an audit annotation if it can be passed on: of those with the
+// lowest keys, so that an answer with a million of them costs no sorting. Of two
+// with one key the later stands.
+func (a *answer) annotate(l Label) {
+	all := a.annotations
+	i, again := slices.BinarySearchFunc(all, l.Key, func(x Label, key []byte) int { return bytes.Compare(x.Key, key) })
+	switch {
+	case !isAnnotationKey(l.Key), i == maxAnnotations:
+		a.dropped++
+	case again:
+		a.dropped++
+		all[i] = l
+	case len(all) == maxAnnotations:
+		a.dropped++
+		copy(all[i+1:], all[i:])
+		all[i] = l
+	default:
+		a.annotations = slices.Insert(all, i, l)
+	}
+}
+
 // cleanAnnotations returns the annotations that can be passed on, sorted by key,
-// and how many cannot. Of two with one key the later stands.
+// and how many cannot.
 func (a *answer) cleanAnnotations() (kept []Annotation, dropped int) {
-	received := len(a.annotations)
-	all := slices.DeleteFunc(a.annotations, func(l Label) bool { return !isAnnotationKey(l.Key) })
-	slices.SortStableFunc(all, func(x, y Label) int { return bytes.Compare(x.Key, y.Key) })
-	for i, l := range all {
-		again := i+1 < len(all) && bytes.Equal(l.Key, all[i+1].Key)
-		if again || len(kept) == maxAnnotations {
-			continue
-		}
+	for _, l := range a.annotations {
 		kept = append(kept, Annotation{Key: string(l.Key), Value: cutValue(l.Value)})
 	}
-	return kept, received - len(kept)
+	return kept, a.dropped
 }
 
 // isAnnotationKey reports whether key can follow "<webhook>." in the name part of
@@ -120,6 +134,27 @@ func clean(text []byte, limit int) string {
 		r, n := utf8.DecodeRune(text[i:])
 		b.WriteRune(visible(r))
 		i += n
+	}
+	return b.String()
+}
+
+// cleanLines is clean for a text that may have several lines: policy engines write
+// one for each violation. A line ends with LF, CR or both.
+func cleanLines(text []byte, limit int) string {
+	var b strings.Builder
+	b.Grow(min(len(text), limit))
+	for i := 0; i < len(text) && limit > 0; limit-- {
+		r, n := utf8.DecodeRune(text[i:])
+		i += n
+		switch {
+		case r == '\r' && i < len(text) && text[i] == '\n':
+			i++
+			b.WriteByte('\n')
+		case r == '\r', r == '\n':
+			b.WriteByte('\n')
+		default:
+			b.WriteRune(visible(r))
+		}
 	}
 	return b.String()
 }

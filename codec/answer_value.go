@@ -2,10 +2,7 @@
 
 package codec
 
-import (
-	"bytes"
-	"strconv"
-)
+import "strconv"
 
 // readText reads a string into dst. Null leaves it as it was, as in Go's decoders.
 func (a *answer) readText(name string, dst *[]byte) (ok bool) {
@@ -30,7 +27,7 @@ func (a *answer) readObject(name string, t *table[*answer]) bool {
 	return a.wrongType(name, "an object")
 }
 
-// readInteger reads an integer into dst, cut to what an int32 holds.
+// readInteger reads an integer into dst, which must hold it, as in Go's decoders.
 func (a *answer) readInteger(name string, dst *int32) bool {
 	a.next()
 	start := a.pos
@@ -41,12 +38,11 @@ func (a *answer) readInteger(name string, dst *int32) bool {
 	if string(literal) == "null" {
 		return true
 	}
-	digits := bytes.TrimPrefix(literal, []byte("-"))
-	if digitsEnd(digits, 0) != len(digits) {
-		a.found(name + " must be an integer")
+	n, err := strconv.ParseInt(string(literal), 10, 32)
+	if err != nil {
+		a.found(name + " must be an integer of 32 bits")
 		return true
 	}
-	n, _ := strconv.ParseInt(string(literal), 10, 32) // out of range is cut to the range
 	*dst = int32(n)
 	return true
 }

@@ -2,8 +2,6 @@
 
 package codec
 
-import "bytes"
-
 // Encoding is how a Review or an answer is written on the wire.
 type Encoding uint8
 
@@ -77,17 +75,3 @@ type Form struct {
 
 // ContentType returns the media type to send the form as.
 func (f Form) ContentType() string { return f.Encoding.ContentType() }
-
-// AnswerEncoding returns how the answer to a Review that was sent in the encoding
-// sent is written: as its Content-Type says, and where that is not protobuf's, as
-// the first bytes do if protobuf is what the webhook was sent.
-func AnswerEncoding(contentType, body []byte, sent Encoding) Encoding {
-	mediaType, _, _ := bytes.Cut(contentType, []byte(";"))
-	if string(bytes.TrimSpace(mediaType)) == MediaTypeProtobuf {
-		return Protobuf
-	}
-	if sent != JSON && bytes.HasPrefix(body, []byte(envelopeMagic)) {
-		return Protobuf
-	}
-	return JSON
-}

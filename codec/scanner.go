@@ -19,8 +19,9 @@ type scanner struct {
 	depth int // of open containers
 	fault string
 
-	// lenient takes half a surrogate pair for U+FFFD, as Go's decoders do.
-	lenient bool
+	// lenient takes half a surrogate pair for U+FFFD, as Go's decoders do, and
+	// halved notes it.
+	lenient, halved bool
 
 	// closers has the closing byte of each container that skip has open. It is
 	// longer than maxDepth so that an index masked to its length needs no check.
@@ -29,7 +30,7 @@ type scanner struct {
 
 // release forgets the document.
 func (s *scanner) release() {
-	s.data, s.pos, s.depth, s.fault, s.lenient = nil, 0, 0, "", false
+	s.data, s.pos, s.depth, s.fault, s.lenient, s.halved = nil, 0, 0, "", false, false
 }
 
 // fail records the first fault, at pos.

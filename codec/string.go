@@ -96,7 +96,7 @@ func (s *scanner) afterSpecial(i int) int {
 	}
 	n, fault := unicodeEscapeLen(b[i:])
 	if fault == faultSurrogate && s.lenient {
-		n, fault = len(`\uXXXX`), ""
+		n, fault, s.halved = len(`\uXXXX`), "", true
 	}
 	if fault != "" {
 		s.fail(i, fault)

@@ -16,6 +16,8 @@ type table[D any] struct {
 	unique bool
 	// foreign: what it has besides belongs to the webhooks.
 	foreign bool
+	// folded is told the value of a case variant of the field of that name.
+	folded map[string]func(D, []byte)
 }
 
 // field is a key and what reads its value, which starts at or behind pos.

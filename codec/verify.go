@@ -2,16 +2,19 @@
 
 package codec
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // Compatibility says how strictly an answer is read.
 type Compatibility uint8
 
 const (
-	// Strict refuses what different JSON readers could read differently.
+	// Strict refuses what different readers could read differently.
 	Strict Compatibility = iota
 	// APIServer reads an answer as kube-apiserver does: the rows marked + in
-	// docs/semantics.md do not apply.
+	// docs/contract.md do not apply.
 	APIServer
 )
 
@@ -19,67 +22,241 @@ const (
 type Expectation struct {
 	UID      []byte // borrowed for the duration of the call
 	Version  Version
-	Encoding Encoding // of the answer, as its Content-Type says
 	Mutating bool
 	Compat   Compatibility
 }
 
-// Verify reads the body of a 200 answer. It fails with an *AnswerError
-// (answers.md C1 to C29). The Response is cleaned: codes, texts, warnings and
-// annotations are within the limits of one webhook. It borrows nothing from body.
+// Verify reads the body of an answer: JSON, YAML or Kubernetes' protobuf, which
+// its first bytes tell, as they do for kube-apiserver. It fails with an
+// *AnswerError (rows C1 to C28 of docs/contract.md). The Response is cleaned:
+// codes, texts, warnings and annotations are within the limits of one webhook. It
+// borrows nothing from body.
 func Verify(body []byte, want Expectation) (Response, error) {
-	a := acquireAnswer(body, &want)
+	a := acquireAnswer(body)
 	defer a.release()
-	if !a.read() {
-		return Response{}, &AnswerError{Reason: a.unreadable()}
+	a.read()
+	if err := a.verify(&want); err != nil {
+		return Response{}, err
 	}
-	if defect := a.defectOf(&want); defect != "" {
-		return Response{}, a.unusable(defect, a.saysFalse || a.allowed.onlyVariant() || a.response.onlyVariant())
-	}
-	patch, defect := a.readPatch(&want)
-	if defect != "" {
-		return Response{}, a.unusable(defect, !a.verdict)
-	}
-	return a.verified(patch), nil
-}
-
-// verified is the cleaned Response of an answer that is in order.
-func (a *answer) verified(patch []byte) Response {
-	resp := Response{Allowed: a.verdict, Patch: patch}
+	resp := Response{Allowed: a.verdict, Patch: a.operations(&want)}
 	if !a.verdict {
-		a.explain(&resp)
+		a.explain(&resp, want.Compat)
 	}
 	resp.Warnings = a.cleanWarnings()
 	resp.Annotations, resp.DroppedAnnotations = a.cleanAnnotations()
-	return resp
+	return resp, nil
 }
 
-// unusable makes an AnswerError. kube-apiserver drops a denial together with the
-// answer that it is in.
-func (a *answer) unusable(defect string, denies bool) error {
-	return &AnswerError{Reason: defect, Denies: denies && a.compat == Strict}
+// effect is what a defect does to the answer that has it.
+type effect uint8
+
+const (
+	// accepted: nothing; the answer is read as if the defect were not there.
+	accepted effect = iota
+	// failsCall: there is no usable answer, whatever it says.
+	failsCall
+	// keepsFalse: the call fails, unless `allowed` is plainly false: a denial is
+	// not lost to a formality.
+	keepsFalse
+	// keepsDenial: likewise, and an absent or null `allowed` is a denial too. It is
+	// for what kube-apiserver accepts, which then denies.
+	keepsDenial
+	// failsAllow: the call of an allow fails. A denial stands as it is.
+	failsAllow
+	// denies: a Refusal, whatever the answer says.
+	denies
+)
+
+// defect is a row of the table: what can be wrong with an answer, and what that
+// does to it. of says what is wrong, or "". It quotes nothing of the answer: it
+// goes into logs.
+type defect struct {
+	of          func(*answer, *Expectation) string
+	strict      effect
+	v1, v1beta1 effect // for the compatibility APIServer
 }
 
-// defectOf says why the answer is not one to this call, or "". It quotes nothing
-// of the answer: it goes into logs.
-func (a *answer) defectOf(want *Expectation) string {
-	// kube-apiserver does not miss uid, kind and version of v1beta1.
-	checked := want.Version == V1 || a.compat == Strict || a.saysOther(want.Version)
+// defects is the whole contract of an answer's content, in the order in which it
+// is checked: first what kube-apiserver takes for a failed call, in its order;
+// last what it accepts. The first defect that has an effect decides.
+var defects = [...]defect{
+	// The decoder. Without a whole document nothing further is known.
+	{(*answer).syntaxDefect, keepsFalse, failsCall, failsCall},    // C9
+	{(*answer).variantDefect, denies, accepted, accepted},         // C6
+	{(*answer).typeDefect, keepsFalse, failsCall, failsCall},      // C7
+	{(*answer).otherKindDefect, keepsFalse, failsCall, failsCall}, // C2, C3
+	{(*answer).base64Defect, failsAllow, failsCall, failsCall},    // C14, C20
+
+	// VerifyAdmissionResponse.
+	{(*answer).absenceDefect, keepsFalse, failsCall, failsCall},         // C4
+	{(*answer).uidDefect, keepsFalse, failsCall, accepted},              // C2, C3, C28
+	{(*answer).kindDefect, keepsFalse, failsCall, accepted},             // C2, C3, C28
+	{(*answer).untypedDefect, keepsFalse, accepted, accepted},           // C2, C3, C28
+	{(*answer).validatingPatchDefect, keepsDenial, failsCall, accepted}, // C13, C28
+	{(*answer).validatingTypeDefect, keepsDenial, failsCall, accepted},  // C13
+	{(*answer).patchWithoutTypeDefect, failsAllow, failsCall, accepted}, // C14, C20
+	{(*answer).typeWithoutPatchDefect, failsAllow, failsCall, accepted}, // C14, C20
+	{(*answer).operationsDefect, failsAllow, failsAllow, failsAllow},    // C14, C20
+	{(*answer).patchTypeDefect, failsAllow, failsAllow, accepted},       // C14, C20
+
+	// What kube-apiserver accepts, and another reader might read differently.
+	{(*answer).ambiguity, keepsDenial, accepted, accepted}, // C5, C6, C8, C9
+}
+
+// verify returns the AnswerError of the first defect that has an effect, or nil.
+func (a *answer) verify(want *Expectation) error {
+	for i := range defects {
+		reason := defects[i].of(a, want)
+		if reason == "" {
+			continue
+		}
+		switch e := defects[i].effect(want); {
+		case e == accepted, e == failsAllow && !a.verdict:
+		default:
+			return &AnswerError{Reason: reason, Denies: e.denies(a)}
+		}
+	}
+	return nil
+}
+
+// effect is what d does to an answer to want.
+func (d *defect) effect(want *Expectation) effect {
 	switch {
-	case a.defect != "":
-		return a.defect
-	case !a.response.exact || a.absent:
-		return "webhook response was absent"
-	case checked && string(a.uid) != string(want.UID):
-		return fmt.Sprintf("expected response.uid=%q, got another", want.UID)
-	case checked && (string(a.kind) != "AdmissionReview" || string(a.apiVersion) != want.Version.APIVersion()):
-		return fmt.Sprintf("expected webhook response of %s, Kind=AdmissionReview, got another", want.Version.APIVersion())
+	case want.Compat == Strict:
+		return d.strict
+	case want.Version == V1beta1:
+		return d.v1beta1
+	}
+	return d.v1
+}
+
+// denies reports whether the defective answer a is a denial all the same.
+func (e effect) denies(a *answer) bool {
+	switch e {
+	case denies:
+		return true
+	case keepsFalse:
+		return a.saysFalse
+	case keepsDenial:
+		return a.saysFalse || a.response.exact && !a.absent && !a.verdict
+	}
+	return false
+}
+
+// MentionsDenial reports whether text, which need not be a whole answer, has a
+// member `allowed` that is false. An escaped quote, as in a message that quotes an
+// answer, makes none.
+func MentionsDenial(text []byte) bool {
+	for {
+		i := bytes.Index(text, []byte("llowed"))
+		if i < 0 {
+			return false
+		}
+		rest := text[i+len("llowed"):]
+		if i > 0 && text[i-1]|0x20 == 'a' && isFalse(rest) {
+			return true
+		}
+		text = rest
+	}
+}
+
+// isFalse reports whether what follows a key, with its closing quote if it has
+// one, makes it false.
+func isFalse(rest []byte) bool {
+	if len(rest) > 0 && (rest[0] == '"' || rest[0] == '\'') {
+		rest = rest[1:]
+	}
+	rest, ok := bytes.CutPrefix(trimSpace(rest), []byte(":"))
+	rest = trimSpace(rest)
+	return ok && len(rest) >= len("false") && bytes.EqualFold(rest[:len("false")], []byte("false"))
+}
+
+// trimSpace cuts leading white space, of which a peer could send megabytes, but
+// not between a key and its value.
+func trimSpace(text []byte) []byte {
+	const most = 1024
+	n := 0
+	for n < len(text) && n < most && isSpace(text[n]) {
+		n++
+	}
+	return text[n:]
+}
+
+// syntaxDefect: nobody can read it.
+func (a *answer) syntaxDefect(*Expectation) string { return a.unreadable }
+
+// variantDefect: a reader that ignores case sees a verdict where kube-apiserver
+// sees none.
+func (a *answer) variantDefect(*Expectation) string {
+	switch {
+	case a.response.onlyVariant():
+		return "the answer has only a case variant of the key response"
+	case a.allowed.onlyVariant():
+		return "the answer has only a case variant of the key allowed"
 	}
 	return ""
 }
 
-// saysOther reports whether the answer names another kind or version, which
-// kube-apiserver cannot decode.
-func (a *answer) saysOther(v Version) bool {
-	return len(a.kind) > 0 && string(a.kind) != "AdmissionReview" || len(a.apiVersion) > 0 && string(a.apiVersion) != v.APIVersion()
+func (a *answer) typeDefect(*Expectation) string { return a.badType }
+
+// otherKindDefect: the answer names another kind or version, which kube-apiserver
+// cannot decode.
+func (a *answer) otherKindDefect(want *Expectation) string {
+	kind, version := a.interpreted()
+	if len(kind) > 0 && string(kind) != reviewKind || !isVersion(version, want.Version) {
+		return expectedKind(want)
+	}
+	return ""
 }
+
+// isVersion reports whether kube-apiserver takes apiVersion for v, or for none.
+func isVersion(apiVersion []byte, v Version) bool {
+	switch string(apiVersion) {
+	case "", "/", "admission.k8s.io/", v.APIVersion():
+		return true
+	}
+	return false
+}
+
+func expectedKind(want *Expectation) string {
+	return fmt.Sprintf("expected webhook response of %s, Kind=AdmissionReview, got another", want.Version.APIVersion())
+}
+
+func (a *answer) absenceDefect(*Expectation) string {
+	if !a.response.exact || a.absent {
+		return "webhook response was absent"
+	}
+	return ""
+}
+
+func (a *answer) uidDefect(want *Expectation) string {
+	if string(a.uid) != string(want.UID) {
+		return fmt.Sprintf("expected response.uid=%q, got another", want.UID)
+	}
+	return ""
+}
+
+func (a *answer) kindDefect(want *Expectation) string {
+	if a.protobuf {
+		return ""
+	}
+	return a.namedDefect(want)
+}
+
+// untypedDefect: the type is in the envelope of protobuf; kube-apiserver takes one
+// that is absent there for the expected one.
+func (a *answer) untypedDefect(want *Expectation) string {
+	if !a.protobuf {
+		return ""
+	}
+	return a.namedDefect(want)
+}
+
+func (a *answer) namedDefect(want *Expectation) string {
+	if string(a.kind) != reviewKind || string(a.apiVersion) != want.Version.APIVersion() {
+		return expectedKind(want)
+	}
+	return ""
+}
+
+func (a *answer) ambiguity(*Expectation) string { return a.ambiguous }

@@ -66,7 +66,9 @@ func TestVerify(t *testing.T) {
 		allow = `"allowed":true`
 		deny  = `"allowed":false`
 		typed = `"patchType":"JSONPatch"`
-		head  = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1",`
+		// yamlAnswer lacks the rest of the response.
+		yamlAnswer = "kind: AdmissionReview\napiVersion: admission.k8s.io/v1\nresponse: {uid: u1, "
+		head       = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1",`
 	)
 	patch := func(s string) string { return `"patch":"` + b64(s) + `"` }
 	op := patch(`[{"op":"remove","path":"/a"}]`)
@@ -111,7 +113,7 @@ func TestVerify(t *testing.T) {
 		{"C5 response twice, a denial", head + `"response":{"uid":"u1",` + deny + `},"response":{` + allow + `}}`, validating, refused, allows},
 		{"C5 response twice, the last one merged", head + `"response":{"uid":"u1",` + allow + `},"response":{}}`, validating, unusable, allows},
 		{"C5 response twice, null last", head + `"response":{"uid":"u1",` + deny + `},"response":null}`, validating, refused, unusable},
-		{"C5 response, null, response", head + `"response":{"uid":"u1",` + allow + `},"response":null,"response":{"uid":"u1"}}`, validating, unusable, denies},
+		{"C5 response, null, response", head + `"response":{"uid":"u1",` + allow + `},"response":null,"response":{"uid":"u1"}}`, validating, refused, denies},
 		{"C5 uid twice, a denial", in(deny + `,"uid":"u1"`), validating, refused, denies},
 		{"C5 uid twice, an allow", in(allow + `,"uid":"u1"`), validating, unusable, allows},
 		{"C5 kind twice", `{"kind":"AdmissionReview",` + in(allow)[1:], validating, unusable, allows},
@@ -128,18 +130,51 @@ func TestVerify(t *testing.T) {
 		{"C6 variant of code, an allow", in(allow + `,"status":{"Code":403}`), validating, unusable, allows},
 		{"C7 allowed a string", in(`"allowed":"true"`), validating, unusable, unusable},
 		{"C7 allowed a number", in(`"allowed":0`), validating, unusable, unusable},
+		{"C7 code out of range, an allow", in(allow + `,"status":{"code":2147483648}`), validating, unusable, unusable},
+		{"C7 code out of range, a denial", in(deny + `,"status":{"code":2147483648}`), validating, refused, unusable},
+		{"C7 retryAfterSeconds out of range", in(allow + `,"status":{"details":{"retryAfterSeconds":99999999999}}`), validating, unusable, unusable},
+		{"C7 status.details.name", in(allow + `,"status":{"details":{"name":1}}`), validating, unusable, unusable},
+		{"C7 status.details.uid", in(allow + `,"status":{"details":{"uid":{}}}`), validating, unusable, unusable},
+		{"C7 status.apiVersion", in(allow + `,"status":{"apiVersion":1}`), validating, unusable, unusable},
+		{"C7 status.metadata", in(allow + `,"status":{"metadata":{"remainingItemCount":"1"}}`), validating, unusable, unusable},
+		{"C7 status.metadata, a denial", in(deny + `,"status":{"metadata":{"continue":1}}`), validating, refused, unusable},
+		{"C7 request.uid", `{"request":{"uid":1},` + in(allow)[1:], validating, unusable, unusable},
+		{"C7 request.userInfo.extra", `{"request":{"userInfo":{"extra":{"a":"b"}}},` + in(allow)[1:], validating, unusable, unusable},
+		{"C7 request.object", `{"request":{"object":[1]},` + in(allow)[1:], validating, allows, allows},
+		{"C7 nulls", `{"request":{"uid":null,"userInfo":{"groups":[null]}},` + in(allow + `,"status":{"metadata":null,"details":{"name":null}}`)[1:], validating, allows, allows},
 		{"C7 allowed an object", in(`"allowed":{}`), validating, unusable, unusable},
 		{"C8 allowed absent", in(`"status":{}`), validating, denies, denies},
 		{"C8 allowed null", in(`"allowed":null`), validating, denies, denies},
+		{"C8 allowed left out, a case variant", in(`"status":{},"Status":{}`), validating, refused, denies},
+		{"C8 allowed null, a key twice", in(`"allowed":null,"warnings":[],"warnings":[]`), validating, refused, denies},
+		{"C8 allowed left out, a key twice, uid other", strings.Replace(in(`"warnings":[],"warnings":[]`), "u1", "u2", 1), validating, unusable, unusable},
+		{"C2 a case variant of kind names another", `{"Kind":"Status",` + in(allow)[1:], validating, unusable, allows},
+		{"C2 a later case variant of kind names another", strings.Replace(in(allow), `"response"`, `"Kind":"Status","response"`, 1), validating, unusable, unusable},
 		{"C9 empty", ``, validating, unusable, unusable},
-		{"C9 trailing bytes", in(deny) + `x`, validating, unusable, unusable},
+		{"C9 trailing bytes", in(allow) + `x`, validating, unusable, unusable},
+		{"C9 trailing bytes, a denial", in(deny) + `x`, validating, refused, unusable},
+		{"C9 comment in front of a denial", `// no` + "\n" + in(deny), validating, refused, unusable},
+		{"C9 comment in a denial", in(`/* no */` + deny), validating, refused, unusable},
+		{"C9 comma too many in a denial", in(deny + `,`), validating, refused, unusable},
+		{"C9 a denial cut off", in(deny)[:len(in(deny))-2], validating, refused, unusable},
+		{"C9 an allow that quotes a denial, cut off", in(allow + `,"x":"{\"allowed\":false}"`)[:len(in(allow))+20], validating, unusable, unusable},
 		{"C9 second document", in(allow) + in(allow), validating, unusable, unusable},
-		{"C9 byte order mark", "\uFEFF" + in(allow), validating, unusable, unusable},
+		{"C10 byte order mark", "\uFEFF" + in(allow), validating, allows, allows},
 		{"C9 comment", in(allow) + `//`, validating, unusable, unusable},
 		{"C9 NaN", in(allow + `,"x":NaN`), validating, unusable, unusable},
 		{"C9 invalid UTF-8", in(allow + ",\"x\":\"\xff\""), validating, unusable, allows},
-		{"C9 lone surrogate", in(deny + `,"x":"\ud800"`), validating, unusable, denies},
-		{"C10 YAML", "kind: AdmissionReview", validating, unusable, unusable},
+		{"C9 invalid UTF-8, a denial", in(deny + ",\"x\":\"\xff\""), validating, refused, denies},
+		{"C9 invalid UTF-8, allowed left out", in("\"x\":\"\xff\""), validating, refused, denies},
+		{"C9 lone surrogate", in(allow + `,"x":"\ud800"`), validating, unusable, allows},
+		{"C9 lone surrogate, a denial", in(deny + `,"x":"\ud800"`), validating, refused, denies},
+		{"C9 lone surrogate and another uid, allowed left out", strings.Replace(in(`"x":"\ud800"`), "u1", "u2", 1), validating, unusable, unusable},
+		{"C10 YAML", yamlAnswer + "allowed: true}", validating, allows, allows},
+		{"C10 YAML, a denial", yamlAnswer + "allowed: no}", validating, denies, denies},
+		{"C10 YAML, allowed left out", yamlAnswer + "}", validating, denies, denies},
+		{"C10 YAML, allowed twice", yamlAnswer + "allowed: false, allowed: true}", validating, refused, allows},
+		{"C10 YAML with an alias, a denial", yamlAnswer + "allowed: false, x: &a 1, y: *a}", validating, refused, unusable},
+		{"C10 YAML of another kind", "kind: Status\napiVersion: v1", validating, unusable, unusable},
+		{"C10 HTML", "<html>", validating, unusable, unusable},
 		{"C13 an allow with a patch", in(allow + `,` + op), validating, unusable, unusable},
 		{"C13 an allow with a patch type", in(allow + `,` + typed), validating, unusable, unusable},
 		{"C13 a denial with a patch", in(deny + `,` + op + `,` + typed), validating, refused, unusable},
@@ -160,6 +195,9 @@ func TestVerify(t *testing.T) {
 		{"C14 an object", in(allow + `,` + patch(`{}`) + `,` + typed), mutating, unusable, unusable},
 		{"C14 an array of numbers", in(allow + `,` + patch(`[1]`) + `,` + typed), mutating, unusable, unusable},
 		{"C14 trailing bytes", in(allow + `,` + patch(`[{}]x`) + `,` + typed), mutating, unusable, unusable},
+		{"C14 another type of no operation", in(allow + `,` + patch(`[]`) + `,"patchType":"MergePatch"`), mutating, allows, allows},
+		{"C14 an array of null", in(allow + `,` + patch(`[null]`) + `,` + typed), mutating, allows, allows}, // and does not apply
+		{"C14 the first of two not base64", in(allow + `,"patch":"!",` + op + `,` + typed), mutating, unusable, unusable},
 		{"C14 a denial without type", in(deny + `,` + op), mutating, denies, unusable},
 		{"C14 a denial with a type only", in(deny + `,` + typed), mutating, denies, unusable},
 		{"C14 a denial with a patch that is not base64", in(deny + `,"patch":"!",` + typed), mutating, denies, unusable},
@@ -260,7 +298,7 @@ func TestVerifyStatus(t *testing.T) {
 		}
 	})
 	t.Run("C22 retryAfterSeconds", func(t *testing.T) {
-		for seconds, want := range map[string]int32{"1000000000": 30, "99999999999999": 30, "31": 30, "30": 30, "1": 1, "0": 0, "-5": 0} {
+		for seconds, want := range map[string]int32{"1000000000": 30, "31": 30, "30": 30, "1": 1, "0": 0, "-5": 0} {
 			resp := verified(t, `{"code":429,"details":{"retryAfterSeconds":`+seconds+`}}`, codec.Strict)
 			if resp.RetryAfterSeconds != want || resp.Code != 429 {
 				t.Errorf("%s became %d, code %d", seconds, resp.RetryAfterSeconds, resp.Code)
@@ -269,19 +307,25 @@ func TestVerifyStatus(t *testing.T) {
 	})
 	t.Run("C23 a message of 1 MiB", func(t *testing.T) {
 		message := verified(t, `{"message":"`+strings.Repeat("é", 1<<19)+`"}`, codec.Strict).Message
-		if message != strings.Repeat("é", 1024) {
+		if message != strings.Repeat("é", 4096) {
 			t.Errorf("%d runes", utf8.RuneCountInString(message))
 		}
 	})
 	t.Run("C23 control characters", func(t *testing.T) {
 		message := verified(t, `{"message":"a\nb\r\u001b[31mc\u0000\u007f\u0085d\u2028e\u202ef\u2066g\u200e\u200f\u061ch\u200di"}`, codec.Strict).Message
-		if want := "a b  [31mc   d e\uFFFDf\uFFFDg\uFFFD\uFFFD\uFFFDh\u200di"; message != want {
+		if want := "a\nb\n [31mc   d e\uFFFDf\uFFFDg\uFFFD\uFFFD\uFFFDh\u200di"; message != want {
+			t.Errorf("got %+q, want %+q", message, want)
+		}
+	})
+	t.Run("C23 ends of lines", func(t *testing.T) {
+		message := verified(t, `{"message":"a\r\nb\n\nc\rd\r\r\n"}`, codec.Strict).Message
+		if want := "a\nb\n\nc\nd\n\n"; message != want {
 			t.Errorf("got %+q, want %+q", message, want)
 		}
 	})
 	t.Run("C23 reason and causes likewise", func(t *testing.T) {
 		resp := verified(t, `{"reason":"a\nb","details":{"causes":[`+strings.TrimSuffix(strings.Repeat(`{"message":"`+strings.Repeat("x\\n", 300)+`"},`, 100), ",")+`]}}`, codec.Strict)
-		if resp.Reason != "a b" || len(resp.Causes) != 16 || resp.Causes[15].Message != strings.Repeat("x ", 128) {
+		if resp.Reason != "a b" || len(resp.Causes) != 16 || resp.Causes[15].Message != strings.Repeat("x\n", 128) {
 			t.Errorf("got %+v", resp)
 		}
 	})

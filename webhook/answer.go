@@ -3,49 +3,226 @@
 package webhook
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"mime"
-	"strings"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
-// checkHTTP refuses every answer but a plain 200 with JSON (answers.md C10, C11,
-// C27), or with protobuf where the review was. What a webhook says beside a 200 is
-// not looked at: it is no answer.
-func checkHTTP(resp *fasthttp.Response, host string, form codec.Form) error {
+// read is the ending of an attempt that got an HTTP answer.
+func (e *Endpoint) read(answer *fasthttp.Response, call *Call) ending {
+	status := answer.StatusCode()
+	if err := checkHTTP(answer, call.Target); err != nil {
+		return ending{endpoint: e, err: err, status: status, kind: kindOfStatus(status), pause: pauseOf(answer), misread: isMisreading(answer)}
+	}
+	sent := contentOf(answer, e.pool.MaxResponseBodySize)
+	resp, err := codec.Verify(sent.content, call.Want)
+	if sent.defect != "" {
+		err = sent.unusable(resp, err, call.Want.Compat)
+	}
+	if err != nil {
+		return ending{endpoint: e, err: unusable(err), status: status, kind: breaker.BadAnswer, misread: true}
+	}
+	return ending{endpoint: e, resp: resp, status: status, kind: kindOf(resp, nil)}
+}
+
+// checkHTTP refuses every answer but a 200 to 206 with a body, as kube-apiserver
+// does (C10, C11, C27). What a webhook says beside another status is not looked at:
+// it is no answer. Redirects are not followed.
+func checkHTTP(resp *fasthttp.Response, t *Target) error {
 	status := resp.StatusCode()
 	switch {
-	case status > fasthttp.StatusOK && status <= fasthttp.StatusPartialContent && status != fasthttp.StatusNoContent:
-		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s answered with HTTP status %d instead of 200", host, status)}
-	case status != fasthttp.StatusOK:
-		return &CallError{Cause: HTTPStatus, Err: fmt.Errorf("%s answered with HTTP status %d", host, status)}
-	case len(resp.Header.ContentEncoding()) > 0:
-		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s answered with a Content-Encoding that was not asked for", host)}
-	case !isJSON(resp.Header.ContentType()) && (form.Encoding == codec.JSON || !isProtobuf(resp.Header.ContentType())):
-		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s answered with a Content-Type other than application/json", host)}
+	case isRedirect(status):
+		return &CallError{Cause: HTTPStatus, Err: fmt.Errorf("%s answered with HTTP status %d%s", t.host, status, redirection(resp, t))}
+	case !isSuccess(status):
+		return &CallError{Cause: HTTPStatus, Err: fmt.Errorf("%s answered with HTTP status %d", t.host, status)}
 	case len(resp.Body()) == 0:
-		return &CallError{Cause: HTTPStatus, Err: fmt.Errorf("%s answered with an empty body", host)}
+		return &CallError{Cause: HTTPStatus, Err: fmt.Errorf("%s answered with an empty body", t.host)}
 	}
 	return nil
 }
+
+func isSuccess(status int) bool {
+	return status >= fasthttp.StatusOK && status <= fasthttp.StatusPartialContent
+}
+
+// isRedirect reports whether kube-apiserver would post the review once more, to
+// where the answer says.
+func isRedirect(status int) bool {
+	return status == fasthttp.StatusTemporaryRedirect || status == fasthttp.StatusPermanentRedirect
+}
+
+// maxLocation is how much of a URL that a webhook chose is quoted, in bytes.
+const maxLocation = 256
+
+// redirection says what to register in place of a URL that redirects.
+func redirection(resp *fasthttp.Response, t *Target) string {
+	const unfollowed = ", a redirect, which kube-apiserver would follow and the dispatcher does not"
+	location := resp.Header.Peek(fasthttp.HeaderLocation)
+	base, err := url.Parse(t.url)
+	if len(location) == 0 || err != nil {
+		return ""
+	}
+	to, err := base.Parse(string(location))
+	if err != nil || to.Scheme != "https" || to.Host == "" || len(to.Host)+len(to.Path) > maxLocation {
+		return unfollowed
+	}
+	return fmt.Sprintf("%s: register %q", unfollowed, (&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String())
+}
+
+// sent is the content of an answer, and what is wrong with how it was sent.
+type sent struct {
+	content []byte
+	defect  string
+	ours    bool // the defect is one of ours alone: kube-apiserver reads such an answer
+}
+
+// contentOf returns the content of an answer, of at most limit bytes.
+// kube-apiserver asks for gzip, and looks at a Content-Type only to parse it: what
+// the content is, its first bytes tell.
+func contentOf(answer *fasthttp.Response, limit int) sent {
+	s := sent{content: answer.Body()}
+	if kind := answer.Header.ContentType(); len(kind) > 0 && !bytes.Equal(kind, plainJSON) {
+		if _, _, err := mime.ParseMediaType(string(kind)); err != nil {
+			s.defect = "the answer has a Content-Type that is none"
+		}
+	}
+	coding := string(bytes.ToLower(answer.Header.ContentEncoding()))
+	switch coding {
+	case codec.Zstd.String():
+		s.defect = "the answer has a Content-Encoding that was not asked for"
+	case codec.Gzip.String():
+	default:
+		return s
+	}
+	var err error
+	s.content, err = codec.Decompress(nil, coding, s.content, limit, nil)
+	switch {
+	case errors.Is(err, codec.ErrTooLarge):
+		s.ours = s.defect == ""
+		s.defect = "the answer is over the limit when it is decompressed"
+	case err != nil:
+		s.defect = "the answer cannot be decompressed"
+	}
+	return s
+}
+
+var plainJSON = []byte(codec.MediaTypeJSON)
 
 func isProtobuf(contentType []byte) bool {
 	kind, _, _ := bytes.Cut(contentType, []byte(";"))
 	return string(bytes.TrimSpace(kind)) == codec.MediaTypeProtobuf
 }
 
-var plainJSON = []byte("application/json")
+// unusable makes an AnswerError of an answer that was sent with a defect, and that
+// Verify has read. A denial is not lost over that, be it in part of an answer.
+func (s *sent) unusable(resp codec.Response, err error, compat codec.Compatibility) error {
+	var bad *codec.AnswerError
+	denies := err == nil && !resp.Allowed || errors.As(err, &bad) && bad.Denies || err != nil && codec.MentionsDenial(s.content)
+	return &codec.AnswerError{Reason: s.defect, Denies: denies && (compat == codec.Strict || s.ours)}
+}
 
-// isJSON takes an absent type for JSON, and text/plain, which is what servers say
-// that leave the type to be guessed; whether it is JSON shows when it is read.
-func isJSON(contentType []byte) bool {
-	if len(contentType) == 0 || bytes.Equal(contentType, plainJSON) {
-		return true
+// unusable makes a CallError of an answer that does not fit, unless it denies.
+func unusable(err error) error {
+	if bad := (*codec.AnswerError)(nil); errors.As(err, &bad) && bad.Denies {
+		return err
 	}
-	kind, _, err := mime.ParseMediaType(string(contentType))
-	return err == nil && (kind == "application/json" || kind == "text/plain" || strings.HasSuffix(kind, "+json"))
+	return &CallError{Cause: BadAnswer, Err: fmt.Errorf("received invalid webhook response: %w", err)}
+}
+
+const (
+	// maxHeader is the limit of an answer's headers.
+	maxHeader = 64 << 10
+	// lookTime is how long the beginning of an answer that is over a limit may take
+	// to arrive.
+	lookTime = time.Second
+)
+
+// beyondError says that an answer could not be read, because it is over a limit or
+// not HTTP as we read it, and whether what could be seen of it denies (C12).
+type beyondError struct {
+	err    error
+	denies bool
+}
+
+func (e *beyondError) Error() string { return e.err.Error() }
+
+func (e *beyondError) Unwrap() error { return e.err }
+
+// readAnswer reads an answer of at most limit bytes by the deadline. rest is how
+// many bytes behind it have been read. In one that is over a limit it looks for a
+// denial, so that none is lost because a webhook quotes a large object.
+func readAnswer(r *bufio.Reader, c net.Conn, resp *fasthttp.Response, limit int, deadline time.Time) (rest int, err error) {
+	err = resp.ReadLimitBody(r, limit)
+	large := r
+	if isHeaderTooLarge(err) && startsAnswer(r) {
+		large = bufio.NewReaderSize(r, maxHeader)
+		err = resp.ReadLimitBody(large, limit)
+	}
+	if err == nil {
+		if rest = r.Buffered(); large != r {
+			rest += large.Buffered()
+		}
+		return rest, nil
+	}
+	if soon := time.Now().Add(lookTime); soon.Before(deadline) {
+		_ = c.SetReadDeadline(soon)
+	}
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		if isSuccess(resp.StatusCode()) {
+			return 0, &beyondError{err: err, denies: deniesBeyond(resp, large, limit)}
+		}
+	case startsAnswer(large):
+		return 0, &beyondError{err: err, denies: deniesUnread(large, limit)}
+	}
+	return 0, err
+}
+
+// startsAnswer reports whether the header of an answer is what is to be read next.
+func startsAnswer(r *bufio.Reader) bool {
+	const version = "HTTP/1."
+	if r.Buffered() < len(version) {
+		return false
+	}
+	start, err := r.Peek(len(version))
+	return err == nil && string(start) == version
+}
+
+// deniesBeyond looks for a denial at the beginning of a body that is over the
+// limit, of which r has the rest.
+func deniesBeyond(resp *fasthttp.Response, r io.Reader, limit int) bool {
+	body := resp.Body()
+	more, _ := io.ReadAll(io.LimitReader(r, int64(limit-min(len(body), limit)))) // as far as it comes
+	return deniesPart(append(body[:len(body):len(body)], more...), string(resp.Header.ContentEncoding()), limit)
+}
+
+// deniesUnread looks for a denial in an answer whose header our own HTTP client
+// does not read, as kube-apiserver's client would.
+func deniesUnread(r io.Reader, limit int) bool {
+	resp, err := http.ReadResponse(bufio.NewReader(io.LimitReader(r, int64(maxHeader+limit))), nil)
+	if err != nil || !isSuccess(resp.StatusCode) {
+		return false
+	}
+	body, _ := io.ReadAll(resp.Body) // as far as it comes
+	return deniesPart(body, resp.Header.Get(fasthttp.HeaderContentEncoding), limit)
+}
+
+// deniesPart looks for a denial in part of a content.
+func deniesPart(part []byte, coding string, limit int) bool {
+	if plain, err := codec.Decompress(nil, coding, part, limit, nil); !errors.Is(err, codec.ErrUnknownEncoding) {
+		part = plain
+	}
+	return codec.MentionsDenial(part)
 }

@@ -13,10 +13,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
-// The rows of answers.md that are about HTTP.
+const yamlAllow = "apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nresponse: {uid: u-1, allowed: true}\n"
+
+// packed is body in a content coding.
+func packed(c codec.Coding, body string) string {
+	return string(codec.AppendCompressed(nil, c, []byte(body)))
+}
+
+// coded is a 200 whose body is said to be in a content coding.
+func coded(coding, body string) string {
+	return plain("200 OK", "Content-Encoding: "+coding+"\r\n", body)
+}
+
+// The rows of docs/contract.md that are about HTTP.
 func TestAnswers(t *testing.T) {
 	statuses := func(from, to int) []int {
 		var all []int
@@ -35,8 +48,30 @@ func TestAnswers(t *testing.T) {
 		{"C1 chunked", chunked(fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(allowBody), allowBody)), "no error"},
 		{"C2 uid of another", ok(strings.Replace(allowBody, "u-1", "u-2", 1)), webhook.BadAnswer},
 		{"C3 a deny with the uid of another", ok(strings.Replace(denyBody, "u-1", "u-2", 1)), "*codec.AnswerError"},
-		{"C10 YAML", typed("application/yaml", allowBody), webhook.BadAnswer},
-		{"C10 Content-Encoding gzip", plain("200 OK", "Content-Encoding: gzip\r\n", allowBody), webhook.BadAnswer},
+		{"C10 YAML", typed("application/yaml", yamlAllow), "no error"},
+		{"C10 text/html", typed("text/html", allowBody), "no error"},
+		{"C10 a Content-Type that is none", typed("application/json; ;", allowBody), webhook.BadAnswer},
+		{"C10 a Content-Type that is none, a denial", typed("application/json; ;", denyBody), "*codec.AnswerError"},
+		{"C10 Content-Encoding gzip", coded("gzip", packed(codec.Gzip, allowBody)), "no error"},
+		{"C10 Content-Encoding GZIP, a denial", coded("GZIP", packed(codec.Gzip, denyBody)), "a denial"},
+		{"C10 Content-Encoding gzip that is not", coded("gzip", allowBody), webhook.BadAnswer},
+		{"C10 Content-Encoding gzip, cut off", coded("gzip", packed(codec.Gzip, allowBody)[:60]), webhook.BadAnswer},
+		{"C10 Content-Encoding zstd", coded("zstd", packed(codec.Zstd, allowBody)), webhook.BadAnswer},
+		{"C10 Content-Encoding zstd, a denial", coded("zstd", packed(codec.Zstd, denyBody)), "*codec.AnswerError"},
+		{"C10 another Content-Encoding, plain", coded("utf-8", allowBody), "no error"},
+		{"C12 a denial over the limit", ok(denyBody + strings.Repeat(" ", 70_000)), "*codec.AnswerError"},
+		{"C12 a denial over the limit, in chunks", chunked(fmt.Sprintf("%x\r\n%s\r\n10000\r\n%s\r\n0\r\n\r\n", len(denyBody), denyBody, strings.Repeat(" ", 1<<16))), "*codec.AnswerError"},
+		{"C12 a denial over the limit, in one chunk", chunked(fmt.Sprintf("%x\r\n%s", len(denyBody)+1<<20, denyBody)), "*codec.AnswerError"},
+		{"C12 a denial over the limit, without a length", "HTTP/1.1 200 OK\r\n\r\n" + denyBody + strings.Repeat(" ", 70_000), "*codec.AnswerError"},
+		{"C12 a denial behind the limit", ok(strings.Repeat(" ", 70_000) + denyBody), webhook.BadAnswer},
+		{"C12 an allow over the limit that quotes a denial", ok(fmt.Sprintf(`{"response":{"allowed":true,"x":%q}}`, denyBody) + strings.Repeat(" ", 70_000)), webhook.BadAnswer},
+		{"C12 a denial over the limit with status 500", plain("500 No", "", denyBody+strings.Repeat(" ", 70_000)), webhook.BadAnswer},
+		{"C12 a gzip bomb", coded("gzip", packed(codec.Gzip, allowBody+strings.Repeat(" ", 1<<20))), webhook.BadAnswer},
+		{"C12 a gzip bomb that denies", coded("gzip", packed(codec.Gzip, denyBody+strings.Repeat(" ", 1<<20))), "*codec.AnswerError"},
+		{"C12 headers of 60 KiB", plain("200 OK", strings.Repeat("X-H: 234567890\r\n", 3_800), allowBody), "no error"},
+		{"C12 headers of 60 KiB, a denial", plain("200 OK", strings.Repeat("X-H: 234567890\r\n", 3_800), denyBody), "a denial"},
+		{"C12 headers of 80 KiB, a denial", plain("200 OK", strings.Repeat("X-H: 234567890\r\n", 5_000), denyBody), "*codec.AnswerError"},
+		{"C12 headers of 80 KiB", plain("200 OK", strings.Repeat("X-H: 234567890\r\n", 5_000), allowBody), webhook.BadAnswer},
 		{"C11 204", "HTTP/1.1 204 No Content\r\n\r\n", webhook.HTTPStatus},
 		{"C11 empty 200", ok(""), webhook.HTTPStatus},
 		{"C12 a body over the limit", ok(strings.Repeat(" ", 70_000) + allowBody), webhook.BadAnswer},
@@ -64,12 +99,14 @@ func TestAnswers(t *testing.T) {
 			continue
 		}
 		t.Run(fmt.Sprintf("C10 status %d with a review", s), func(t *testing.T) {
-			w := answering(t, plain(fmt.Sprintf("%d Fine", s), "", allowBody))
-			want := webhook.BadAnswer
+			allow, deny := answering(t, plain(fmt.Sprintf("%d Fine", s), "", allowBody)), answering(t, plain(fmt.Sprintf("%d Fine", s), "", denyBody))
 			if s > http.StatusPartialContent {
-				want = webhook.HTTPStatus
+				allow.fails(allow.target(), patience, webhook.HTTPStatus)
+				deny.fails(deny.target(), patience, webhook.HTTPStatus)
+				return
 			}
-			w.fails(w.target(), patience, want)
+			allow.fails(allow.target(), patience, "no error")
+			deny.fails(deny.target(), patience, "a denial")
 		})
 	}
 	for _, s := range []int{300, 304, 400, 401, 403, 404, 409, 415, 422, 429, 500, 502, 503, 504, 599} {
@@ -89,6 +126,28 @@ func TestRedirects(t *testing.T) {
 			w.fails(w.target(), patience, webhook.HTTPStatus)
 			if other.connections.Load() != 0 {
 				t.Error("the redirect was followed")
+			}
+		})
+	}
+}
+
+// C11: what kube-apiserver would have followed is named, as far as it is a URL that
+// could be registered; no more of it is quoted.
+func TestRedirectsAreNamed(t *testing.T) {
+	for location, want := range map[string]string{
+		"/check/":                            `register "https://policy.shop.svc/check/"`,
+		"https://b.example.com/v?secret=1#x": `register "https://b.example.com/v"`,
+		"https://u:secret@b.example.com/v":   `register "https://b.example.com/v"`,
+		"http://b.example.com/v":             "the dispatcher does not",
+		"https:///secret":                    "the dispatcher does not",
+		"/" + strings.Repeat("x", 1000):      "the dispatcher does not",
+		"":                                   "answered with HTTP status 307",
+	} {
+		t.Run("C11 to "+location[:min(len(location), 20)], func(t *testing.T) {
+			w := answering(t, plain("307 Moved", "Location: "+location+"\r\n", denyBody))
+			_, err := w.call(w.target(), patience)
+			if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("the error is %v", err)
 			}
 		})
 	}

@@ -5,7 +5,6 @@ package webhook
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -38,26 +37,11 @@ func (c *Client) attempt(ctx context.Context, call *Call, chosen choice, fresh b
 	*req = request{} // it has borrowed
 	c.requests.Put(req)
 	if err != nil {
-		return e.failed(err, call.Target.host, left)
+		return e.failed(err, call, left)
 	}
-	end := e.read(answer, call, form)
+	end := e.read(answer, call)
 	c.learn(ctx, call, answer, end.err == nil)
 	return end
-}
-
-// read is the ending of an attempt that got an HTTP answer to a review in a form.
-func (e *Endpoint) read(answer *fasthttp.Response, call *Call, form codec.Form) ending {
-	status := answer.StatusCode()
-	if err := checkHTTP(answer, call.Target.host, form); err != nil {
-		return ending{endpoint: e, err: err, status: status, kind: kindOfStatus(status), pause: pauseOf(answer), misread: isMisreading(answer)}
-	}
-	want := call.Want
-	want.Encoding = codec.AnswerEncoding(answer.Header.ContentType(), answer.Body(), form.Encoding)
-	resp, err := codec.Verify(answer.Body(), want)
-	if err != nil {
-		return ending{endpoint: e, err: unusable(err), status: status, kind: breaker.BadAnswer, misread: true}
-	}
-	return ending{endpoint: e, resp: resp, status: status, kind: kindOf(resp, nil)}
 }
 
 // learn notes what an answer, which is a verdict or not, says that the webhook reads.
@@ -94,19 +78,18 @@ func isBusy(status int) bool {
 	return false
 }
 
-// unusable makes a CallError of an answer that does not fit, unless it denies.
-func unusable(err error) error {
-	if bad := (*codec.AnswerError)(nil); errors.As(err, &bad) && bad.Denies {
-		return err
+// failed is the ending of an attempt that got no HTTP answer, or none that could be
+// read.
+func (e *Endpoint) failed(err error, call *Call, left time.Duration) ending {
+	var (
+		dial   *dialError
+		silent *silentError
+		beyond *beyondError
+	)
+	end := ending{endpoint: e, err: callError(err, call.Target.host, left)}
+	if errors.As(err, &beyond) && beyond.denies {
+		end.err = &codec.AnswerError{Reason: end.err.Error(), Denies: true}
 	}
-	return &CallError{Cause: BadAnswer, Err: fmt.Errorf("received invalid webhook response: %w", err)}
-}
-
-// failed is the ending of an attempt that got no HTTP answer.
-func (e *Endpoint) failed(err error, host string, left time.Duration) ending {
-	var dial *dialError
-	var silent *silentError
-	end := ending{endpoint: e, err: callError(err, host, left)}
 	end.kind = kindOf(codec.Response{}, end.err)
 	end.unsent = errors.As(err, &dial) || errors.Is(err, fasthttp.ErrNoFreeConns)
 	end.stale = errors.As(err, &silent) && silent.reused && end.kind == breaker.Reset

@@ -23,7 +23,7 @@ const (
 	// maxAge, less up to a fifth, is how long a connection is kept, so that calls
 	// find their way to servers that are new behind an address.
 	maxAge      = 10 * time.Minute
-	readBuffer  = 16 << 10 // of one connection, and the limit of an answer's headers
+	readBuffer  = 16 << 10 // of one connection; maxHeader where headers need it
 	writeBuffer = 32 << 10
 )
 

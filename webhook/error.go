@@ -46,6 +46,8 @@ func callError(err error, host string, allowed time.Duration) *CallError {
 		return &CallError{Cause: Unreachable, Err: fmt.Errorf("%s: %w", host, err)}
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s answered with a body over the limit", host)}
+	case isHeaderTooLarge(err):
+		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s answered with more than 64 KiB of headers", host)}
 	case errors.Is(err, fasthttp.ErrNoFreeConns):
 		return &CallError{Cause: Shed, Err: fmt.Errorf("%s: too many calls are under way", host)}
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -56,6 +58,13 @@ func callError(err error, host string, allowed time.Duration) *CallError {
 		return &CallError{Cause: Unreachable, Err: fmt.Errorf("%s broke the connection: %w", host, err)}
 	}
 	return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s answered with something else than HTTP", host)}
+}
+
+// isHeaderTooLarge reports whether the headers, or trailers, of an answer did not
+// fit.
+func isHeaderTooLarge(err error) bool {
+	var small *fasthttp.ErrSmallBuffer
+	return errors.As(err, &small)
 }
 
 func isTimeout(err error) bool {

@@ -86,14 +86,14 @@ func talk(pool *fasthttp.HostClient, c net.Conn, req *request, resp *fasthttp.Re
 		}
 		return false, &silentError{err: err}
 	}
-	err = resp.ReadLimitBody(r, pool.MaxResponseBodySize)
+	rest, err := readAnswer(r, c, resp, pool.MaxResponseBodySize, deadline)
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF // in the middle of an answer
 	}
 	if err != nil {
 		return false, err
 	}
-	return whole && r.Buffered() == 0 && !resp.ConnectionClose(), nil
+	return whole && rest == 0 && !resp.ConnectionClose(), nil
 }
 
 // request is a review on its way to a webhook. It borrows all that it points to.

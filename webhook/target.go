@@ -5,13 +5,13 @@
 package webhook
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"path"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -118,7 +118,7 @@ func NewTarget(spec TargetSpec) (*Target, error) {
 	if strings.ContainsFunc(authorize, unicode.IsControl) {
 		return nil, errors.New("the bearer token has a line break or another control character")
 	}
-	t.head = newHead(u.Host, cmp.Or(u.EscapedPath(), "/"), authorize)
+	t.head = newHead(u.Host, cleanPath(u), authorize)
 	t.unspared = spec.Breaker.Off
 	t.breaking = breaker.Settings{
 		FailureRatio: spec.Breaker.FailureRatio,
@@ -137,6 +137,13 @@ func NewTarget(spec TargetSpec) (*Target, error) {
 		t.origins = append(t.origins, o)
 	}
 	return t, nil
+}
+
+// cleanPath returns the path that kube-apiserver calls for u: client-go joins the
+// elements of the decoded path, so that no slash is doubled or at the end, no dots
+// are left, and %2F is a slash.
+func cleanPath(u *url.URL) string {
+	return (&url.URL{Path: path.Join("/", u.Path)}).EscapedPath()
 }
 
 func portOf(u *url.URL) string {

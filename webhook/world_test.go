@@ -225,8 +225,13 @@ func causeOf(err error) webhook.Cause {
 
 func (w *world) fails(target *webhook.Target, timeout time.Duration, want webhook.Cause) {
 	w.t.Helper()
-	if _, err := w.call(target, timeout); causeOf(err) != want {
-		w.t.Errorf("cause is %s (%v), want %s", causeOf(err), err, want)
+	resp, err := w.call(target, timeout)
+	got := causeOf(err)
+	if err == nil && !resp.Allowed {
+		got = "a denial"
+	}
+	if got != want {
+		w.t.Errorf("cause is %s (%v), want %s", got, err, want)
 	}
 }
 

@@ -40,7 +40,7 @@ func answered(t testing.TB, got answer, uid string, v codec.Version) codec.Respo
 	if ct := got.header.Get("Content-Type"); got.status != http.StatusOK || ct != protobuf {
 		t.Fatalf("status %d, Content-Type %q, body %q", got.status, ct, got.body)
 	}
-	resp, err := codec.Verify([]byte(got.body), codec.Expectation{UID: []byte(uid), Version: v, Encoding: codec.Protobuf})
+	resp, err := codec.Verify([]byte(got.body), codec.Expectation{UID: []byte(uid), Version: v})
 	if err != nil {
 		t.Fatal(err)
 	}
