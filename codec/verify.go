@@ -68,12 +68,13 @@ const (
 )
 
 // defect is a row of the table: what can be wrong with an answer, and what that
-// does to it. of says what is wrong, or "". It quotes nothing of the answer: it
-// goes into logs.
+// does to it.
 type defect struct {
-	of          func(*answer, *Expectation) string
-	strict      effect
-	v1, v1beta1 effect // for the compatibility APIServer
+	version Version // of the answers that can have it; 0: both
+	// of says what is wrong, or "". It quotes nothing of the answer: it goes into
+	// logs.
+	of                func(*answer, *Expectation) string
+	strict, apiServer effect // by compatibility
 }
 
 // defects is the whole contract of an answer's content, in the order in which it
@@ -81,53 +82,50 @@ type defect struct {
 // last what it accepts. The first defect that has an effect decides.
 var defects = [...]defect{
 	// The decoder. Without a whole document nothing further is known.
-	{(*answer).syntaxDefect, keepsFalse, failsCall, failsCall},    // C9
-	{(*answer).variantDefect, denies, accepted, accepted},         // C6
-	{(*answer).typeDefect, keepsFalse, failsCall, failsCall},      // C7
-	{(*answer).otherKindDefect, keepsFalse, failsCall, failsCall}, // C2, C3
-	{(*answer).base64Defect, failsAllow, failsCall, failsCall},    // C14, C20
+	{0, (*answer).syntaxDefect, keepsFalse, failsCall},    // C9
+	{0, (*answer).variantDefect, denies, accepted},        // C6
+	{0, (*answer).typeDefect, keepsFalse, failsCall},      // C7
+	{0, (*answer).otherKindDefect, keepsFalse, failsCall}, // C2, C3, C28
+	{0, (*answer).base64Defect, failsAllow, failsCall},    // C14, C20
 
-	// VerifyAdmissionResponse.
-	{(*answer).absenceDefect, keepsFalse, failsCall, failsCall},         // C4
-	{(*answer).uidDefect, keepsFalse, failsCall, accepted},              // C2, C3, C28
-	{(*answer).kindDefect, keepsFalse, failsCall, accepted},             // C2, C3, C28
-	{(*answer).untypedDefect, keepsFalse, accepted, accepted},           // C2, C3, C28
-	{(*answer).validatingPatchDefect, keepsDenial, failsCall, accepted}, // C13, C28
-	{(*answer).validatingTypeDefect, keepsDenial, failsCall, accepted},  // C13
-	{(*answer).patchWithoutTypeDefect, failsAllow, failsCall, accepted}, // C14, C20
-	{(*answer).typeWithoutPatchDefect, failsAllow, failsCall, accepted}, // C14, C20
-	{(*answer).operationsDefect, failsAllow, failsAllow, failsAllow},    // C14, C20
-	{(*answer).patchTypeDefect, failsAllow, failsAllow, accepted},       // C14, C20
+	// VerifyAdmissionResponse, and what is done before a patch is applied.
+	{0, (*answer).absenceDefect, keepsFalse, failsCall},           // C4
+	{V1, (*answer).uidDefect, keepsFalse, failsCall},              // C2, C3
+	{V1, (*answer).kindDefect, keepsFalse, failsCall},             // C2, C3
+	{V1, (*answer).validatingPatchDefect, keepsDenial, failsCall}, // C13
+	{V1, (*answer).validatingTypeDefect, keepsDenial, failsCall},  // C13
+	{V1, (*answer).patchWithoutTypeDefect, failsAllow, failsCall}, // C14, C20
+	{V1, (*answer).typeWithoutPatchDefect, failsAllow, failsCall}, // C14, C20
+	{0, (*answer).operationsDefect, failsAllow, failsAllow},       // C14, C20
+	{V1, (*answer).patchTypeDefect, failsAllow, failsAllow},       // C14, C20
 
 	// What kube-apiserver accepts, and another reader might read differently.
-	{(*answer).ambiguity, keepsDenial, accepted, accepted}, // C5, C6, C8, C9
+	{V1, (*answer).untypedDefect, keepsDenial, accepted},              // C2, C3
+	{V1beta1, (*answer).uidDefect, keepsDenial, accepted},             // C28
+	{V1beta1, (*answer).kindDefect, keepsDenial, accepted},            // C28
+	{V1beta1, (*answer).untypedDefect, keepsDenial, accepted},         // C28
+	{V1beta1, (*answer).validatingPatchDefect, keepsDenial, accepted}, // C28
+	{0, (*answer).ambiguity, keepsDenial, accepted},                   // C5, C6, C8, C9
 }
 
 // verify returns the AnswerError of the first defect that has an effect, or nil.
 func (a *answer) verify(want *Expectation) error {
 	for i := range defects {
-		reason := defects[i].of(a, want)
-		if reason == "" {
+		d := &defects[i]
+		e := d.strict
+		if want.Compat == APIServer {
+			e = d.apiServer
+		}
+		if e == accepted || d.version != 0 && d.version != want.Version {
 			continue
 		}
-		switch e := defects[i].effect(want); {
-		case e == accepted, e == failsAllow && !a.verdict:
-		default:
-			return &AnswerError{Reason: reason, Denies: e.denies(a)}
+		reason := d.of(a, want)
+		if reason == "" || e == failsAllow && !a.verdict {
+			continue
 		}
+		return &AnswerError{Reason: reason, Denies: e.denies(a)}
 	}
 	return nil
-}
-
-// effect is what d does to an answer to want.
-func (d *defect) effect(want *Expectation) effect {
-	switch {
-	case want.Compat == Strict:
-		return d.strict
-	case want.Version == V1beta1:
-		return d.v1beta1
-	}
-	return d.v1
 }
 
 // denies reports whether the defective answer a is a denial all the same.

@@ -99,21 +99,19 @@ func contentOf(answer *fasthttp.Response, limit int) sent {
 		}
 	}
 	coding := string(bytes.ToLower(answer.Header.ContentEncoding()))
-	switch coding {
-	case codec.Zstd.String():
-		s.defect = "the answer has a Content-Encoding that was not asked for"
-	case codec.Gzip.String():
-	default:
-		return s
-	}
-	var err error
-	s.content, err = codec.Decompress(nil, coding, s.content, limit, nil)
+	content, err := codec.Decompress(nil, coding, s.content, limit, nil)
+	unasked := coding != codec.Gzip.String()
 	switch {
 	case errors.Is(err, codec.ErrTooLarge):
-		s.ours = s.defect == ""
+		s.content, s.ours = content, s.defect == "" && !unasked
 		s.defect = "the answer is over the limit when it is decompressed"
+	case unasked && err != nil: // for kube-apiserver it is not compressed at all
 	case err != nil:
-		s.defect = "the answer cannot be decompressed"
+		s.content, s.defect = content, "the answer cannot be decompressed"
+	case unasked:
+		s.content, s.defect = content, "the answer has a Content-Encoding that was not asked for"
+	default:
+		s.content = content
 	}
 	return s
 }
