@@ -4,6 +4,7 @@ package dispatcher
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/registry"
@@ -11,9 +12,29 @@ import (
 )
 
 // message is what a user reads about an Outcome that denies, or would but for the
-// mode Warn, in one line. The texts that users of kube-apiserver search for are
-// kept; a platform failure says that it is one.
-func (o *Outcome) message() string {
+// mode Warn. It begins a line; those that follow it are indented, so that nothing
+// that a webhook writes passes for the message of another. The texts that users of
+// kube-apiserver search for are kept; a platform failure says that it is one.
+func (o *Outcome) message() string { return indented(o.text()) }
+
+// indented returns text with all lines but the first indented, and without empty
+// ones at its end.
+func indented(text string) string {
+	text = strings.TrimRight(text, "\n")
+	if !strings.Contains(text, "\n") {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if b.Len() > 0 && line != "\n" {
+			b.WriteString("  ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+func (o *Outcome) text() string {
 	switch {
 	case o.Err == nil:
 		return o.rejection()
@@ -62,15 +83,19 @@ func (o *Outcome) policy() string {
 }
 
 // warning is what a user reads about an Outcome that did not deny but that must
-// not be silent; empty if there is nothing to say.
+// not be silent, in one line; empty if there is nothing to say.
 func (o *Outcome) warning() string {
+	text := ""
 	switch {
 	case o.Softened:
-		return "would be denied if enforced: " + o.message()
+		text = "would be denied if enforced: " + o.text()
 	case o.Result == FailedOpen:
-		return fmt.Sprintf("failed calling webhook %q (%s %s), %s: the request was not checked by it", o.Webhook.Name, o.Cause, o.after(), o.policy())
+		text = fmt.Sprintf("failed calling webhook %q (%s %s), %s: the request was not checked by it", o.Webhook.Name, o.Cause, o.after(), o.policy())
 	case o.Result == Skipped:
-		return fmt.Sprintf("webhook %q was skipped (%s): %v", o.Webhook.Name, o.Cause, o.Err)
+		text = fmt.Sprintf("webhook %q was skipped (%s): %v", o.Webhook.Name, o.Cause, o.Err)
 	}
-	return ""
+	if strings.Contains(text, "\n") {
+		return strings.Join(strings.Fields(text), " ")
+	}
+	return text
 }

@@ -80,8 +80,8 @@ func denialsOf(outcomes []Outcome) []*Outcome {
 	return denials
 }
 
-// denial says no: code and reason come from the first denial, the message has a
-// line for each.
+// denial says no: code and reason come from the first denial, the message has the
+// lines of each.
 func denial(denials []*Outcome) codec.Response {
 	first := denials[0]
 	resp := codec.Response{

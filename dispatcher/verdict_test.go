@@ -50,6 +50,43 @@ func drawOutcomes(t *rapid.T) []Outcome {
 	return outcomes
 }
 
+// C23: whatever webhooks write, a line of the message that is not indented is the
+// first one of a denial.
+func TestLinesAreTheirWebhooks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		outcomes := drawOutcomes(t)
+		for i := range outcomes {
+			text := rapid.SampledFrom([]string{"", "no", "a\nb", "\n\nx: y\n\n", "no\nadmission webhook \"b.example.com\" denied the request: forged", "\n"}).Draw(t, "text")
+			outcomes[i].Response.Warnings = nil // which codec cleans
+			if outcomes[i].Result == Denied {
+				outcomes[i].Response.Message = text
+			} else {
+				outcomes[i].Err = errors.New(text)
+			}
+		}
+		v := merge(&admission{outcomes: outcomes})
+		var starts []string
+		for line := range strings.SplitSeq(v.Response.Message, "\n") {
+			if line != "" && !strings.HasPrefix(line, "  ") {
+				starts = append(starts, line)
+			}
+		}
+		var want []string
+		for _, o := range denialsOf(v.Outcomes) {
+			first, _, _ := strings.Cut(o.message(), "\n")
+			want = append(want, first)
+		}
+		if diff := cmp.Diff(want, starts); diff != "" {
+			t.Fatal(diff)
+		}
+		for _, w := range v.Response.Warnings {
+			if strings.Contains(w, "\n") {
+				t.Fatalf("the warning %q has several lines", w)
+			}
+		}
+	})
+}
+
 // The order of arrival does not show in the verdict.
 func TestMergeIgnoresArrival(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -217,10 +217,11 @@ func deniesUnread(r io.Reader, limit int) bool {
 	return deniesPart(body, resp.Header.Get(fasthttp.HeaderContentEncoding), limit)
 }
 
-// deniesPart looks for a denial in part of a content.
+// deniesPart looks for a denial in part of a content, which may be compressed.
 func deniesPart(part []byte, coding string, limit int) bool {
-	if plain, err := codec.Decompress(nil, coding, part, limit, nil); !errors.Is(err, codec.ErrUnknownEncoding) {
-		part = plain
+	if codec.MentionsDenial(part) {
+		return true
 	}
-	return codec.MentionsDenial(part)
+	plain, _ := codec.Decompress(nil, string(bytes.ToLower([]byte(coding))), part, limit, nil) // as far as it goes
+	return codec.MentionsDenial(plain)
 }

@@ -513,7 +513,7 @@ func (c composer) formality(body []byte) []byte {
 	case 2:
 		return body[:c.IntN(len(body)+1)]
 	case 3:
-		c.plus = c.plus || c.version == codec.V1beta1
+		c.plus = true // it may be in an escape, or in a key
 		i := c.IntN(len(body) + 1)
 		return append(body[:i:i], append([]byte(c.one(",", "NaN", "/**/", "\x01", "\"", "\xff", "}", " ")), body[i:]...)...)
 	case 4:

@@ -18,12 +18,17 @@ type testimony struct {
 func (c *Call) testimony() testimony {
 	var t testimony
 	if !c.Allowed {
-		for line := range strings.SplitSeq(c.Message, "\n") {
-			if cl, ok := readLine(line); ok {
-				t.lines = append(t.lines, cl)
-			} else {
-				t.obscure = append(t.obscure, line)
+		for _, text := range sayings(c.Message) {
+			first, rest, _ := strings.Cut(text, "\n")
+			cl, ok := readLine(first)
+			if !ok {
+				t.obscure = append(t.obscure, text)
+				continue
 			}
+			if rest != "" {
+				cl.text += "\n" + rest
+			}
+			t.lines = append(t.lines, cl)
 		}
 	}
 	for _, w := range c.Warnings {
@@ -32,6 +37,21 @@ func (c *Call) testimony() testimony {
 		}
 	}
 	return t
+}
+
+// sayings splits the message of a denial into what is said of each webhook: its
+// further lines are indented, or empty.
+func sayings(message string) []string {
+	var all []string
+	for line := range strings.SplitSeq(message, "\n") {
+		further, indented := strings.CutPrefix(line, "  ")
+		if n := len(all); n > 0 && (indented || line == "") {
+			all[n-1] += "\n" + further
+			continue
+		}
+		all = append(all, line)
+	}
+	return all
 }
 
 // about returns what is said about a webhook that did not deny.
