@@ -10,6 +10,7 @@ type Deferred struct {
 	source *Body
 	is     Form   // of source
 	object []byte // in place of source's; nil: as it is
+	uid    []byte // likewise
 }
 
 // Later is Get for a form that is perhaps never sent. It holds no reference of
@@ -18,7 +19,7 @@ func (p *Payloads) Later(f Form, generation int, object []byte) Deferred {
 	if f.Encoding == ProtobufNative { // made already, as what its compressed form is made from
 		return Deferred{form: f, source: p.Get(f, generation, object), is: f}
 	}
-	return Deferred{form: f, source: p.review.Body, is: p.review.form(), object: object}
+	return Deferred{form: f, source: p.review.Body, is: p.review.form(), object: object, uid: p.uid}
 }
 
 // IsZero reports whether d is none.
@@ -45,7 +46,7 @@ func (d *Deferred) Release() {
 // to d during the call. It is written anew each time, unless it is what was received.
 // It fails if what was received cannot be read again.
 func (d *Deferred) Body() (*Body, error) {
-	if d.is == d.form && d.object == nil {
+	if d.is == d.form && d.object == nil && d.uid == nil {
 		return d.source.Retain(), nil
 	}
 	r := AcquireReview()
@@ -59,6 +60,7 @@ func (d *Deferred) Body() (*Body, error) {
 	}
 	var p Payloads
 	p.Reset(r, nil)
+	p.Renew(d.uid)
 	defer p.Release()
 	return p.Get(d.form, 0, d.object).Retain(), nil
 }

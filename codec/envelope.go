@@ -102,8 +102,14 @@ func (d *decoder) required() (text []byte, ok bool) {
 }
 
 func (d *decoder) readUID() bool {
+	d.next()
+	start := d.pos
 	uid, ok := d.required()
-	return ok && d.takeUID(uid)
+	if !ok {
+		return false
+	}
+	d.review.uidSpan = span{start, d.pos}
+	return d.takeUID(uid)
 }
 
 func (d *decoder) takeUID(uid []byte) bool {

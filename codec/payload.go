@@ -10,6 +10,7 @@ import "slices"
 type Payloads struct {
 	review     *Review
 	transcoder Transcoder
+	uid        []byte // in place of the received one; nil: as received
 	forms      []payload
 	native     nativeObjects
 }
@@ -40,7 +41,7 @@ func (p *Payloads) Reset(r *Review, t Transcoder) {
 // until Release, or until a later generation is asked for: whoever needs the
 // Body longer retains it.
 func (p *Payloads) Get(f Form, generation int, object []byte) *Body {
-	if f == p.review.form() && object == nil {
+	if f == p.review.form() && object == nil && p.uid == nil {
 		return p.review.Body
 	}
 	for i := range p.forms {
@@ -52,6 +53,13 @@ func (p *Payloads) Get(f Form, generation int, object []byte) *Body {
 	body := p.encode(f, generation, object)
 	p.forms = append(p.forms, payload{f, generation, body})
 	return body
+}
+
+// Renew has the forms made from now on carry uid in place of the received one. It
+// must never be written again.
+func (p *Payloads) Renew(uid []byte) {
+	p.releaseForms()
+	p.uid = uid
 }
 
 // encode makes the form f, sharing what is the same in other forms.
@@ -68,9 +76,10 @@ func (p *Payloads) encode(f Form, generation int, object []byte) *Body {
 	case ProtobufNative:
 		return newPayload(p.review.appendProtobuf(memory, f.Version, &p.native.cargo))
 	case Protobuf:
-		return newPayload(p.review.AppendProtobuf(memory, f.Version, object))
+		c := p.review.cargo(object, p.uid)
+		return newPayload(p.review.appendProtobuf(memory, f.Version, &c))
 	default:
-		return newPayload(p.review.AppendReview(memory, f.Version, object))
+		return newPayload(p.review.appendReview(memory, f.Version, object, p.uid))
 	}
 }
 
@@ -88,10 +97,15 @@ func (p *Payloads) releaseBefore(generation int) {
 
 // Release drops all references of p. Calls under way keep their own.
 func (p *Payloads) Release() {
+	p.releaseForms()
+	p.review, p.transcoder, p.uid = nil, nil, nil
+}
+
+func (p *Payloads) releaseForms() {
 	for _, f := range p.forms {
 		f.body.Release()
 	}
 	clear(p.forms)
+	p.forms = p.forms[:0]
 	p.native.release()
-	p.forms, p.review, p.transcoder = p.forms[:0], nil, nil
 }

@@ -32,7 +32,7 @@ func (n *nativeObjects) make(p *Payloads, generation int, object []byte) bool {
 		n.memory = payloadPool.get()
 	}
 	n.made, n.generation = true, generation
-	n.cargo = p.review.cargo(object)
+	n.cargo = p.review.cargo(object, p.uid)
 	n.ok = n.transcode(p.transcoder, p.review)
 	return n.ok
 }

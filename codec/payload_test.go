@@ -138,3 +138,67 @@ func checkGivenUp(t *testing.T, p *codec.Payloads) {
 		}
 	}
 }
+
+// A renewed review differs from the received one in its uid alone, in every form.
+func TestPayloadsRenew(t *testing.T) {
+	for name, r := range map[string]*codec.Review{
+		"from JSON":         mustDecode(t, plainReview().json()),
+		"uid last, escaped": mustDecode(t, `{"request":{"operation":"CREATE","object":{"a":1},"resource":{"group":"","version":"v1","resource":"pods"},"uid":"a\"b"},"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`),
+	} {
+		var p codec.Payloads
+		p.Reset(r, nil)
+		object := []byte(`{"mutated":true}`)
+		received := p.Get(codec.Form{Version: codec.V1}, 1, object)
+		want := string(received.Bytes())
+		uid := []byte("new-uid")
+		p.Renew(uid)
+		if received.Bytes() != nil {
+			t.Errorf("%s: a form with the old uid is kept", name)
+		}
+		for _, v := range []codec.Version{codec.V1, codec.V1beta1} {
+			for _, object := range [][]byte{object, nil} {
+				later := p.Later(codec.Form{Version: v}, 1, object)
+				plain, err := later.Body()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for e := codec.JSON; e <= codec.Protobuf; e++ {
+					p.Renew(uid) // forms with and without the object are of one generation
+					check := decodeAs(t, e, p.Get(codec.Form{Version: v, Encoding: e}, 1, object))
+					if string(check.UID) != "new-uid" || object != nil && string(check.Object.Raw) != string(object) {
+						t.Errorf("%s: %v %v has uid %q and object %s", name, v, e, check.UID, check.Object.Raw)
+					}
+				}
+				if got := decodeAs(t, codec.JSON, plain); string(got.UID) != "new-uid" {
+					t.Errorf("%s: a form that is written later has uid %q", name, got.UID)
+				}
+				plain.Release()
+			}
+		}
+		p.Renew(r.UID)
+		if got := string(p.Get(codec.Form{Version: codec.V1}, 1, object).Bytes()); got != want {
+			t.Errorf("%s: with its own uid it is\n%s, want\n%s", name, got, want)
+		}
+		p.Release()
+		p.Reset(r, nil)
+		if p.Get(codec.Form{Version: codec.V1}, 0, nil) != r.Body {
+			t.Errorf("%s: the uid outlives Release", name)
+		}
+		p.Release()
+	}
+}
+
+// decodeAs decodes a form that was written.
+func decodeAs(t *testing.T, e codec.Encoding, body *codec.Body) *codec.Review {
+	t.Helper()
+	r := codec.AcquireReview()
+	t.Cleanup(func() { codec.ReleaseReview(r) })
+	decode := r.Decode
+	if e == codec.Protobuf {
+		decode = r.DecodeProtobuf
+	}
+	if err := decode(body); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -121,21 +121,21 @@ type Review struct {
 	Encoding Encoding // of Body
 	Version  Version
 
-	UID                        []byte
-	Kind, RequestKind          GroupVersionKind
-	Resource, RequestResource  GroupVersionResource
-	SubResource                []byte
-	RequestSubResource         []byte
-	Name, Namespace            []byte
-	Operation                  Operation
-	User                       UserInfo
-	Object, OldObject          Object
-	DryRun                     bool
-	Options                    []byte   // raw JSON, nil when null or absent
-	HasRequestResource         bool     // requestKind and requestResource were present
-	apiVersionSpan, objectSpan span     // of the values in Body, for splicing
-	has                        presence // what was there and what was filled in
-	requestSubResource         []byte   // as it came
+	UID                                 []byte
+	Kind, RequestKind                   GroupVersionKind
+	Resource, RequestResource           GroupVersionResource
+	SubResource                         []byte
+	RequestSubResource                  []byte
+	Name, Namespace                     []byte
+	Operation                           Operation
+	User                                UserInfo
+	Object, OldObject                   Object
+	DryRun                              bool
+	Options                             []byte   // raw JSON, nil when null or absent
+	HasRequestResource                  bool     // requestKind and requestResource were present
+	apiVersionSpan, uidSpan, objectSpan span     // of the values in Body, for splicing
+	has                                 presence // what was there and what was filled in
+	requestSubResource                  []byte   // as it came
 
 	scratch []byte   // unescaped strings
 	values  [][]byte // of User.Extra

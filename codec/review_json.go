@@ -9,7 +9,7 @@ import "strconv"
 func (r *Review) appendJSON(dst []byte, v Version, c *cargo) []byte {
 	dst = append(dst, `{"kind":"AdmissionReview","apiVersion":`...)
 	dst = append(dst, quotedVersion(v)...)
-	dst = appendString(append(dst, `,"request":{"uid":`...), r.UID)
+	dst = appendString(append(dst, `,"request":{"uid":`...), c.uid)
 	dst = appendTriple(dst, `,"kind":{"group":`, r.Kind.names(), `,"kind":`)
 	dst = appendTriple(dst, `,"resource":{"group":`, r.Resource.names(), `,"resource":`)
 	dst = appendField(dst, `,"subResource":`, r.SubResource)

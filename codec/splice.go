@@ -10,18 +10,25 @@ import "slices"
 // object there is nothing to replace: object must be nil. A review that came in
 // protobuf is written anew around its objects.
 func (r *Review) AppendReview(dst []byte, v Version, object []byte) []byte {
+	return r.appendReview(dst, v, object, nil)
+}
+
+// appendReview is AppendReview with uid, in place of the
+// received one if it is not nil.
+func (r *Review) appendReview(dst []byte, v Version, object, uid []byte) []byte {
 	if r.Encoding != JSON {
-		c := r.cargo(object)
+		c := r.cargo(object, uid)
 		return r.appendJSON(dst, v, &c)
 	}
-	dst = slices.Grow(dst, r.Body.Len()+len(object)+len("v1beta1"))
-	splices := [2]splice{{at: r.apiVersionSpan}, {at: r.objectSpan, with: object}}
+	dst = slices.Grow(dst, r.Body.Len()+len(object)+len(uid)+len("v1beta1"))
+	splices := [3]splice{{at: r.apiVersionSpan}, {at: r.uidSpan}, {at: r.objectSpan, with: object}}
 	if v != r.Version {
 		splices[0].with = quotedVersion(v)
 	}
-	if r.objectSpan.start < r.apiVersionSpan.start {
-		splices[0], splices[1] = splices[1], splices[0]
+	if uid != nil {
+		splices[1].with = appendString(nil, uid)
 	}
+	slices.SortFunc(splices[:], func(x, y splice) int { return x.at.start - y.at.start })
 	data, from := r.Body.Bytes(), 0
 	for _, s := range splices {
 		if s.with == nil || s.at == (span{}) {

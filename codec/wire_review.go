@@ -10,18 +10,22 @@ import "slices"
 // them is lost, whatever their kind. Fields of the envelope that admission.k8s.io
 // does not have are left out, for which protobuf has no place.
 func (r *Review) AppendProtobuf(dst []byte, v Version, object []byte) []byte {
-	c := r.cargo(object)
+	c := r.cargo(object, nil)
 	return r.appendProtobuf(dst, v, &c)
 }
 
-// cargo is what a review carries without admission looking into it: nil is none.
-type cargo struct{ object, oldObject, options []byte }
+// cargo is what may stand in a review in place of what was received, or without
+// admission looking into it: nil is none.
+type cargo struct{ uid, object, oldObject, options []byte }
 
-func (r *Review) cargo(object []byte) cargo {
+func (r *Review) cargo(object, uid []byte) cargo {
+	if uid == nil {
+		uid = r.UID
+	}
 	if object == nil {
 		object = r.Object.Raw
 	}
-	return cargo{object, r.OldObject.Raw, r.Options}
+	return cargo{uid, object, r.OldObject.Raw, r.Options}
 }
 
 func (r *Review) appendProtobuf(dst []byte, v Version, c *cargo) []byte {
@@ -38,7 +42,7 @@ func (r *Review) appendProtobuf(dst []byte, v Version, c *cargo) []byte {
 // k8s.io/api/admission/v1/generated.proto; v1beta1 has the same. Strings and
 // messages are there even if they are empty, pointers only if they are set.
 func (r *Review) appendRequest(dst []byte, c *cargo) []byte {
-	dst = appendText(dst, 1, r.UID)
+	dst = appendText(dst, 1, c.uid)
 	dst = appendNames(dst, 2, r.Kind.names())
 	dst = appendNames(dst, 3, r.Resource.names())
 	dst = appendText(dst, 4, r.SubResource)
@@ -63,7 +67,7 @@ func (r *Review) appendRequest(dst []byte, c *cargo) []byte {
 
 // requestSize returns how many bytes appendRequest appends.
 func (r *Review) requestSize(c *cargo) int {
-	size := fieldSize(len(r.UID)) + fieldSize(r.Kind.names().size()) + fieldSize(r.Resource.names().size()) +
+	size := fieldSize(len(c.uid)) + fieldSize(r.Kind.names().size()) + fieldSize(r.Resource.names().size()) +
 		fieldSize(len(r.SubResource)) + fieldSize(len(r.Name)) + fieldSize(len(r.Namespace)) +
 		fieldSize(len(r.Operation.String())) + fieldSize(userSize(&r.User)) +
 		fieldSize(rawSize(c.object)) + fieldSize(rawSize(c.oldObject)) + fieldSize(rawSize(c.options)) +

@@ -5,6 +5,8 @@ package dispatcher
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/match"
@@ -16,7 +18,7 @@ import (
 type admission struct {
 	Request
 	ctx     context.Context
-	uid     []byte // owned: calls may outlive the Review
+	uid     []byte // that webhooks are sent; owned: calls may outlive the Review
 	about   string // the resource, once asked for
 	chain   *registry.Chain
 	subject match.Subject
@@ -72,6 +74,20 @@ func (d *Dispatcher) release(a *admission) {
 // that was called and may want the review.
 func (a *admission) candidates(dst []int) []int {
 	return a.Path.Among(a.chain.Index.Candidates(dst, a.Review))
+}
+
+// renew gives the admission a uid of its own: kube-apiserver makes one per call, and
+// a webhook that remembers its answers by uid must not repeat that of the first
+// round. All webhooks of a round share one, so that a review is written once for
+// all.
+func (a *admission) renew() {
+	var random [16]byte
+	_, _ = rand.Read(random[:])       // never fails
+	random[6] = random[6]&0x0F | 0x40 // version 4 (RFC 9562)
+	random[8] = random[8]&0x3F | 0x80
+	h := hex.EncodeToString(random[:])
+	a.uid = []byte(h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:])
+	a.payloads.Renew(a.uid)
 }
 
 // settle adds the Outcome of one webhook.

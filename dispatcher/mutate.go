@@ -24,6 +24,7 @@ func (d *Dispatcher) mutate(a *admission) {
 	var again reinvocation
 	d.round(a, candidates, 0, &again)
 	if a.patches > 0 && !a.denied() {
+		a.renew()
 		d.round(a, candidates, 1, &again)
 	}
 	if !a.denied() {

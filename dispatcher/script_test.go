@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -94,6 +95,7 @@ type scriptedCaller struct {
 	mu    sync.Mutex
 	count map[string]int
 	calls []string
+	uids  []string // that were sent
 }
 
 func (c *scriptedCaller) Start(_ context.Context, call *webhook.Call, to webhook.Receiver) {
@@ -143,7 +145,7 @@ func (c *scriptedCaller) begin(call *webhook.Call) script {
 	if sent.Request.UID != string(call.Want.UID) {
 		c.t.Errorf("%s: sent uid %q, expects %q", name, sent.Request.UID, call.Want.UID)
 	}
-	c.calls = append(c.calls, fmt.Sprintf("%s %s cluster=%s object=%s", name, sent.APIVersion, call.Cluster, sent.Request.Object))
+	c.calls = append(c.calls, fmt.Sprintf("%s %s cluster=%s%s object=%s", name, sent.APIVersion, call.Cluster, c.uid(sent.Request.UID), sent.Request.Object))
 	if s, ok := c.scripts[fmt.Sprintf("%s#%d", name, c.count[name])]; ok {
 		return s
 	}
@@ -152,6 +154,19 @@ func (c *scriptedCaller) begin(call *webhook.Call) script {
 		c.t.Errorf("webhook %s has no script", name)
 	}
 	return s
+}
+
+// uid is how a call tells that its uid is not that of the first one.
+func (c *scriptedCaller) uid(uid string) string {
+	i := slices.Index(c.uids, uid)
+	if i < 0 {
+		i = len(c.uids)
+		c.uids = append(c.uids, uid)
+	}
+	if i == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" uid=another (%d)", i)
 }
 
 func (s script) body(want codec.Expectation) []byte {

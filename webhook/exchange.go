@@ -18,8 +18,8 @@ import (
 // exchange sends one request and reads its answer, by the deadline. With fresh it
 // goes over a connection that is new; idle ones are given up.
 //
-// The uid of an admission is the same in all its attempts and rounds, so it cannot
-// tell a stale answer. A connection that has anything to read before the request
+// The uid of a call is the same in all its attempts, so it cannot tell a stale
+// answer. A connection that has anything to read before the request
 // is sent, or after the answer has been read, is closed and not used again. That
 // also finds most connections that the webhook closed while they were idle.
 func (e *Endpoint) exchange(req *request, resp *fasthttp.Response, deadline time.Time, fresh bool) error {
