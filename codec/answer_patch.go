@@ -63,8 +63,15 @@ func (a *answer) operations(want *Expectation) []byte {
 	return a.patch.bytes
 }
 
-func (a *answer) base64Defect(*Expectation) string {
-	if a.notBase64 {
+func (a *answer) validatingBase64Defect(want *Expectation) string {
+	if !want.Mutating && a.notBase64 {
+		return "response.patch is not base64"
+	}
+	return ""
+}
+
+func (a *answer) base64Defect(want *Expectation) string {
+	if want.Mutating && a.notBase64 {
 		return "response.patch is not base64"
 	}
 	return ""

@@ -82,11 +82,12 @@ type defect struct {
 // last what it accepts. The first defect that has an effect decides.
 var defects = [...]defect{
 	// The decoder. Without a whole document nothing further is known.
-	{0, (*answer).syntaxDefect, keepsFalse, failsCall},    // C9
-	{0, (*answer).variantDefect, denies, accepted},        // C6
-	{0, (*answer).typeDefect, keepsFalse, failsCall},      // C7
-	{0, (*answer).otherKindDefect, keepsFalse, failsCall}, // C2, C3, C28
-	{0, (*answer).base64Defect, failsAllow, failsCall},    // C14, C20
+	{0, (*answer).syntaxDefect, keepsFalse, failsCall},            // C9
+	{0, (*answer).variantDefect, denies, accepted},                // C6
+	{0, (*answer).typeDefect, keepsFalse, failsCall},              // C7
+	{0, (*answer).otherKindDefect, keepsFalse, failsCall},         // C2, C3, C28
+	{0, (*answer).validatingBase64Defect, keepsDenial, failsCall}, // C13
+	{0, (*answer).base64Defect, failsAllow, failsCall},            // C14, C20
 
 	// VerifyAdmissionResponse, and what is done before a patch is applied.
 	{0, (*answer).absenceDefect, keepsFalse, failsCall},           // C4

@@ -179,6 +179,7 @@ func TestVerify(t *testing.T) {
 		{"C13 an allow with a patch type", in(allow + `,` + typed), validating, unusable, unusable},
 		{"C13 a denial with a patch", in(deny + `,` + op + `,` + typed), validating, refused, unusable},
 		{"C13 a denial with a patch type", in(deny + `,` + typed), validating, refused, unusable},
+		{"C13 a denial with a patch that is not base64", in(deny + `,"patch":"!"`), validating, refused, unusable},
 		{"C13 an empty patch", in(allow + `,"patch":""`), validating, allows, allows},
 		{"C14 null counts as none", in(allow + `,"patch":null,"patchType":null`), mutating, allows, allows},
 		{"C14 patch without type", in(allow + `,` + op), mutating, unusable, unusable},

@@ -86,7 +86,11 @@ func told(was, is metav1.Status) []Difference {
 	case !contains(is, was):
 		all = append(all, Difference{Aspect: "message", Direct: was.Message, Through: is.Message})
 	case rejected.MatchString(was.Message) && !strings.Contains(was.Message, script.RefusalText) && !strings.Contains(is.Message, was.Message):
-		all = append(all, Difference{Row: Texts, Aspect: "message", Direct: was.Message, Through: is.Message})
+		d := Difference{Row: Texts, Aspect: "message", Direct: was.Message, Through: is.Message}
+		if !altered(was.Message) && !strings.Contains(is.Message, shown(was.Message)) {
+			d.Row = ""
+		}
+		all = append(all, d)
 	}
 	return append(all, retry(was, is)...)
 }

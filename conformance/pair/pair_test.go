@@ -53,6 +53,10 @@ func TestDifferences(t *testing.T) {
 		{"failed open alone", direct, allowed(func(r *caller.Result) { r.Annotations["d.example.com/dispatcher.dev.failed-open"] = "x (Timeout)" }), []string{""}},
 		{"another code", denied(403, no), denied(400, "through: "+no), []string{""}},
 		{"another text", denied(403, no), denied(403, "through: yes"), []string{""}},
+		{"two lines", denied(403, no+"\nand no"), denied(403, "through: "+no+"\n  and no"), []string{pair.Texts}},
+		{"two lines, not indented", denied(403, no+"\r\nand no"), denied(403, "through: "+no+"\nand no"), []string{""}},
+		{"two lines in one", denied(403, no+"\nand no"), denied(403, "through: "+no+" and no"), []string{""}},
+		{"two lines, coloured", denied(403, no+"\n\x1b[31mand no"), denied(403, "through: "+no+"\n   [31mand no"), []string{pair.Texts}},
 		{"a timeout", denied(500, `failed calling webhook "x"`), denied(504, `failed calling webhook "x"`), []string{pair.Causes}},
 		{"a failure with the code of a denial", denied(500, `failed calling webhook "x"`), denied(403, `failed calling webhook "x"`), []string{""}},
 	}

@@ -18,8 +18,6 @@ const (
 	EmptyBody    Form = "C11 empty body"
 	NoLocation   Form = "C11 status 302 without a location"
 	Garbage      Form = "C9 not JSON"
-	Truncated    Form = "C9 truncated"
-	Trailing     Form = "C9 trailing bytes"
 	NoResponse   Form = "C4 response absent"
 	NullResponse Form = "C4 response null"
 	WrongAllowed Form = "C7 allowed is a string"
@@ -27,6 +25,13 @@ const (
 	Hang         Form = "F5 no answer"
 	BadBase64    Form = "C14 patch is not base64"
 	BadPatch     Form = "C14 patch is not decodable"
+)
+
+// Forms that are failed calls for the API server, and here too unless they deny
+// (C9).
+const (
+	Truncated Form = "C9 truncated"
+	Trailing  Form = "C9 trailing bytes"
 )
 
 // Forms that are failed calls for a v1 webhook; kube-apiserver does not look at
@@ -74,7 +79,7 @@ const (
 // plain are the Forms that the API server and the dispatcher read alike, whatever
 // the webhook.
 var plain = []Form{
-	Status400, Status404, Status500, Status503, Status204, EmptyBody, NoLocation, Garbage, Truncated, Trailing,
+	Status400, Status404, Status500, Status503, Status204, EmptyBody, NoLocation, Garbage,
 	NoResponse, NullResponse, WrongAllowed, Close,
 }
 
@@ -83,7 +88,7 @@ func Plain() []Form { return slices.Clone(plain) }
 
 // Forms returns all Forms.
 func Forms() []Form {
-	return append(Plain(), Hang, BadBase64, BadPatch, WrongUID, NoUID, WrongKind, WrongVersion, OtherVersion,
+	return append(Plain(), Truncated, Trailing, Hang, BadBase64, BadPatch, WrongUID, NoUID, WrongKind, WrongVersion, OtherVersion,
 		PatchNoType, TypeNoPatch, OtherPatchType, EmptyPatch, NullPatch, IdentityPatch, PatchBomb,
 		AllowedTwice, AllowedThenNot, NotThenAllowed, ResponseTwice, CaseVariant, InvalidUTF8, YAML, Status201, GZIP,
 		AllowedAbsent, AllowedNull, Redirect, FiveMegabytes, UnknownOperation, CodeBeyond, ManyWarnings, ManyAnnotations)

@@ -3,8 +3,10 @@
 package script
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // Reading is how a webhook's answers are read.
@@ -39,12 +41,12 @@ type difference struct {
 
 // differing are all of them; the first that holds counts.
 var differing = []difference{
-	{"C10", true, failing(YAML, Status201, GZIP)},
 	{"C11", true, failing(Redirect)},
 	{"C12", true, failing(FiveMegabytes)},
 	{"C5", false, forged},
 	{"C6", false, refusing(CaseVariant)},
-	{"C9", false, failing(InvalidUTF8)},
+	{"C9", false, unclear},
+	{"C9", false, brokenDenial},
 	{"C3", false, misaddressedDenial},
 	{"C28", false, misaddressedBeta},
 	{"C13", false, validatingPatch},
@@ -57,6 +59,26 @@ var differing = []difference{
 
 func failing(forms ...Form) func(Script, Reading) (Script, bool) {
 	return func(s Script, _ Reading) (Script, bool) { return failure, slices.Contains(forms, s.Form) }
+}
+
+// unclear is what readers read differently: a failed call, unless it denies.
+func unclear(s Script, _ Reading) (Script, bool) {
+	if s.Allowed {
+		return failure, s.Form == InvalidUTF8
+	}
+	return rejection(500), s.Form == InvalidUTF8
+}
+
+// brokenDenial is a denial that can be seen in what is not JSON.
+func brokenDenial(s Script, r Reading) (Script, bool) {
+	if s.Form != Truncated && s.Form != Trailing {
+		return s, false
+	}
+	c := call{apiVersion: "admission.k8s.io/v1", uid: strings.Repeat("0", 36)}
+	if r.V1beta1 {
+		c.apiVersion += "beta1"
+	}
+	return rejection(500), bytes.Contains(s.body(c), []byte(`"allowed":false`))
 }
 
 func refusing(forms ...Form) func(Script, Reading) (Script, bool) {
@@ -144,7 +166,7 @@ var Refused = Script{Allowed: true, Patch: json.RawMessage(`[{"op":"remove","pat
 // Patches reports whether the API server comes to apply a patch of a mutating
 // webhook.
 func (s Script) Patches() bool {
-	never := append(Plain(), Hang, BadBase64, BadPatch, TypeNoPatch, OtherPatchType, EmptyPatch, NullPatch, AllowedAbsent, AllowedNull)
+	never := append(Plain(), Truncated, Trailing, Hang, BadBase64, BadPatch, TypeNoPatch, OtherPatchType, EmptyPatch, NullPatch, AllowedAbsent, AllowedNull)
 	return s.Allowed && s.hasPatch() && !slices.Contains(never, s.Form)
 }
 
