@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of what one webhook may say (answers.md C22 to C25). Texts are in
+// The limits of what one webhook may say (C22 to C25). Texts are in
 // runes, annotation keys and values in bytes.
 const (
 	maxMessage         = 4096

@@ -50,13 +50,13 @@ func (e *RequestError) at(pointer string) string {
 	return "invalid admission request at " + pointer + ": " + e.Reason
 }
 
-// AnswerError says that a webhook's answer cannot be used (answers.md). It is
+// AnswerError says that a webhook's answer cannot be used (docs/contract.md). It is
 // the failure policy's to decide, unless Denies is set.
 type AnswerError struct {
 	Reason string
 	// Denies is set where the answer is defective but can be read as a denial:
 	// a denial is never lost to a formality, so this is a Refusal whatever the
-	// failure policy (rows C3, C5, C6, C13).
+	// failure policy (rows C3, C5 to C10, C12, C13).
 	Denies bool
 }
 

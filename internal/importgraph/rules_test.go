@@ -80,7 +80,7 @@ func modules() map[string][]string {
 		"k8s.io/klog":                          {"registry/kube"},  // to keep client-go silent
 		"golang.org/x/sys":                     {"loadtest/bench"}, // to pin processes
 		"sigs.k8s.io/json":                     {"registry", "internal/config", "codec/native"},
-		"sigs.k8s.io/yaml":                     {"registry", "registration", "internal/config"},
+		"sigs.k8s.io/yaml":                     {"codec", "registry", "registration", "internal/config"},
 		"go.opentelemetry.io/otel":             {"internal/telemetry"},
 		"go.opentelemetry.io/otel/attribute":   {anything}, // the API
 		"go.opentelemetry.io/otel/codes":       {anything},
