@@ -15,6 +15,7 @@ import (
 // answer is what a webhook's answer says, and what is wrong with how it says it.
 // It borrows from the body and from its own scratch.
 type answer struct {
+	want Expectation
 	textScanner
 
 	protobuf   bool
@@ -70,13 +71,14 @@ var answers = sync.Pool{New: func() any { return new(answer) }}
 // one.
 const maxPooledAnswerScratch = 16 << 10
 
-func acquireAnswer(body []byte) *answer {
+func acquireAnswer(body []byte, want Expectation) *answer {
 	a := answers.Get().(*answer)
-	a.data, a.lenient = body, true
+	a.want, a.data, a.lenient = want, body, true
 	return a
 }
 
 func (a *answer) release() {
+	a.want = Expectation{}
 	a.scanner.release()
 	a.scratch = emptied(a.scratch, maxPooledAnswerScratch)
 	a.unreadable, a.badType, a.ambiguous = "", "", ""

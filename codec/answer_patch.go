@@ -53,8 +53,8 @@ func (a *answer) readPatchByte() bool {
 
 // operations returns the operations of an allow in order, nil if there are none.
 // The patch of a denial is dropped, whatever it is. They are owned by the caller.
-func (a *answer) operations(want *Expectation) []byte {
-	if !want.Mutating || !a.verdict {
+func (a *answer) operations() []byte {
+	if !a.want.Mutating || !a.verdict {
 		return nil
 	}
 	if a.decodedPatch().operations == 0 {
@@ -63,44 +63,44 @@ func (a *answer) operations(want *Expectation) []byte {
 	return a.patch.bytes
 }
 
-func (a *answer) validatingBase64Defect(want *Expectation) string {
-	if !want.Mutating && a.notBase64 {
+func (a *answer) validatingBase64Defect() string {
+	if !a.want.Mutating && a.notBase64 {
 		return "response.patch is not base64"
 	}
 	return ""
 }
 
-func (a *answer) base64Defect(want *Expectation) string {
-	if want.Mutating && a.notBase64 {
+func (a *answer) base64Defect() string {
+	if a.want.Mutating && a.notBase64 {
 		return "response.patch is not base64"
 	}
 	return ""
 }
 
-func (a *answer) validatingPatchDefect(want *Expectation) string {
-	if !want.Mutating && len(a.patch.bytes) > 0 {
+func (a *answer) validatingPatchDefect() string {
+	if !a.want.Mutating && len(a.patch.bytes) > 0 {
 		return "validating webhook may not return response.patch"
 	}
 	return ""
 }
 
-func (a *answer) validatingTypeDefect(want *Expectation) string {
-	if !want.Mutating && a.patchType != nil {
+func (a *answer) validatingTypeDefect() string {
+	if !a.want.Mutating && a.patchType != nil {
 		return "validating webhook may not return response.patchType"
 	}
 	return ""
 }
 
-func (a *answer) patchWithoutTypeDefect(want *Expectation) string {
-	if want.Mutating && len(a.patch.bytes) > 0 && a.patchType == nil {
+func (a *answer) patchWithoutTypeDefect() string {
+	if a.want.Mutating && len(a.patch.bytes) > 0 && a.patchType == nil {
 		return "webhook returned response.patch but not response.patchType"
 	}
 	return ""
 }
 
-func (a *answer) typeWithoutPatchDefect(want *Expectation) string {
+func (a *answer) typeWithoutPatchDefect() string {
 	switch {
-	case !want.Mutating || a.patchType == nil:
+	case !a.want.Mutating || a.patchType == nil:
 	case len(a.patch.bytes) == 0:
 		return "webhook returned response.patchType but not response.patch"
 	case len(a.patchType) == 0:
@@ -109,16 +109,16 @@ func (a *answer) typeWithoutPatchDefect(want *Expectation) string {
 	return ""
 }
 
-func (a *answer) operationsDefect(want *Expectation) string {
-	if want.Mutating && a.decodedPatch().undecodable {
+func (a *answer) operationsDefect() string {
+	if a.want.Mutating && a.decodedPatch().undecodable {
 		return "response.patch is not a JSON array of objects"
 	}
 	return ""
 }
 
 // patchTypeDefect: the type matters where there is something to apply.
-func (a *answer) patchTypeDefect(want *Expectation) string {
-	if !want.Mutating || string(a.patchType) == "JSONPatch" {
+func (a *answer) patchTypeDefect() string {
+	if !a.want.Mutating || string(a.patchType) == "JSONPatch" {
 		return ""
 	}
 	if a.decodedPatch().operations > 0 {

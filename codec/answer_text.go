@@ -36,10 +36,10 @@ const (
 )
 
 // explain fills in why the answer denies.
-func (a *answer) explain(resp *Response, compat Compatibility) {
+func (a *answer) explain(resp *Response) {
 	s := &a.status
 	resp.Code = s.code
-	if s.code < minDenyCode || s.code > maxDenyCode && compat == Strict {
+	if s.code < minDenyCode || s.code > maxDenyCode && a.want.Compat == Strict {
 		resp.Code = defaultDenyCode
 	}
 	resp.Reason = clean(s.reason, maxReason)

@@ -32,15 +32,15 @@ type Expectation struct {
 // codes, texts, warnings and annotations are within the limits of one webhook. It
 // borrows nothing from body.
 func Verify(body []byte, want Expectation) (Response, error) {
-	a := acquireAnswer(body)
+	a := acquireAnswer(body, want)
 	defer a.release()
 	a.read()
-	if err := a.verify(&want); err != nil {
+	if err := a.verify(); err != nil {
 		return Response{}, err
 	}
-	resp := Response{Allowed: a.verdict, Patch: a.operations(&want)}
+	resp := Response{Allowed: a.verdict, Patch: a.operations()}
 	if !a.verdict {
-		a.explain(&resp, want.Compat)
+		a.explain(&resp)
 	}
 	resp.Warnings = a.cleanWarnings()
 	resp.Annotations, resp.DroppedAnnotations = a.cleanAnnotations()
@@ -73,7 +73,7 @@ type defect struct {
 	version Version // of the answers that can have it; 0: both
 	// of says what is wrong, or "". It quotes nothing of the answer: it goes into
 	// logs.
-	of                func(*answer, *Expectation) string
+	of                func(*answer) string
 	strict, apiServer effect // by compatibility
 }
 
@@ -110,17 +110,17 @@ var defects = [...]defect{
 }
 
 // verify returns the AnswerError of the first defect that has an effect, or nil.
-func (a *answer) verify(want *Expectation) error {
+func (a *answer) verify() error {
 	for i := range defects {
 		d := &defects[i]
 		e := d.strict
-		if want.Compat == APIServer {
+		if a.want.Compat == APIServer {
 			e = d.apiServer
 		}
-		if e == accepted || d.version != 0 && d.version != want.Version {
+		if e == accepted || d.version != 0 && d.version != a.want.Version {
 			continue
 		}
-		reason := d.of(a, want)
+		reason := d.of(a)
 		if reason == "" || e == failsAllow && !a.verdict {
 			continue
 		}
@@ -182,11 +182,11 @@ func trimSpace(text []byte) []byte {
 }
 
 // syntaxDefect: nobody can read it.
-func (a *answer) syntaxDefect(*Expectation) string { return a.unreadable }
+func (a *answer) syntaxDefect() string { return a.unreadable }
 
 // variantDefect: a reader that ignores case sees a verdict where kube-apiserver
 // sees none.
-func (a *answer) variantDefect(*Expectation) string {
+func (a *answer) variantDefect() string {
 	switch {
 	case a.response.onlyVariant():
 		return "the answer has only a case variant of the key response"
@@ -196,14 +196,14 @@ func (a *answer) variantDefect(*Expectation) string {
 	return ""
 }
 
-func (a *answer) typeDefect(*Expectation) string { return a.badType }
+func (a *answer) typeDefect() string { return a.badType }
 
 // otherKindDefect: the answer names another kind or version, which kube-apiserver
 // cannot decode.
-func (a *answer) otherKindDefect(want *Expectation) string {
+func (a *answer) otherKindDefect() string {
 	kind, version := a.interpreted()
-	if len(kind) > 0 && string(kind) != reviewKind || !isVersion(version, want.Version) {
-		return expectedKind(want)
+	if len(kind) > 0 && string(kind) != reviewKind || !isVersion(version, a.want.Version) {
+		return a.expectedKind()
 	}
 	return ""
 }
@@ -217,45 +217,45 @@ func isVersion(apiVersion []byte, v Version) bool {
 	return false
 }
 
-func expectedKind(want *Expectation) string {
-	return fmt.Sprintf("expected webhook response of %s, Kind=AdmissionReview, got another", want.Version.APIVersion())
+func (a *answer) expectedKind() string {
+	return fmt.Sprintf("expected webhook response of %s, Kind=AdmissionReview, got another", a.want.Version.APIVersion())
 }
 
-func (a *answer) absenceDefect(*Expectation) string {
+func (a *answer) absenceDefect() string {
 	if !a.response.exact || a.absent {
 		return "webhook response was absent"
 	}
 	return ""
 }
 
-func (a *answer) uidDefect(want *Expectation) string {
-	if string(a.uid) != string(want.UID) {
-		return fmt.Sprintf("expected response.uid=%q, got another", want.UID)
+func (a *answer) uidDefect() string {
+	if string(a.uid) != string(a.want.UID) {
+		return fmt.Sprintf("expected response.uid=%q, got another", a.want.UID)
 	}
 	return ""
 }
 
-func (a *answer) kindDefect(want *Expectation) string {
+func (a *answer) kindDefect() string {
 	if a.protobuf {
 		return ""
 	}
-	return a.namedDefect(want)
+	return a.namedDefect()
 }
 
 // untypedDefect: the type is in the envelope of protobuf; kube-apiserver takes one
 // that is absent there for the expected one.
-func (a *answer) untypedDefect(want *Expectation) string {
+func (a *answer) untypedDefect() string {
 	if !a.protobuf {
 		return ""
 	}
-	return a.namedDefect(want)
+	return a.namedDefect()
 }
 
-func (a *answer) namedDefect(want *Expectation) string {
-	if string(a.kind) != reviewKind || string(a.apiVersion) != want.Version.APIVersion() {
-		return expectedKind(want)
+func (a *answer) namedDefect() string {
+	if string(a.kind) != reviewKind || string(a.apiVersion) != a.want.Version.APIVersion() {
+		return a.expectedKind()
 	}
 	return ""
 }
 
-func (a *answer) ambiguity(*Expectation) string { return a.ambiguous }
+func (a *answer) ambiguity() string { return a.ambiguous }
