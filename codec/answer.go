@@ -134,7 +134,7 @@ func (a *answer) readJSON() bool {
 
 // maxYAML is the size of the largest answer that is read as YAML, in bytes: that
 // takes 50 times as long as JSON does.
-const maxYAML = 256 << 10
+const maxYAML = 64 << 10
 
 // readYAML reads what is neither JSON nor protobuf as kube-apiserver does: by
 // making JSON of it. Aliases, by which a small document can be made a large one,
@@ -142,7 +142,7 @@ const maxYAML = 256 << 10
 func (a *answer) readYAML() bool {
 	text := a.data
 	if len(text) > maxYAML || bytes.IndexByte(text, '&') >= 0 && bytes.IndexByte(text, '*') >= 0 {
-		a.unreadable = "neither JSON nor protobuf, nor YAML of at most 256 KiB without aliases"
+		a.unreadable = "neither JSON nor protobuf, nor YAML of at most 64 KiB without aliases"
 		return false
 	}
 	converted, err := yaml.YAMLToJSON(text)

@@ -462,13 +462,13 @@ func (c composer) patch() (patch, patchType string) {
 		return c.optional(2, `""`), c.optional(1, "null")
 	}
 	operations := c.one(`[{"op":"add","path":"/a","value":1}]`, `[{"op":"add","path":"/a","value":1}]`, "[]", "null", "[null]", "[1]", "{}", "[", `[{"op":"x"}] x`, "", " ", "[{}]")
+	if c.version == codec.V1beta1 && !c.mutating {
+		c.plus = true
+	}
 	if c.rarely() {
 		return c.one("[91,93]", "[256]", "[null,1]", "[]"), `"JSONPatch"`
 	}
 	patch = c.mostly(strconv.Quote(base64.StdEncoding.EncodeToString([]byte(operations))))
-	if c.version == codec.V1beta1 && !c.mutating {
-		c.plus = true
-	}
 	return c.one(patch, patch, patch, patch, `"!"`, "", "null"), c.mostly(c.one(`"JSONPatch"`, `"JSONPatch"`, `"JSONPatch"`, `"JSONPatch"`, `"MergePatch"`, `""`, "", "null"))
 }
 
