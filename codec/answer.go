@@ -101,7 +101,8 @@ func (r *reply) reset() {
 // read reads the whole answer, in the encoding that its first bytes tell. What it
 // has understood of an unreadable one may still deny.
 func (a *answer) read() {
-	body, ok := a.data, false
+	body := a.data
+	var ok bool
 	switch {
 	case bytes.HasPrefix(body, []byte(envelopeMagic)):
 		a.protobuf = true

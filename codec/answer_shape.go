@@ -127,13 +127,11 @@ func (a *answer) checkMembers(s *shape) bool {
 		if s.kind == anObject {
 			member = s.fields[string(key)]
 		}
-		switch {
-		case member == nil:
-			ok = a.skip()
-		default:
-			ok = a.check(member)
+		read := a.skip
+		if member != nil {
+			read = func() bool { return a.check(member) }
 		}
-		if !ok {
+		if !read() {
 			return false
 		}
 	}

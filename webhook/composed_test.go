@@ -296,7 +296,7 @@ type composer struct {
 }
 
 func compose(seed uint64, server *apiServer) *composed {
-	c := composer{rand.New(rand.NewPCG(seed, 0)), &composed{version: codec.V1}} //nolint:gosec // to be repeated
+	c := composer{rand.New(rand.NewPCG(seed, 0)), &composed{version: codec.V1}}
 	c.mutating = c.maybe(40)
 	if c.maybe(25) {
 		c.version = codec.V1beta1
@@ -608,10 +608,10 @@ func (c composer) http(body []byte) []byte {
 	if c.maybe(20) {
 		head.WriteString(c.one("Set-Cookie: a=b", "X-Empty:", "Location: https://x.example.com/", "Server: allowed: false", "Date: x", "Warning: 299 - \"x\"", "Accept-Post: application/json") + "\r\n")
 	}
-	switch n := c.IntN(200); {
-	case n == 0: // within our limit, beyond the usual buffers
+	switch c.IntN(200) {
+	case 0: // within our limit, beyond the usual buffers
 		head.WriteString(strings.Repeat("X-Long: "+strings.Repeat("x", 100)+"\r\n", 200+c.IntN(300)))
-	case n == 1:
+	case 1:
 		c.limited = true
 		head.WriteString(strings.Repeat("X-Long: "+strings.Repeat("x", 100)+"\r\n", 620))
 	}
