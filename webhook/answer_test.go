@@ -4,8 +4,10 @@ package webhook_test
 
 import (
 	"bufio"
+	"encoding/hex"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
@@ -22,6 +24,13 @@ const yamlAllow = "apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nrespo
 // packed is body in a content coding.
 func packed(c codec.Coding, body string) string {
 	return string(codec.AppendCompressed(nil, c, []byte(body)))
+}
+
+// noise is text of n bytes that compresses to half of them: not a byte is as it was.
+func noise(n int) string {
+	text := make([]byte, n/2)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(text)
+	return hex.EncodeToString(text)
 }
 
 // coded is a 200 whose body is said to be in a content coding.
@@ -68,6 +77,7 @@ func TestAnswers(t *testing.T) {
 		{"C12 a denial over the limit with status 500", plain("500 No", "", denyBody+strings.Repeat(" ", 70_000)), webhook.BadAnswer},
 		{"C12 a gzip bomb", coded("gzip", packed(codec.Gzip, allowBody+strings.Repeat(" ", 1<<20))), webhook.BadAnswer},
 		{"C12 a gzip bomb that denies", coded("gzip", packed(codec.Gzip, denyBody+strings.Repeat(" ", 1<<20))), "*codec.AnswerError"},
+		{"C12 a denial over the limit, compressed", coded("gzip", packed(codec.Gzip, denyBody+noise(200_000))), "*codec.AnswerError"},
 		{"C12 headers of 60 KiB", plain("200 OK", strings.Repeat("X-H: 234567890\r\n", 3_800), allowBody), "no error"},
 		{"C12 headers of 60 KiB, a denial", plain("200 OK", strings.Repeat("X-H: 234567890\r\n", 3_800), denyBody), "a denial"},
 		{"C12 headers of 80 KiB, a denial", plain("200 OK", strings.Repeat("X-H: 234567890\r\n", 5_000), denyBody), "*codec.AnswerError"},
