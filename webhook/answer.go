@@ -63,10 +63,8 @@ func isRedirect(status int) bool {
 	return status == fasthttp.StatusTemporaryRedirect || status == fasthttp.StatusPermanentRedirect
 }
 
-// maxLocation is how much of a URL that a webhook chose is quoted, in bytes.
-const maxLocation = 256
-
-// redirection says what to register in place of a URL that redirects.
+// redirection says what to do about a URL that redirects. It quotes nothing: what a
+// webhook writes may quote the object.
 func redirection(resp *fasthttp.Response, t *Target) string {
 	const unfollowed = ", a redirect, which kube-apiserver would follow and the dispatcher does not"
 	location := resp.Header.Peek(fasthttp.HeaderLocation)
@@ -75,10 +73,15 @@ func redirection(resp *fasthttp.Response, t *Target) string {
 		return ""
 	}
 	to, err := base.Parse(string(location))
-	if err != nil || to.Scheme != "https" || to.Host == "" || len(to.Host)+len(to.Path) > maxLocation {
+	switch {
+	case err != nil || to.Scheme != "https":
 		return unfollowed
+	case to.Host != base.Host:
+		return unfollowed + ": it leads to another host, register the URL that answers"
+	case cleanPath(to) != cleanPath(base):
+		return unfollowed + ": it leads to another path of this host, register the URL that answers"
 	}
-	return fmt.Sprintf("%s: register %q", unfollowed, (&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String())
+	return unfollowed + ": it leads to another spelling of this path, serve it without a slash at its end"
 }
 
 // sent is the content of an answer, and what is wrong with how it was sent.
@@ -97,6 +100,9 @@ func contentOf(answer *fasthttp.Response, limit int) sent {
 		if _, _, err := mime.ParseMediaType(string(kind)); err != nil {
 			s.defect = "the answer has a Content-Type that is none"
 		}
+	}
+	if len(answer.Header.ContentEncoding()) == 0 {
+		return s
 	}
 	coding := string(bytes.ToLower(answer.Header.ContentEncoding()))
 	content, err := codec.Decompress(nil, coding, s.content, limit, nil)
@@ -164,7 +170,7 @@ func (e *beyondError) Unwrap() error { return e.err }
 func readAnswer(r *bufio.Reader, c net.Conn, resp *fasthttp.Response, limit int, deadline time.Time) (rest int, err error) {
 	err = resp.ReadLimitBody(r, limit)
 	large := r
-	if isHeaderTooLarge(err) && startsAnswer(r) {
+	if err != nil && isHeaderTooLarge(err) && startsAnswer(r) {
 		large = bufio.NewReaderSize(r, maxHeader)
 		err = resp.ReadLimitBody(large, limit)
 	}

@@ -42,7 +42,7 @@ const composedLimit = 8 << 10
 // with what kube-apiserver does: its HTTP client, its decoder and its verifier.
 // COMPOSED_ANSWERS is their number, COMPOSED_SEED the first seed.
 func TestComposedAnswers(t *testing.T) {
-	n, seed := fromEnvironment(t, "COMPOSED_ANSWERS", 20_000), fromEnvironment(t, "COMPOSED_SEED", 1)
+	n, seed := fromEnvironment(t, "COMPOSED_ANSWERS", composedAnswers), fromEnvironment(t, "COMPOSED_SEED", 1)
 	server := newAPIServer(t)
 	ours := newReader()
 	counts := map[string]int{}

@@ -101,7 +101,10 @@ func answerRows() []answerRow {
 		{name: "C7 allowed of a wrong type", answer: says(`"allowed":"true"`), fail: d500, ignore: open},
 		{name: "C8 allowed absent", answer: says(`"warnings":[]`), fail: "deny 400", ignore: "deny 400"},
 		{name: "C9 trailing bytes", answer: raw(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"$UID","allowed":true}}x`), fail: d500, ignore: open},
-		{name: "C10 status 201", answer: status(201, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"$UID","allowed":true}}`), fail: d500, ignore: open},
+		{name: "C10 status 201", answer: status(201, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"$UID","allowed":true}}`), fail: allow, ignore: allow},
+		{name: "C10 status 201, a denial", answer: status(201, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"$UID","allowed":false,"status":{"code":403}}}`), fail: deny, ignore: deny},
+		{name: "C9 trailing bytes, a denial", answer: raw(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"$UID","allowed":false}}x`), fail: d500, ignore: d500},
+		{name: "C12 a denial over the limit", answer: raw(`{"response":{"allowed":false},"x":"` + strings.Repeat("x", 300_000) + `"}`), fail: d500, ignore: d500},
 		{name: "C11 status 204", answer: status(204, ""), fail: d500, ignore: open},
 		{name: "C11 empty 200", answer: status(200, ""), fail: d500, ignore: open},
 		{name: "C11 status 404 with a denial", answer: status(404, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"$UID","allowed":false}}`), fail: d500, ignore: open},
@@ -113,7 +116,7 @@ func answerRows() []answerRow {
 		{name: "C21 deny with code 600", answer: says(`"allowed":false,"status":{"code":600}`), fail: "deny 400", ignore: "deny 400"},
 		{name: "C23 message of 1 MiB with newlines", answer: says(`"allowed":false,"status":{"code":403,"message":"a\nb` + strings.Repeat("x", 20_000) + `"}`), fail: deny, ignore: deny,
 			check: func(t *testing.T, got response) {
-				if n := len([]rune(got.Status.Message)); n > 1200 || strings.Contains(got.Status.Message, "\n") {
+				if n := len([]rune(got.Status.Message)); n > 4096+100 || !strings.Contains(got.Status.Message, "a\n  b") {
 					t.Errorf("the message has %d runes", n)
 				}
 			}},
