@@ -46,3 +46,37 @@ func TestProfiles(t *testing.T) {
 		})
 	}
 }
+
+// A page of another site cannot have a browser start a profile; go tool pprof, our own
+// pages and an address that somebody types can.
+func TestProfilesAreForNoOtherSite(t *testing.T) {
+	handler := admin.New(admin.Config{
+		Unready:   func() []string { return nil },
+		Profiling: true,
+		Logger:    slog.New(slog.DiscardHandler),
+	}).Handler
+	for _, c := range []struct {
+		name, header, value string
+		status              int
+	}{
+		{"no browser", "User-Agent", "go tool pprof", http.StatusOK},
+		{"typed", "Sec-Fetch-Site", "none", http.StatusOK},
+		{"own page", "Sec-Fetch-Site", "same-origin", http.StatusOK},
+		{"another port of the host", "Sec-Fetch-Site", "same-site", http.StatusForbidden},
+		{"another site", "Sec-Fetch-Site", "cross-site", http.StatusForbidden},
+		{"own page, an old browser", "Origin", "http://localhost:8081", http.StatusOK},
+		{"another site, an old browser", "Origin", "http://evil.example.com", http.StatusForbidden},
+		{"a sandbox, an old browser", "Origin", "null", http.StatusForbidden},
+		{"an image in another site, an old browser", "Referer", "http://evil.example.com/page", http.StatusForbidden},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			request := httptest.NewRequest(http.MethodGet, "http://localhost:8081/debug/pprof/cmdline", nil)
+			request.Header.Set(c.header, c.value)
+			got := httptest.NewRecorder()
+			handler.ServeHTTP(got, request)
+			if got.Code != c.status {
+				t.Errorf("%d %q, want %d", got.Code, got.Body, c.status)
+			}
+		})
+	}
+}
