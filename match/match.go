@@ -55,6 +55,14 @@ func Compile(spec Spec, cel *celenv.Compiler) (*Matcher, error) {
 	return m, nil
 }
 
+// FailingClosed returns m as if its Spec had failurePolicy Fail: a matchCondition
+// that fails does not skip the webhook.
+func (m *Matcher) FailingClosed() *Matcher {
+	closed := *m
+	closed.conditions.ignore = false
+	return &closed
+}
+
 // CompileError is one thing that is wrong with a Spec.
 type CompileError struct {
 	Field string // path below the webhook, such as matchConditions[2].expression

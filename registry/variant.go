@@ -43,7 +43,8 @@ func (e *entry) compile(d dispatch, endpoints []webhook.EndpointSpec, targets *t
 		Wire:          d.wire,
 	}
 	if d.retry {
-		w.FailurePolicy = Fail // what is left when repeating has not helped
+		// What is left when repeating has not helped; a matchCondition is not repeated.
+		w.FailurePolicy, w.Matcher, w.Spec.FailurePolicy = Fail, e.matcher.FailingClosed(), admissionregistrationv1.Fail
 	}
 	if d.timeout != 0 {
 		w.Timeout = d.timeout
