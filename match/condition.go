@@ -18,8 +18,9 @@ import (
 // failure policy. As in kube-apiserver all conditions are evaluated, from one
 // budget, and running out of it is a failure whatever was false before.
 type conditions struct {
-	list   []condition
-	ignore bool // failurePolicy Ignore: a failure skips the webhook
+	list    []condition
+	ignore  bool // failurePolicy Ignore: a failure skips the webhook
+	objects bool // one of them looks into the objects
 }
 
 type condition struct {
@@ -37,6 +38,7 @@ func compileConditions(spec Spec, cel *celenv.Compiler) (conditions, error) {
 			continue
 		}
 		c.list = append(c.list, condition{m.Name, compiled})
+		c.objects = c.objects || compiled.ReadsObjects()
 	}
 	return c, errors.Join(errs...)
 }
@@ -44,6 +46,13 @@ func compileConditions(spec Spec, cel *celenv.Compiler) (conditions, error) {
 func (c *conditions) evaluate(s *Subject) Decision {
 	if len(c.list) == 0 {
 		return Decision{}
+	}
+	if c.objects && s.Turn != nil {
+		done, err := s.Turn()
+		if err != nil {
+			return Decision{Reason: NoTimeLeft, Condition: c.list[0].name, Err: c.list[0].wrap(err)}
+		}
+		defer done()
 	}
 	var untrue, failing *condition // the first of each
 	var errs []error

@@ -210,3 +210,40 @@ func TestMatchConditionsEndAtTheDeadline(t *testing.T) {
 		}
 	}
 }
+
+// Conditions that read an object wait for their turn; others do not. Without one the
+// match cannot be decided in time, whatever the failure policy.
+func TestConditionsTakeTurns(t *testing.T) {
+	for _, c := range []struct {
+		expression string
+		busy       bool
+		turns      int
+		want       match.Reason
+	}{
+		{isTrue, true, 0, match.Matched},
+		{`object.spec.n == 2`, false, 1, match.MatchCondition},
+		{`object.spec.n == 2`, true, 1, match.NoTimeLeft},
+		{`oldObject == null`, true, 1, match.NoTimeLeft},
+	} {
+		m, err := match.Compile(withConditions(admissionregistrationv1.Ignore, c.expression), celenv.NewCompiler())
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked, done := 0, 0
+		s := subjectOf(podWithTexts(t))
+		s.Turn = func() (func(), error) {
+			asked++
+			if c.busy {
+				return nil, errors.New("busy")
+			}
+			return func() { done++ }, nil
+		}
+		if got := m.Match(s); got.Reason != c.want || asked != c.turns || !c.busy && done != asked {
+			t.Errorf("%s: %v, asked %d, done %d", c.expression, got, asked, done)
+		}
+		s.Forget() // and what is asked next is converted again
+		if s.Turn = nil; m.Match(s).Reason == match.NoTimeLeft {
+			t.Errorf("%s: is not evaluated again", c.expression)
+		}
+	}
+}

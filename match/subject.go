@@ -26,6 +26,11 @@ type Subject struct {
 	// the wait for a namespace's labels; zero: only their own bounds do.
 	Deadline time.Time
 
+	// Turn, if not nil, is called before conditions that look into the objects are
+	// evaluated, which may take long; done is called thereafter. Its error says why
+	// they cannot be, before the deadline.
+	Turn func() (done func(), err error)
+
 	namespace storedNamespace
 	variables *celenv.Variables // once a condition asked for them
 }
@@ -55,6 +60,14 @@ func (s *Subject) SetObject(o *codec.Object) {
 	s.Object = o
 	if s.variables != nil {
 		s.variables.SetObject(o.Raw)
+	}
+}
+
+// Forget gives up what conditions have made of the objects: it is large, and calls
+// take long.
+func (s *Subject) Forget() {
+	if s.variables != nil {
+		s.variables.Forget()
 	}
 }
 

@@ -76,7 +76,8 @@ func (c *Compiler) Compile(expression string) (*Condition, error) {
 func (c *Compiler) compile(expression string) (*Condition, error) {
 	result := c.compiler.CompileCELExpression(source(expression), plugin.OptionalVariableDeclarations{}, environment.StoredExpressions)
 	if result.Error == nil {
-		return &Condition{expression, result.Program, c.loops(expression)}, nil
+		loops, objects := c.look(expression)
+		return &Condition{expression, result.Program, loops, objects}, nil
 	}
 	if asksAuthorizer(result.Error.Cause) {
 		return nil, fmt.Errorf("the variable %s is not supported: the dispatcher cannot ask a cluster's authorizer. %s",
@@ -85,17 +86,23 @@ func (c *Compiler) compile(expression string) (*Condition, error) {
 	return nil, errors.New(result.Error.Detail)
 }
 
-// loops reports whether there is a comprehension in an expression.
-func (c *Compiler) loops(expression string) bool {
+// look reports whether there is a comprehension in an expression, and whether it
+// looks into the objects.
+func (c *Compiler) look(expression string) (loops, objects bool) {
 	parsed, issues := c.environment.StoredExpressionsEnv().Parse(expression)
 	if issues.Err() != nil {
-		return true // to be on the safe side: it has been compiled
+		return true, true // to be on the safe side: it has been compiled
 	}
-	found := false
 	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		found = found || e.Kind() == ast.ComprehensionKind
+		switch e.Kind() {
+		case ast.ComprehensionKind:
+			loops = true
+		case ast.IdentKind:
+			name := e.AsIdent()
+			objects = objects || name == plugin.ObjectVarName || name == plugin.OldObjectVarName
+		}
 	}))
-	return found
+	return loops, objects
 }
 
 func asksAuthorizer(cause error) bool {

@@ -33,7 +33,12 @@ type Condition struct {
 	expression string
 	program    cel.Program
 	loops      bool // there is something in it that an interrupt can end
+	objects    bool // it looks into object or oldObject
 }
+
+// ReadsObjects reports whether the condition looks into object or oldObject, which
+// must then be converted, as large as they are.
+func (c *Condition) ReadsObjects() bool { return c.objects }
 
 // Evaluate evaluates the condition and returns what is left of the budget. A
 // negative rest comes with an error after which no condition must be run, and
@@ -65,7 +70,15 @@ type result struct {
 
 // evaluate returns an error if there is no result.
 func (c *Condition) evaluate(v *Variables, deadline time.Time) (result, error) {
+	if !deadline.IsZero() && !time.Now().Before(deadline) {
+		return result{}, ErrInterrupted
+	}
+	v.deadline, v.interrupted = deadline, false
 	value, details, err := c.run(v, deadline)
+	if v.interrupted {
+		v.Forget() // the error stands in their place
+		return result{}, ErrInterrupted
+	}
 	if details == nil || details.ActualCost() == nil {
 		return result{}, errNoCost
 	}

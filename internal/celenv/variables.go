@@ -3,12 +3,13 @@
 package celenv
 
 import (
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	plugin "k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/cel/common"
 
@@ -29,7 +30,9 @@ type Input struct {
 // and are used by one goroutine.
 type Variables struct {
 	in                                  Input
-	object, oldObject, request, cluster ref.Val // nil: not asked for yet
+	object, oldObject, request, cluster ref.Val   // nil: not asked for yet
+	deadline                            time.Time // of the evaluation under way; zero: none
+	interrupted                         bool      // it ended a conversion
 	// results are of the conditions evaluated so far.
 	results map[*Condition]result
 }
@@ -46,6 +49,11 @@ func (v *Variables) SetObject(raw []byte) {
 	clear(v.results)
 }
 
+// Forget gives up the converted objects, which may be many times as large as their
+// text, and are converted again if a condition asks for them once more. What
+// conditions came to is kept.
+func (v *Variables) Forget() { v.object, v.oldObject = nil, nil }
+
 // keep remembers what a condition came to.
 func (v *Variables) keep(c *Condition, r result) {
 	if v.results == nil {
@@ -59,9 +67,9 @@ func (v *Variables) keep(c *Condition, r result) {
 func (v *Variables) ResolveName(name string) (any, bool) {
 	switch name {
 	case plugin.ObjectVarName:
-		return once(&v.object, func() ref.Val { return objectValue(v.in.Object) }), true
+		return once(&v.object, func() ref.Val { return v.objectValue(v.in.Object) }), true
 	case plugin.OldObjectVarName:
-		return once(&v.oldObject, func() ref.Val { return objectValue(v.in.Review.OldObject.Raw) }), true
+		return once(&v.oldObject, func() ref.Val { return v.objectValue(v.in.Review.OldObject.Raw) }), true
 	case plugin.RequestVarName:
 		return once(&v.request, func() ref.Val { return common.SchemalessTypedToVal(requestOf(v.in.Review)) }), true
 	case plugin.NamespaceVarName:
@@ -82,14 +90,15 @@ func once(kept *ref.Val, convert func() ref.Val) ref.Val {
 	return *kept
 }
 
-// objectValue decodes an object the way apimachinery's unstructured objects are:
-// whole numbers as int64.
-func objectValue(raw []byte) ref.Val {
+// objectValue decodes an object, until the deadline.
+func (v *Variables) objectValue(raw []byte) ref.Val {
 	if raw == nil {
 		return types.NullValue
 	}
-	var object map[string]any
-	if err := utiljson.Unmarshal(raw, &object); err != nil {
+	c := converter{deadline: v.deadline, piece: usualPiece}
+	object, err := c.value(raw)
+	if err != nil {
+		v.interrupted = errors.Is(err, ErrInterrupted)
 		return types.WrapErr(fmt.Errorf("failed to prepare the object for evaluation: %w", err))
 	}
 	return types.DefaultTypeAdapter.NativeToValue(object)
