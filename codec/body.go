@@ -11,9 +11,16 @@ import "sync/atomic"
 //
 // A Body is safe for concurrent use; its bytes must never be written.
 type Body struct {
-	data []byte
-	refs atomic.Int32
-	free func([]byte)
+	data    []byte
+	refs    atomic.Int32
+	free    func([]byte)
+	account Account // who counts the bytes; nil: nobody
+}
+
+// Account counts the bytes of Bodies for as long as anybody holds them.
+type Account interface {
+	// Freed is called once for each Body, by whoever releases it last, with its length.
+	Freed(bytes int)
 }
 
 // NewBody wraps data, which the Body owns from here on, with one reference.
@@ -39,14 +46,30 @@ func (b *Body) Retain() *Body {
 	return b
 }
 
+// Charge has the bytes counted by to until the last reference is gone; one that is
+// charged already stays with who counts it. Only one goroutine may charge a Body,
+// while it has a reference.
+func (b *Body) Charge(to Account) {
+	if b.account == nil {
+		b.account = to
+	}
+}
+
+// Charged reports whether the bytes are counted. It is for the goroutine that may
+// charge the Body.
+func (b *Body) Charged() bool { return b.account != nil }
+
 // Release drops one reference. Releasing more often than retaining is a
 // programming error that would hand memory out twice, so it panics.
 func (b *Body) Release() {
 	switch n := b.refs.Add(-1); {
 	case n > 0:
 	case n == 0:
-		data := b.data
-		b.data = nil
+		data, account := b.data, b.account
+		b.data, b.account = nil, nil
+		if account != nil {
+			account.Freed(len(data))
+		}
 		if b.free != nil {
 			b.free(data)
 		}

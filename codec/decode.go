@@ -70,6 +70,18 @@ func ScanObject(o *Object, raw []byte) error {
 	return d.asRequestError()
 }
 
+// CheckJSON makes sure that raw is one JSON value, as
+// strictly as Decode does for what is inside of the objects in a Review. It fails
+// with a *RequestError.
+func CheckJSON(raw []byte) error {
+	d := acquireDecoder(raw)
+	defer d.release()
+	if d.checkUTF8() && d.skip() && d.end() {
+		return nil
+	}
+	return d.asRequestError()
+}
+
 // reviewDepth is how deep an object is in a Review: one that could not be spliced
 // into it is not accepted alone.
 const reviewDepth = 2

@@ -41,6 +41,17 @@ func (p *Payloads) Reset(r *Review, t Transcoder) {
 // until Release, or until a later generation is asked for: whoever needs the
 // Body longer retains it.
 func (p *Payloads) Get(f Form, generation int, object []byte) *Body {
+	if body := p.Find(f, generation, object); body != nil {
+		return body
+	}
+	p.releaseBefore(generation)
+	body := p.encode(f, generation, object)
+	p.forms = append(p.forms, payload{f, generation, body})
+	return body
+}
+
+// Find is Get of what is there already; nil if it would have to be made.
+func (p *Payloads) Find(f Form, generation int, object []byte) *Body {
 	if f == p.review.form() && object == nil && p.uid == nil {
 		return p.review.Body
 	}
@@ -49,10 +60,7 @@ func (p *Payloads) Get(f Form, generation int, object []byte) *Body {
 			return p.forms[i].body
 		}
 	}
-	p.releaseBefore(generation)
-	body := p.encode(f, generation, object)
-	p.forms = append(p.forms, payload{f, generation, body})
-	return body
+	return nil
 }
 
 // Renew has the forms made from now on carry uid in place of the received one. It
