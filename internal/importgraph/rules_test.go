@@ -19,6 +19,7 @@ func packages() map[string][]string {
 		"match":             {"codec", "internal/celenv"},
 		"internal/crash":    {},
 		"internal/throttle": {},
+		"internal/share":    {},
 		"breaker":           {},
 		"webhook":           {"codec", "breaker", "internal/crash"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
@@ -31,7 +32,7 @@ func packages() map[string][]string {
 		"internal/status":     {"breaker", "match", "webhook", "registry", "registry/kube", "dispatcher"},
 		"internal/admin":      {"internal/status", "registry"},
 		"internal/config":     {"registry", "match", "webhook", "internal/objectpath"}, // types of its fields
-		"internal/telemetry":  {"dispatcher", "registry", "webhook", "breaker", "codec", "internal/objectpath", "internal/throttle"},
+		"internal/telemetry":  {"dispatcher", "registry", "webhook", "breaker", "codec", "internal/objectpath", "internal/throttle", "internal/share"},
 		"internal/objectpath": {},
 		"internal/app":        {anything},
 		"internal/pki":        {},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/internal/share"
 )
 
 // DecisionLogConfig is the configuration of a DecisionLog.
@@ -28,12 +29,14 @@ const (
 )
 
 // DecisionLog writes a line for each decision. It is a dispatcher.Observer that
-// never waits: what the sink does not take in time is given up and counted.
+// never waits: what the sink does not take in time is given up and counted. The
+// clusters share the lines and bytes that may wait.
 type DecisionLog struct {
 	cfg     DecisionLogConfig
 	mask    mask
 	entries chan entry
-	bytes   atomic.Int64 // of objects in entries
+	lines   *share.Pool // in entries
+	bytes   *share.Pool // of objects in those
 	dropped atomic.Int64
 	done    chan struct{}
 
@@ -55,7 +58,14 @@ func NewDecisionLog(cfg DecisionLogConfig) (*DecisionLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &DecisionLog{cfg: cfg, mask: m, entries: make(chan entry, decisionLines), done: make(chan struct{})}
+	l := &DecisionLog{
+		cfg:     cfg,
+		mask:    m,
+		entries: make(chan entry, decisionLines),
+		lines:   share.NewPool(decisionLines),
+		bytes:   share.NewPool(decisionBytes),
+		done:    make(chan struct{}),
+	}
 	go l.run()
 	return l, nil
 }
@@ -65,23 +75,43 @@ func (l *DecisionLog) Observe(ctx context.Context, r *dispatcher.Record) {
 	if !l.cfg.Allows && r.Verdict.Decision() == dispatcher.DecisionAllowed {
 		return
 	}
+	v, size := r.Review, int64(0)
+	objects := l.cfg.Objects && !r.Verdict.Unreadable // else it is not known whether it is a Secret
+	if objects {
+		size = int64(len(v.Object.Raw) + len(v.OldObject.Raw) + len(v.Options))
+	}
+	if !l.take(r.Cluster.Name, size) {
+		l.dropped.Add(1)
+		return
+	}
 	e := entry{decision: newDecision(ctx, r)}
-	if l.cfg.Objects && !r.Verdict.Unreadable { // else it is not known whether it is a Secret
-		v := r.Review
-		size := int64(len(v.Object.Raw) + len(v.OldObject.Raw) + len(v.Options))
-		if l.bytes.Add(size) > decisionBytes {
-			l.bytes.Add(-size)
-			l.dropped.Add(1)
-			return
-		}
+	if objects {
 		e.secret = string(v.Resource.Resource) == "secrets"
 		e.object, e.old, e.options = bytes.Clone(v.Object.Raw), bytes.Clone(v.OldObject.Raw), bytes.Clone(v.Options)
 		e.decision.addExtra(v.User.Extra)
 	}
 	if !l.offer(e) {
-		l.bytes.Add(-e.size())
+		l.give(&e)
 		l.dropped.Add(1)
 	}
+}
+
+// take reports whether the cluster may have one more line wait, with so many bytes.
+func (l *DecisionLog) take(cluster string, size int64) bool {
+	if !l.lines.Take(cluster, 1, 0) {
+		return false
+	}
+	if !l.bytes.Take(cluster, size, 0) {
+		l.lines.Give(cluster, 1)
+		return false
+	}
+	return true
+}
+
+// give gives back what the line of e took.
+func (l *DecisionLog) give(e *entry) {
+	l.lines.Give(e.decision.Cluster, 1)
+	l.bytes.Give(e.decision.Cluster, e.size())
 }
 
 func (e *entry) size() int64 { return int64(len(e.object) + len(e.old) + len(e.options)) }
@@ -105,7 +135,7 @@ func (l *DecisionLog) offer(e entry) bool {
 func (l *DecisionLog) run() {
 	defer close(l.done)
 	for e := range l.entries {
-		l.bytes.Add(-e.size())
+		l.give(&e)
 		line, err := l.line(e)
 		if err == nil {
 			_, err = l.cfg.Out.Write(line)

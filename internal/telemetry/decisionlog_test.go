@@ -125,12 +125,19 @@ func TestDecisionLogNeverBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFleet(t, 1, 2)
+	f := newFleet(t, 2, 2)
 	for range 5000 {
 		l.Observe(context.Background(), f.record(f.clusters[0], registry.Validating, dispatcher.Allowed, ""))
 	}
-	if n := l.Dropped(); n < 5000-4096-1 || n > 5000-4096 {
-		t.Errorf("%d dropped", n)
+	n := l.Dropped()
+	if n < 5000-2048-1 || n > 5000-2048 {
+		t.Errorf("%d dropped, where one cluster has half of the queue", n)
+	}
+	for range 1000 {
+		l.Observe(context.Background(), f.record(f.clusters[1], registry.Validating, dispatcher.Allowed, ""))
+	}
+	if more := l.Dropped() - n; more != 0 {
+		t.Errorf("%d of another cluster dropped", more)
 	}
 	close(sink.release)
 	l.Close()

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -45,9 +46,50 @@ func TestLogNeverBlocks(t *testing.T) {
 	for range 5000 {
 		l.Info("line")
 	}
-	if n := l.Dropped(); n < 5000-4096-1 || n > 5000-4096 {
-		t.Errorf("%d dropped", n)
+	if n := l.Dropped(); n < 5000-1024-1 || n > 5000-1024 {
+		t.Errorf("%d dropped, where one source has a quarter of the queue", n)
 	}
 	close(sink.release)
 	l.Close()
+}
+
+// However many denials there are of one cluster, or of many, what fails open in
+// another is told; and however much fails open in one, it is told of the others.
+func TestLogIsShared(t *testing.T) {
+	sink := &slowSink{begin: make(chan struct{})}
+	l := telemetry.NewLog(sink, slog.LevelInfo)
+	for range 3 {
+		for i := range 20 {
+			for range 500 {
+				l.Info("admission denied", "cluster", fmt.Sprint("storm", i), "name", `,"cluster":"quiet"`)
+			}
+		}
+	}
+	for range 5000 {
+		l.Warn("webhook failed_open", "cluster", "ignoring")
+	}
+	for i := range 10 {
+		l.Warn("webhook failed_open", "cluster", fmt.Sprint("quiet", i))
+	}
+	close(sink.begin)
+	l.Close()
+	for i := range 10 {
+		if want := fmt.Sprintf(`"cluster":"quiet%d"`, i); !strings.Contains(sink.String(), want) {
+			t.Errorf("no line has %s", want)
+		}
+	}
+	if n := strings.Count(sink.String(), "denied"); n < 1800 || n > 2049 { // one is on its way
+		t.Errorf("%d lines of denials, want nearly half of 4096", n)
+	}
+}
+
+// slowSink takes nothing before begin is closed.
+type slowSink struct {
+	begin chan struct{}
+	bytes.Buffer
+}
+
+func (s *slowSink) Write(line []byte) (int, error) {
+	<-s.begin
+	return s.Buffer.Write(line)
 }
