@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	keptDecisions = 100 // of each kind
+	keptDecisions = 100 // of each kind, shared out among the clusters
 	maxName       = 253 // bytes of a name that a request brings: the longest that Kubernetes has
 )
 
 // recent is the last admissions that webhooks did not simply allow.
 type recent struct {
 	mu                        sync.Mutex
-	denials, failOpens, sheds *ring[Decision]
+	denials, failOpens, sheds *sharedRing
 }
 
 func newRecent() recent {
 	return recent{
-		denials:   newRing[Decision](keptDecisions),
-		failOpens: newRing[Decision](keptDecisions),
-		sheds:     newRing[Decision](keptDecisions),
+		denials:   newSharedRing(keptDecisions),
+		failOpens: newSharedRing(keptDecisions),
+		sheds:     newSharedRing(keptDecisions),
 	}
 }
 
@@ -85,7 +85,7 @@ func newDecision(r *dispatcher.Record) Decision {
 }
 
 // about returns d with the webhooks that belong to a list.
-func (d Decision) about(outcomes []dispatcher.Outcome, belongs func(*dispatcher.Outcome) bool) Decision {
+func (d Decision) about(outcomes []dispatcher.Outcome, belongs func(*dispatcher.Outcome) bool) *Decision {
 	d.Webhooks = []Involved{}
 	for i := range outcomes {
 		o := &outcomes[i]
@@ -100,7 +100,7 @@ func (d Decision) about(outcomes []dispatcher.Outcome, belongs func(*dispatcher.
 			FailOpenRule:  o.FailOpenRule,
 		})
 	}
-	return d
+	return &d
 }
 
 func bounded(name []byte) string {

@@ -131,6 +131,39 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 }
 
+// A storm of one cluster displaces what it did itself, and what others did stays.
+func TestRecentIsShared(t *testing.T) {
+	c := newCollector()
+	of := func(cluster string, times int) {
+		for i := range times {
+			r := record(fmt.Sprint(i), false, dispatcher.Outcome{Result: dispatcher.Denied})
+			r.Cluster = &registry.Cluster{Name: cluster}
+			c.Observe(t.Context(), r)
+		}
+	}
+	of("quiet", 3)
+	of("storm", 500)
+	of("calm", 2)
+	of("storm", 500)
+	kept := map[string]int{}
+	list := c.Status().Denials
+	for _, d := range list {
+		kept[d.Cluster]++
+	}
+	if kept["quiet"] != 3 || kept["calm"] != 2 || kept["storm"] != 95 {
+		t.Errorf("kept are %v", kept)
+	}
+	if list[0].Name != "499" || list[len(list)-1].Cluster != "quiet" {
+		t.Errorf("from %+v to %+v", list[0], list[len(list)-1])
+	}
+	for i := range 1000 {
+		of(fmt.Sprint("c", i), 1)
+	}
+	if list := c.Status().Denials; len(list) != 100 || list[0].Cluster != "c999" {
+		t.Errorf("%d are kept of a thousand clusters, the last of %s", len(list), list[0].Cluster)
+	}
+}
+
 // A status has lists where there is nothing, not nulls.
 func TestEmpty(t *testing.T) {
 	s := newCollector().Status()
