@@ -70,13 +70,13 @@ func ScanObject(o *Object, raw []byte) error {
 	return d.asRequestError()
 }
 
-// CheckJSON makes sure that raw is one JSON value, as
-// strictly as Decode does for what is inside of the objects in a Review. It fails
-// with a *RequestError.
+// CheckJSON makes sure that raw is one JSON value in UTF-8. It fails with a
+// *RequestError.
 func CheckJSON(raw []byte) error {
 	d := acquireDecoder(raw)
 	defer d.release()
-	if d.checkUTF8() && d.skip() && d.end() {
+	d.checkUTF8()
+	if d.skip() && d.finish() {
 		return nil
 	}
 	return d.asRequestError()

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/codec/jsonpatch"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
@@ -27,12 +28,16 @@ type admission struct {
 	generation int    // how often the object was mutated
 	object     []byte // the object as mutated so far; nil: as received
 
-	admitted, shed bool  // whether there was a place among those that call, once asked for
-	size           int64 // of the review, as it was asked for
+	limiter  *limiter // of the admissions that call
+	workshop *limiter // of the work on large objects
+	slot     *tenant  // of limiter, once asked for
+	shed     bool     // there was no slot
 
-	batch    *batch // its invocations
-	patch    []byte // concatenated operations of all applied patches
-	patches  int    // how many patches that are
+	batch    *batch              // its invocations
+	late     *batch              // of the call that did not end by the deadline, mutating
+	patch    []byte              // concatenated operations of all applied patches
+	patches  int                 // how many patches that are
+	document *jsonpatch.Document // the object with them applied; nil: must be made of both
 	outcomes []Outcome
 
 	shadowed  []Outcome // of Shadow webhooks that cannot be called
@@ -47,6 +52,10 @@ func (d *Dispatcher) newAdmission(ctx context.Context, req Request) *admission {
 	a.uid = bytes.Clone(req.Review.UID)
 	a.chain = req.Cluster.Chain(req.Phase)
 	a.subject = newSubject(req)
+	a.limiter, a.workshop = d.limiter, d.workshop
+	if req.Review.Body.Len() >= lightWork {
+		a.subject.Turn = func() (func(), error) { return a.takeTurn(req.Review.Body.Len()) }
+	}
 	a.payloads.Reset(req.Review, d.transcoder)
 	return a
 }

@@ -73,6 +73,7 @@ type Dispatcher struct {
 	grace      time.Duration
 	impatience time.Duration
 	limiter    *limiter
+	workshop   *limiter
 	observers  []Observer
 	shadows    []ShadowObserver
 	transcoder codec.Transcoder
@@ -102,7 +103,8 @@ func New(cfg Config) (*Dispatcher, error) {
 		caller:      cfg.Caller,
 		grace:       cfg.Grace,
 		impatience:  cfg.Impatience,
-		limiter:     newLimiter(cfg.Limits),
+		limiter:     newLimiter(cfg.Limits, queueLength),
+		workshop:    newWorkshop(),
 		observers:   cfg.Observers,
 		shadows:     cfg.Shadows,
 		transcoder:  cfg.Transcoder,
@@ -176,7 +178,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, req Request) Verdict {
 	a := d.newAdmission(ctx, req)
 	a.keepSkips = d.keepSkips
 	defer d.release(a)
-	defer d.dismiss(a)
+	defer a.dismiss()
 	if req.Phase == registry.Mutating {
 		d.mutate(a)
 	} else {

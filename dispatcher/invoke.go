@@ -37,7 +37,7 @@ type invocation struct {
 }
 
 // prepare fills in the call of inv but for its deadline, for the object as it is
-// now. Its error says why the webhook cannot be called at all.
+// now, and takes a slot for the admission. Its error says why the webhook cannot be called at all.
 func (a *admission) prepare(inv *invocation) error {
 	w := inv.webhook
 	if a.Review.DryRun && !w.SideEffects.SupportsDryRun() {
@@ -49,10 +49,19 @@ func (a *admission) prepare(inv *invocation) error {
 	if time.Until(a.Deadline) < leastTime {
 		return &webhook.CallError{Cause: webhook.NoTimeLeft, Err: errors.New("no time left for the call before the caller's deadline")}
 	}
+	if w.Mode != registry.Shadow { // those never wait, nor hold anybody up
+		if err := a.admit(); err != nil {
+			return err
+		}
+	}
 	form := w.Target.Form(w.Version, w.Wire, a.Review.Body.Len(), time.Now())
+	body, err := a.payload(form)
+	if err != nil {
+		return err
+	}
 	inv.call = webhook.Call{
 		Target: w.Target,
-		Body:   a.payloads.Get(form, a.generation, a.object),
+		Body:   body,
 		Form:   form,
 		Plain:  a.plain(w, form),
 		Want: codec.Expectation{
@@ -68,6 +77,26 @@ func (a *admission) prepare(inv *invocation) error {
 	}
 	inv.call.Repeat.Safe = w.SideEffects.Repeatable(a.Review.DryRun)
 	return nil
+}
+
+// payload returns the review in the form f, for the object as it is now. Making one
+// of a large object takes its turn.
+func (a *admission) payload(f codec.Form) (*codec.Body, error) {
+	if body := a.payloads.Find(f, a.generation, a.object); body != nil {
+		return body, nil
+	}
+	size := a.Review.Body.Len()
+	if f.Encoding == codec.JSON && f.Coding == codec.Identity {
+		size = 0 // copied, which takes as long as to send it
+	}
+	done, err := a.takeTurn(size)
+	if err != nil {
+		return nil, &webhook.CallError{Cause: webhook.Shed, Err: err}
+	}
+	defer done()
+	body := a.payloads.Get(f, a.generation, a.object)
+	a.holdForm(body)
+	return body, nil
 }
 
 // plain returns the review without what of form the webhook has only said that it

@@ -3,120 +3,124 @@
 package dispatcher
 
 import (
+	"container/heap"
+	"math"
 	"slices"
 	"sync"
 	"time"
 )
 
-// Limits bound the admissions for which webhooks are being called. Those beyond
-// wait a moment and are then shed. Zero values mean the defaults.
-type Limits struct {
-	Admissions int   // of all clusters together; 1024
-	PerCluster int   // of one cluster; half of Admissions
-	Bytes      int64 // of their reviews; 512 MiB. Above half of it, large ones are shed
-}
-
-const (
-	defaultAdmissions = 1024
-	defaultBytes      = 512 << 20
-	// queueWait is how long an admission waits for its turn. A queue smooths a
-	// burst; one that is longer than that only makes everybody late.
-	queueWait = 10 * time.Millisecond
-	// queueLength is how many of one cluster wait.
-	queueLength = 64
-	// largeReview is what is shed first, in bytes.
-	largeReview = 256 << 10
-)
-
-func (l Limits) withDefaults() Limits {
-	if l.Admissions == 0 {
-		l.Admissions = defaultAdmissions
-	}
-	if l.PerCluster == 0 {
-		l.PerCluster = max(l.Admissions/2, 1)
-	}
-	if l.Bytes == 0 {
-		l.Bytes = defaultBytes
-	}
-	return l
-}
-
-// limiter lets so many admissions call webhooks at a time, and shares them among
-// the clusters: a place that becomes free goes to the waiting cluster that has
-// the fewest (max-min fairness), so that one cluster's storm is that cluster's
-// alone. It is safe for concurrent use.
+// limiter gives out slots and bytes, and shares both among the clusters, so that
+// one cluster's storm is that cluster's alone:
+//
+//   - A slot that becomes free goes to the waiting cluster that has the fewest
+//     (max-min fairness), of equals to the one that was served longest ago.
+//   - A cluster may take bytes as long as it then has no more than is left free. With
+//     n clusters that want more than there is, each gets the n+1st part, and one part
+//     stays free for a cluster that comes (dynamic thresholds, Choudhury and Hahne
+//     1998). One that has none may take all that is free.
+//
+// No step looks at all clusters. It is safe for concurrent use.
 type limiter struct {
 	limits Limits
+	queue  int // how many of one cluster may wait
 
-	mu      sync.Mutex
-	active  int
-	bytes   int64
-	tenants map[string]*tenant // with a place or a waiter
-	spare   *tenant            // that was forgotten last
+	mu       sync.Mutex
+	active   int
+	bytes    int64
+	tenants  map[string]*tenant // with a slot, a waiter or bytes
+	spare    *tenant            // that was forgotten last
+	turn     uint64             // of whom was served last
+	bySlots  ranking            // of those with a waiter that may be served, by slots
+	byDemand ranking            // of the same, by the free bytes that they need
 }
 
 // tenant is one cluster.
 type tenant struct {
+	limiter *limiter
 	name    string
 	active  int
-	waiting []*waiter // first come, first served
+	bytes   int64 // until the last reference to the Bodies is gone
+	waiting []*waiter
+	turn    uint64
+	rank    [2]int // where it is in the rankings; -1: it is not
 }
 
-// waiter is one admission that waits for a place.
+// waiter is one that waits for a slot.
 type waiter struct {
 	size    int64
-	granted chan struct{} // closed with a place
+	granted chan struct{} // closed with a slot
 }
 
-func newLimiter(l Limits) *limiter {
-	return &limiter{limits: l.withDefaults(), tenants: map[string]*tenant{}}
+// largeReview is from how many bytes on a review is the first that has to go.
+const largeReview = 256 << 10
+
+func newLimiter(l Limits, queue int) *limiter {
+	r := &limiter{limits: l.withDefaults(), queue: queue, tenants: map[string]*tenant{}}
+	r.bySlots = ranking{number: 0, before: func(a, b *tenant) bool {
+		return a.active < b.active || a.active == b.active && a.turn < b.turn
+	}}
+	r.byDemand = ranking{number: 1, before: func(a, b *tenant) bool {
+		x, y := a.demand(a.waiting[0].size), b.demand(b.waiting[0].size)
+		return x < y || x == y && a.turn < b.turn
+	}}
+	return r
 }
 
-// acquire waits for a place for a review of size bytes, for at most queueWait and
-// not beyond a quarter of the time until the deadline. It reports false if there
-// was none; otherwise release must be called once.
-func (l *limiter) acquire(cluster string, size int64, deadline time.Time) bool {
-	w, ok := l.enter(cluster, size)
+// acquire waits until the given time for a slot, and for so many bytes. It returns
+// nil if there was none; otherwise the tenant's release must be called once, and
+// its Freed with the bytes, if there are any.
+func (l *limiter) acquire(cluster string, size int64, until time.Time) *tenant {
+	t, w := l.enter(cluster, size)
 	if w == nil {
-		return ok
+		return t
 	}
-	timer := time.NewTimer(min(queueWait, time.Until(deadline)/4))
+	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
 	case <-w.granted:
-		return true
+		return t
 	case <-timer.C:
-		return l.leave(cluster, w)
 	}
+	if l.leave(t, w) {
+		return t
+	}
+	return nil
 }
 
-// enter takes a place (ok), or one in the queue (w), or nothing.
-func (l *limiter) enter(cluster string, size int64) (w *waiter, ok bool) {
+// enter takes a slot and the bytes (no waiter), or a position in the queue, or
+// nothing (neither).
+func (l *limiter) enter(cluster string, size int64) (*tenant, *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.tenants[cluster]
-	if t == nil {
-		t = l.newTenant(cluster)
-	}
+	t := l.tenant(cluster)
 	defer l.forget(t)
 	switch {
-	case l.tooLarge(size):
-		return nil, false
-	case l.active < l.limits.Admissions && t.active < l.limits.PerCluster:
+	case l.active < l.limits.Admissions && t.active < l.limits.PerCluster && l.fits(t, size):
 		l.take(t, size)
-		return nil, true
-	case len(t.waiting) >= queueLength:
-		return nil, false
+		l.rerank(t)
+		return t, nil
+	case size > l.limits.Bytes || len(t.waiting) >= l.queue:
+		return nil, nil
 	}
-	w = &waiter{size: size, granted: make(chan struct{})}
+	if len(t.waiting) == 0 {
+		l.turn++
+		t.turn = l.turn
+	}
+	w := &waiter{size: size, granted: make(chan struct{})}
 	t.waiting = append(t.waiting, w)
-	return w, false
+	l.rerank(t)
+	return t, w
 }
 
-func (l *limiter) newTenant(cluster string) *tenant {
+// tenant returns the tenant of that name.
+func (l *limiter) tenant(cluster string) *tenant {
+	if t := l.tenants[cluster]; t != nil {
+		return t
+	}
 	t := l.spare
 	if t == nil {
-		t = new(tenant)
+		t = &tenant{limiter: l, rank: [2]int{-1, -1}}
 	}
 	l.spare = nil
 	t.name = cluster
@@ -124,87 +128,173 @@ func (l *limiter) newTenant(cluster string) *tenant {
 	return t
 }
 
-// tooLarge is the ceiling in two steps: above half of it reviews that are large
-// themselves have to go, above it all.
-func (l *limiter) tooLarge(size int64) bool {
-	after := l.bytes + size
-	return after > l.limits.Bytes || size > largeReview && after > l.limits.Bytes/2
+// fits reports whether t may take size bytes more.
+func (l *limiter) fits(t *tenant, size int64) bool {
+	return t.demand(size) <= l.limits.Bytes-l.bytes
+}
+
+// demand is how many bytes must be free for t to get size of them: as many as it
+// then has must be left; twice as many if it is large, so that large reviews go
+// before small ones.
+func (t *tenant) demand(size int64) int64 {
+	switch {
+	case size == 0:
+		return math.MinInt64
+	case t.bytes == 0:
+		return size
+	case size > largeReview:
+		return size + 2*(t.bytes+size)
+	}
+	return size + t.bytes + size
 }
 
 func (l *limiter) take(t *tenant, size int64) {
 	l.active++
-	l.bytes += size
 	t.active++
+	l.bytes += size
+	t.bytes += size
 }
 
-// leave gives up waiting. It reports true if the place was granted meanwhile.
-func (l *limiter) leave(cluster string, w *waiter) bool {
+// leave gives up waiting. It reports true if the slot was granted meanwhile.
+func (l *limiter) leave(t *tenant, w *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.tenants[cluster]
-	if t == nil {
-		return true // granted, and it is the tenant's last
-	}
 	i := slices.Index(t.waiting, w)
 	if i < 0 {
 		return true
 	}
 	t.waiting = slices.Delete(t.waiting, i, i+1)
-	l.forget(t)
+	l.settle(t)
 	return false
 }
 
-// release gives a place back, to whoever waits.
-func (l *limiter) release(cluster string, size int64) {
+// release gives a slot back, to whoever waits.
+func (t *tenant) release() {
+	l := t.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.tenants[cluster]
 	l.active--
-	l.bytes -= size
 	t.active--
-	l.grant()
+	l.settle(t)
+}
+
+// Freed implements codec.Account: it gives bytes back.
+func (t *tenant) Freed(bytes int) {
+	l := t.limiter
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bytes -= int64(bytes)
+	t.bytes -= int64(bytes)
+	l.settle(t)
+}
+
+// hold takes bytes without a slot, now or not at all. It returns nil if they do not
+// fit, and need not; the tenant's Freed must be called otherwise.
+func (l *limiter) hold(cluster string, size int64, need bool) *tenant {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.tenant(cluster)
+	defer l.forget(t)
+	if !need && !l.fits(t, size) {
+		return nil
+	}
+	l.bytes += size
+	t.bytes += size
+	l.rerank(t)
+	return t
+}
+
+// settle follows a change of t that may serve waiters.
+func (l *limiter) settle(t *tenant) {
+	l.rerank(t)
+	for l.active < l.limits.Admissions {
+		next := l.next()
+		if next == nil {
+			break
+		}
+		w := next.waiting[0]
+		next.waiting = slices.Delete(next.waiting, 0, 1)
+		l.turn++
+		next.turn = l.turn
+		l.take(next, w.size)
+		l.rerank(next)
+		close(w.granted)
+	}
 	l.forget(t)
 }
 
-// grant hands out free places.
-func (l *limiter) grant() {
-	for l.active < l.limits.Admissions {
-		t := l.next()
-		if t == nil {
-			return
-		}
-		w := t.waiting[0]
-		t.waiting = slices.Delete(t.waiting, 0, 1)
-		l.take(t, w.size)
-		close(w.granted)
-	}
-}
-
-// next returns the tenant with a waiter that has the fewest places.
+// next returns who is served next: who has the fewest slots, or, where that one
+// needs more bytes than are free, who needs the fewest.
 func (l *limiter) next() *tenant {
-	var next *tenant
-	for _, t := range l.tenants {
-		if len(t.waiting) > 0 && t.active < l.limits.PerCluster && (next == nil || t.active < next.active) {
-			next = t
+	for _, r := range []*ranking{&l.bySlots, &l.byDemand} {
+		if len(r.list) > 0 && l.fits(r.list[0], r.list[0].waiting[0].size) {
+			return r.list[0]
 		}
 	}
-	return next
+	return nil
 }
 
-// inFlight returns the places taken, by cluster.
+// rerank follows a change of t in the rankings.
+func (l *limiter) rerank(t *tenant) {
+	ranked := len(t.waiting) > 0 && t.active < l.limits.PerCluster
+	for _, r := range []*ranking{&l.bySlots, &l.byDemand} {
+		switch at := t.rank[r.number]; {
+		case ranked && at >= 0:
+			heap.Fix(r, at)
+		case ranked:
+			heap.Push(r, t)
+		case at >= 0:
+			heap.Remove(r, at)
+		}
+	}
+}
+
+// inFlight returns the slots taken, by cluster.
 func (l *limiter) inFlight() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	taken := make(map[string]int, len(l.tenants))
 	for name, t := range l.tenants {
-		taken[name] = t.active
+		if t.active > 0 {
+			taken[name] = t.active
+		}
 	}
 	return taken
 }
 
 func (l *limiter) forget(t *tenant) {
-	if t.active == 0 && len(t.waiting) == 0 {
+	if t.active == 0 && t.bytes == 0 && len(t.waiting) == 0 && l.tenants[t.name] == t {
 		delete(l.tenants, t.name)
 		l.spare = t
 	}
+}
+
+// ranking is a heap of tenants. It implements heap.Interface.
+type ranking struct {
+	number int // in tenant.rank
+	before func(a, b *tenant) bool
+	list   []*tenant
+}
+
+func (r *ranking) Len() int           { return len(r.list) }
+func (r *ranking) Less(i, j int) bool { return r.before(r.list[i], r.list[j]) }
+
+func (r *ranking) Swap(i, j int) {
+	r.list[i], r.list[j] = r.list[j], r.list[i]
+	r.list[i].rank[r.number], r.list[j].rank[r.number] = i, j
+}
+
+func (r *ranking) Push(x any) {
+	t := x.(*tenant) //nolint:forcetypeassert // heap.Interface
+	t.rank[r.number] = len(r.list)
+	r.list = append(r.list, t)
+}
+
+func (r *ranking) Pop() any {
+	last := len(r.list) - 1
+	t := r.list[last]
+	r.list[last] = nil
+	r.list = r.list[:last]
+	t.rank[r.number] = -1
+	return t
 }

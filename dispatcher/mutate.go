@@ -9,6 +9,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // mutate asks the matching webhooks one after the other, each with the object as
@@ -20,15 +21,17 @@ func (d *Dispatcher) mutate(a *admission) {
 		return
 	}
 	a.batch = d.newBatch()
-	defer a.batch.release()
+	defer func() {
+		a.batch.release()
+		if a.late != nil {
+			a.late.release()
+		}
+	}()
 	var again reinvocation
 	d.round(a, candidates, 0, &again)
 	if a.patches > 0 && !a.denied() {
 		a.renew()
 		d.round(a, candidates, 1, &again)
-	}
-	if !a.denied() {
-		a.checkPatch()
 	}
 }
 
@@ -55,9 +58,10 @@ func (d *Dispatcher) round(a *admission, positions []int, round int, again *rein
 			d.shadow(a, inv)
 			continue
 		}
-		before := a.current().Raw
+		a.subject.Forget()
+		before := a.generation
 		o := d.turn(a, inv)
-		again.invoked(i, inv.webhook.Reinvocation, func() bool { return !equalJSON(before, a.current().Raw) })
+		again.invoked(i, inv.webhook.Reinvocation, a.generation != before)
 		if a.settle(o).Denies() {
 			return
 		}
@@ -66,13 +70,8 @@ func (d *Dispatcher) round(a *admission, positions []int, round int, again *rein
 
 // turn asks one webhook and applies its patch.
 func (d *Dispatcher) turn(a *admission, inv *invocation) Outcome {
-	begin := time.Now()
-	if err := d.admit(a); err != nil {
-		return a.judge(inv, codec.Response{}, err, time.Since(begin))
-	}
 	d.start(a.ctx, inv)
-	<-a.batch.answers
-	resp, err, elapsed := inv.resp, inv.err, inv.elapsed
+	resp, elapsed, err := d.answer(a, inv)
 	operations := 0
 	if err == nil && resp.Allowed && resp.Patch != nil {
 		operations, err = a.apply(inv.webhook, resp.Patch)
@@ -88,6 +87,27 @@ func (d *Dispatcher) turn(a *admission, inv *invocation) Outcome {
 	o.Operations = operations
 	inv.endSpan(&o)
 	return o
+}
+
+// answer waits for the answer of inv until the deadline. A call that does not end by
+// then, which is the last one, keeps the batch to itself: it still writes to its
+// invocation there.
+func (d *Dispatcher) answer(a *admission, inv *invocation) (codec.Response, time.Duration, error) {
+	timer := a.batch.alarm(time.Until(a.Deadline))
+	defer timer.Stop()
+	select {
+	case <-a.batch.answers:
+		return inv.resp, inv.elapsed, inv.err
+	case <-timer.C:
+	}
+	select {
+	case <-a.batch.answers: // it is there: the process stood still
+		return inv.resp, inv.elapsed, inv.err
+	default:
+	}
+	a.late, a.batch = a.batch, d.newBatch()
+	elapsed := time.Since(inv.begin)
+	return codec.Response{}, elapsed, &webhook.CallError{Cause: webhook.Timeout, Elapsed: elapsed, Err: errUnheard}
 }
 
 // recheck matches a webhook against the mutated object although it is not due: as
@@ -113,10 +133,10 @@ type reinvocation struct {
 	due   []int
 }
 
-// invoked notes that the webhook at position was asked. changed, which is
-// costly, tells whether the object is another one since then.
-func (r *reinvocation) invoked(position int, reinvocable bool, changed func() bool) {
-	if len(r.asked) > 0 && changed() {
+// invoked notes that the webhook at position was asked, and whether the object is
+// another one since then.
+func (r *reinvocation) invoked(position int, reinvocable, changed bool) {
+	if len(r.asked) > 0 && changed {
 		r.due = append(r.due, r.asked...)
 		r.asked = r.asked[:0]
 	}

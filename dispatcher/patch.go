@@ -4,41 +4,109 @@ package dispatcher
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/codec/jsonpatch"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // apply applies one webhook's patch to the object as it is now and returns the
-// number of operations. Its error is a *Refusal and leaves the object as it was.
+// number of operations. Its error is a *Refusal, or a *webhook.CallError where there
+// was no turn, and leaves the object as it was.
+//
+// What is answered to the caller is the operations of all patches in one, applied to
+// the object that it sent. The Document gives just that, so nothing needs to be
+// applied twice to know that it can be.
 func (a *admission) apply(w *registry.Webhook, raw []byte) (operations int, err error) {
 	before := a.current()
 	if before.IsNull() || a.Review.Operation == codec.Connect { // the options of a CONNECT are nobody's object
 		return 0, refusePatch("admission webhook %q attempted to modify the object, which is not supported for this operation", w.Name)
 	}
+	done, err := a.takeTurn(len(before.Raw) + len(raw))
+	if err != nil {
+		return 0, &webhook.CallError{Cause: webhook.Shed, Err: err}
+	}
+	defer done()
 	limits := jsonpatch.DefaultLimits()
+	limits.Deadline = a.Deadline
 	patch, err := jsonpatch.Decode(raw, limits)
+	if err == nil {
+		err = codec.CheckJSON(raw)
+	}
 	if err != nil {
 		return 0, refusePatch("the patch of webhook %q cannot be read: %w", w.Name, err)
 	}
-	patched, err := patch.Apply(before.Raw, limits)
+	document, err := a.open(limits)
+	if err != nil {
+		return 0, refusePatch("the object cannot be patched: %w", err)
+	}
+	a.document = nil // unless all goes well
+	changed, err := document.Apply(patch, limits)
 	if err != nil {
 		return 0, refusePatch("the patch of webhook %q does not apply: %w", w.Name, err)
 	}
-	after := new(codec.Object)
-	if err := codec.ScanObject(after, patched); err != nil {
-		return 0, refusePatch("the patch of webhook %q makes the object invalid: %w", w.Name, err)
-	}
-	if field := changedIdentity(before, after); field != "" {
-		return 0, refusePatch("the patch of webhook %q changes %s", w.Name, field)
+	if changed {
+		if err := a.replaceObject(document, limits, w); err != nil {
+			return 0, err
+		}
 	}
 	a.patch = jsonpatch.Concat(a.patch, raw)
 	a.patches++
-	a.replaceObject(after, patched)
+	if document.Footprint() <= len(a.current().Raw)/2+maxFootprint {
+		a.document = document
+	}
 	return patch.Len(), nil
 }
+
+// maxFootprint is how many bytes a Document that is kept while webhooks are called
+// may have besides half of its text. One that has more is made again: it may be
+// twenty times as large as the object.
+const maxFootprint = 64 << 10
+
+// open returns the object with all patches so far applied.
+func (a *admission) open(limits jsonpatch.Limits) (*jsonpatch.Document, error) {
+	if a.document != nil {
+		return a.document, nil
+	}
+	d, err := jsonpatch.Open(a.Review.Object.Raw, limits)
+	if err != nil || a.patches == 0 {
+		return d, err
+	}
+	all := limits
+	all.Operations, all.PatchBytes = 0, 0 // each patch was within them
+	patch, err := jsonpatch.Decode(a.patch, all)
+	if err != nil {
+		return nil, err
+	}
+	_, err = d.Apply(patch, all)
+	return d, err
+}
+
+// replaceObject makes what d holds the object that later webhooks are matched
+// against and get. The values in it have been checked, those of the caller when the
+// review was read: only what decides about the object is looked at.
+func (a *admission) replaceObject(d *jsonpatch.Document, limits jsonpatch.Limits, w *registry.Webhook) error {
+	after := new(codec.Object)
+	if err := codec.ScanObject(after, d.AppendOutline(nil, "apiVersion", "kind", "metadata")); err != nil {
+		return refusePatch("the patch of webhook %q makes the object invalid: %w", w.Name, err)
+	}
+	if field := changedIdentity(a.current(), after); field != "" {
+		return refusePatch("the patch of webhook %q changes %s", w.Name, field)
+	}
+	patched, err := d.Append(make([]byte, 0, len(a.current().Raw)+sparePatched), limits)
+	if err != nil {
+		return refusePatch("the patch of webhook %q does not apply: %w", w.Name, err)
+	}
+	after.Raw = patched
+	a.object = patched
+	a.generation++
+	a.subject.SetObject(after)
+	return nil
+}
+
+// sparePatched is by how many bytes patches mostly make an object larger, at most.
+const sparePatched = 4 << 10
 
 // changedIdentity returns the first field of the object's identity that the
 // patch changed. Answering for another object than the user sent would let a
@@ -55,62 +123,4 @@ func changedIdentity(before, after *codec.Object) string {
 		return "metadata.uid"
 	}
 	return ""
-}
-
-// replaceObject makes o, whose JSON is raw, what later webhooks are matched
-// against and get.
-func (a *admission) replaceObject(o *codec.Object, raw []byte) {
-	a.object = raw
-	a.generation++
-	a.subject.SetObject(o)
-}
-
-// checkPatch makes sure that the caller can apply the concatenated patch to the
-// object that it sent, with kube-apiserver's own limit on copied bytes, and gets
-// what the last webhook saw.
-func (a *admission) checkPatch() {
-	if a.patches < 2 {
-		return
-	}
-	if err := a.replay(); err != nil {
-		a.settle(a.judgeReplay(err))
-	}
-}
-
-func (a *admission) replay() error {
-	limits := jsonpatch.DefaultLimits()
-	limits.Operations, limits.PatchBytes = 0, 0
-	patch, err := jsonpatch.Decode(a.patch, limits)
-	if err != nil {
-		return fmt.Errorf("the patches of %d webhooks together cannot be read: %w", a.patches, err)
-	}
-	replayed, err := patch.Apply(a.Review.Object.Raw, limits)
-	if err != nil {
-		return fmt.Errorf("the patches of %d webhooks together do not apply: %w", a.patches, err)
-	}
-	if !equalJSON(replayed, a.object) {
-		return fmt.Errorf("the patches of %d webhooks together give another object than one after the other", a.patches)
-	}
-	return nil
-}
-
-// judgeReplay is the Outcome of a replay that failed. It counts against the last
-// webhook that patched, whatever its mode: there is no object to go on with.
-func (a *admission) judgeReplay(err error) Outcome {
-	last := &a.outcomes[0]
-	for i := range a.outcomes {
-		if a.outcomes[i].Operations > 0 {
-			last = &a.outcomes[i]
-		}
-	}
-	refusal := refusePatch("%w", err)
-	return Outcome{
-		Webhook:  last.Webhook,
-		Position: last.Position,
-		Round:    last.Round,
-		Result:   Refused,
-		Cause:    refusal.Cause,
-		Code:     refusal.Code,
-		Err:      refusal,
-	}
 }

@@ -11,12 +11,11 @@ import (
 )
 
 // shadow makes a call whose answer is recorded and never decides. It never
-// waits: above the limit of Shadow calls under way this one is dropped, visibly.
+// waits: above the limit of Shadow calls under way, or of the bytes that the cluster
+// may hold, this one is dropped, visibly.
 func (d *Dispatcher) shadow(a *admission, inv *invocation) {
 	s := d.newShadowed(a)
-	select {
-	case d.shadowSlots <- struct{}{}:
-	default:
+	if !a.holdShadowed() || !d.takeShadowSlot() {
 		d.recordShadowDropped(a.ctx, a.Cluster, inv.webhook)
 		s.tell(&Outcome{Webhook: inv.webhook}, true)
 		return
@@ -37,6 +36,16 @@ func (d *Dispatcher) shadow(a *admission, inv *invocation) {
 		<-own.answers
 		s.conclude(alone)
 	})
+}
+
+// takeShadowSlot reports whether there was room for one more Shadow call.
+func (d *Dispatcher) takeShadowSlot() bool {
+	select {
+	case d.shadowSlots <- struct{}{}:
+		return true
+	default:
+		return false
+	}
 }
 
 // shadowed is what is kept of an admission for a Shadow call that outlives it.

@@ -13,6 +13,9 @@ import (
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
+// errUnheard is the CallError of a webhook that has not answered by the deadline.
+var errUnheard = errors.New("no answer before the caller's deadline")
+
 // validate asks all matching webhooks at once; those of the Transactional stage
 // after all others, and only if everything else allowed. What is denied before
 // any call is sent to nobody.
@@ -33,6 +36,7 @@ func (d *Dispatcher) validate(a *admission) {
 	if a.denied() {
 		return
 	}
+	a.subject.Forget()
 	a.batch.makeRoom()
 	a.outcomes = slices.Grow(a.outcomes, len(a.batch.list))
 	d.fanOut(a, registry.StageValidating, last)
@@ -53,8 +57,10 @@ func (a *admission) consider(position, round int) *invocation {
 	)
 	switch m.Reason {
 	case match.Matched:
-		if err = a.prepare(inv); w.Pending != nil {
+		if w.Pending != nil {
 			err = &webhook.CallError{Cause: webhook.Pending, Err: w.Pending}
+		} else {
+			err = a.prepare(inv)
 		}
 	case match.ConditionRefusal, match.NamespaceUnknown:
 		err = refuseMatch(m)
@@ -107,10 +113,6 @@ func (d *Dispatcher) fanOut(a *admission, stage registry.Stage, following int) {
 		inv.call.Deadline = a.until(inv.webhook, following, d.impatience)
 		if inv.webhook.Mode == registry.Shadow {
 			d.shadow(a, inv)
-			continue
-		}
-		if err := d.admit(a); err != nil {
-			a.settle(a.judge(inv, codec.Response{}, err, 0))
 			continue
 		}
 		inv.waiting = true
@@ -181,7 +183,7 @@ func (a *admission) settleUnheard(denied bool, elapsed time.Duration) {
 		case denied:
 			inv.endSpan(a.settle(Outcome{Webhook: inv.webhook, Position: inv.position, Result: Abandoned, Elapsed: elapsed}))
 		default:
-			err := &webhook.CallError{Cause: webhook.Timeout, Elapsed: elapsed, Err: errors.New("no answer before the caller's deadline")}
+			err := &webhook.CallError{Cause: webhook.Timeout, Elapsed: elapsed, Err: errUnheard}
 			inv.endSpan(a.settle(a.judge(inv, codec.Response{}, err, elapsed)))
 		}
 	}

@@ -2,34 +2,22 @@
 
 package jsonpatch
 
-import "unicode/utf8"
-
-// Apply returns doc, which must be a JSON object or array, with the operations
-// applied one after the other, in memory of its own. doc is not written to.
-// What no pointer goes through keeps its bytes. The error is an *Error.
-func (p Patch) Apply(doc []byte, limits Limits) ([]byte, error) {
-	if !utf8.Valid(doc) {
-		return nil, documentError(reason("the document is not valid UTF-8"))
-	}
-	d := document{meter: newMeter(limits.Time), limits: limits}
-	root, err := parse(string(doc), d.meter)
-	if err != nil {
-		return nil, documentError(err)
-	}
-	d.root = root
+// Apply applies p, and reports whether the document may be another one since: it
+// never reports false for one that says something else than before. After an
+// error, an *Error, the Document is of no use.
+func (d *Document) Apply(p Patch, limits Limits) (changed bool, err error) {
+	d.meter.restart(limits)
+	d.limits = limits
+	d.comparing, d.changed = comparing(p), false
 	for i := range p.operations {
 		if err := d.apply(&p.operations[i]); err != nil {
-			return nil, operationError(i, &p.operations[i], err)
+			return false, operationError(i, &p.operations[i], err)
 		}
 	}
-	patched, err := d.bytes(len(doc) + p.bytes)
-	if err != nil {
-		return nil, documentError(err)
-	}
-	return patched, nil
+	return d.changed, nil
 }
 
-func (d *document) apply(op *operation) error {
+func (d *Document) apply(op *operation) error {
 	if err := d.meter.check(); err != nil {
 		return err
 	}
@@ -53,23 +41,25 @@ func (d *document) apply(op *operation) error {
 	return reason("the operation is unknown")
 }
 
-func (d *document) add(path string, n node) error {
+func (d *Document) add(path string, n node) error {
 	at, token, err := d.locate(path)
 	if err != nil {
 		return err
 	}
-	return at.add(token, n, d.meter)
+	d.note(func() bool { return !d.has(at, token, &n) })
+	return at.add(token, n, &d.meter)
 }
 
-func (d *document) remove(path string) error {
+func (d *Document) remove(path string) error {
 	at, token, err := d.locate(path)
 	if err != nil {
 		return err
 	}
-	return at.remove(token, d.meter)
+	d.changed = true
+	return at.remove(token, &d.meter)
 }
 
-func (d *document) replace(op *operation) error {
+func (d *Document) replace(op *operation) error {
 	if op.path.value == "" {
 		return d.replaceRoot(op)
 	}
@@ -82,15 +72,19 @@ func (d *document) replace(op *operation) error {
 		return err
 	}
 	if n == nil {
-		return at.add(token, op.node(), d.meter)
+		d.changed = true
+		return at.add(token, op.node(), &d.meter)
 	}
-	*n = op.node()
+	value := op.node()
+	d.note(func() bool { return !d.same(n, &value) })
+	*n = value
 	return nil
 }
 
-func (d *document) replaceRoot(op *operation) error {
+func (d *Document) replaceRoot(op *operation) error {
 	n := op.node()
-	root, err := n.enter(d.meter)
+	d.note(func() bool { return !d.same(&node{open: d.root}, &n) })
+	root, err := n.enter(&d.meter)
 	if err != nil {
 		return err
 	}
@@ -101,7 +95,7 @@ func (d *document) replaceRoot(op *operation) error {
 	return nil
 }
 
-func (d *document) move(op *operation) error {
+func (d *Document) move(op *operation) error {
 	n, err := d.source(op)
 	if err != nil {
 		return err
@@ -109,14 +103,20 @@ func (d *document) move(op *operation) error {
 	if n == nil {
 		return reason("there is nothing to move")
 	}
-	moved := *n
+	moved, before := *n, d.changed
 	if err := d.remove(op.from.value); err != nil {
 		return err
 	}
-	return d.add(op.path.value, moved)
+	if err := d.add(op.path.value, moved); err != nil {
+		return err
+	}
+	if op.path.value == op.from.value {
+		d.changed = before // it stands where it stood
+	}
+	return nil
 }
 
-func (d *document) copy(op *operation) error {
+func (d *Document) copy(op *operation) error {
 	n, err := d.source(op)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (d *document) copy(op *operation) error {
 
 // source returns the value that the operation moves or copies, nil for a
 // missing member.
-func (d *document) source(op *operation) (*node, error) {
+func (d *Document) source(op *operation) (*node, error) {
 	if !op.from.ok {
 		return nil, reason("the operation has no from")
 	}

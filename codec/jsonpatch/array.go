@@ -31,8 +31,12 @@ func parseArray(text string, m *meter) (container, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.kept += perOpenElement * cap(a.elements)
 	return a, nil
 }
+
+// perOpenElement is the size of an element, in bytes.
+const perOpenElement = 12
 
 // keep makes n an element.
 func (a *array) keep(n node) element {

@@ -24,7 +24,7 @@ func BenchmarkApply(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					if _, err := p.Apply(doc, DefaultLimits()); err != nil {
+					if _, err := applied(p, doc, DefaultLimits()); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -5,84 +5,56 @@ package jsonpatch
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
 
-// document is a document while operations are applied to it.
-type document struct {
+// Document is a JSON object or array to which patches are applied one after the
+// other. It gives what all their operations in one patch would give. What no
+// pointer goes through keeps its bytes, and is read once, by Open. A Document
+// belongs to one goroutine.
+type Document struct {
 	root   container
-	meter  *meter
-	limits Limits
-	copied int // bytes copied so far
+	meter  meter
+	limits Limits // of the Apply under way
+	copied int    // bytes copied so far, by all patches
+
+	comparing meter // what telling whether something changed may still cost
+	changed   bool  // by the Apply under way
 }
 
-// locate returns the container that holds the value at pointer, and the last
-// reference token. It fails if the pointer is empty or its parent missing.
-func (d *document) locate(pointer string) (container, string, error) {
-	parent, token, ok := split(pointer)
-	if !ok {
-		return nil, "", reason("the whole document is not a possible target")
+// Open reads doc, which must be a JSON object or array, and of which it takes a
+// copy. The error is an *Error.
+func Open(doc []byte, limits Limits) (*Document, error) {
+	if !utf8.Valid(doc) {
+		return nil, documentError(reason("the document is not valid UTF-8"))
 	}
-	at, err := d.walk(parent)
-	return at, token, err
+	d := &Document{meter: newMeter(limits)}
+	root, err := parse(string(doc), &d.meter)
+	if err != nil {
+		return nil, documentError(err)
+	}
+	d.root = root
+	return d, nil
 }
 
-// walk returns the container at pointer.
-func (d *document) walk(pointer string) (container, error) {
-	at := d.root
-	for token, rest, ok := first(pointer); ok; token, rest, ok = first(rest) {
-		n, err := at.get(token)
-		if err != nil {
-			return nil, err
-		}
-		if n == nil {
-			return nil, reason("a part of the path leads to nothing")
-		}
-		if at, err = n.enter(d.meter); err != nil {
-			return nil, err
-		}
-		if at == nil {
-			return nil, reason("a part of the path is neither an object nor an array")
-		}
-	}
-	return at, nil
-}
+// Footprint estimates the memory in bytes that the Document takes besides the text
+// that it was opened with.
+func (d *Document) Footprint() int { return d.meter.kept }
 
-// copyOf returns a copy of n, or of null if n is missing.
-func (d *document) copyOf(n *node) (node, error) {
-	switch {
-	case n == nil:
-		return node{text: null}, nil
-	case n.isNull() && n.origin != given:
-		return node{text: null, origin: copied}, d.charge(len(null))
+// Append appends the document to dst, as JSON text. The error, an *Error, says that
+// it is beyond limits.
+func (d *Document) Append(dst []byte, limits Limits) ([]byte, error) {
+	if d.root.depth() > limits.nesting() {
+		return dst, documentError(reasonf("the patched document nests deeper than %d", limits.nesting()))
 	}
-	// v4 escapes what it copies as in HTML, and a later test sees the difference.
-	var text bytes.Buffer
-	json.HTMLEscape(&text, n.append(nil))
-	return node{text: text.String(), nesting: n.depth()}, d.charge(text.Len())
-}
-
-// charge counts size bytes against the limit for copying.
-func (d *document) charge(size int) error {
-	d.copied += size
-	if d.limits.CopyBytes > 0 && d.copied > d.limits.CopyBytes {
-		return limitf("the patch copies more than %d bytes", d.limits.CopyBytes)
+	start := len(dst)
+	dst = d.root.append(dst)
+	if limits.Result > 0 && len(dst)-start > limits.Result && unescapedLen(dst[start:]) > limits.Result {
+		return dst[:start], documentError(limitf("the patched document has more than %d bytes", limits.Result))
 	}
-	return d.meter.spend(size)
-}
-
-// bytes returns the document as JSON text, in a buffer of its own for which
-// capacity is a guess.
-func (d *document) bytes(capacity int) ([]byte, error) {
-	if d.root.depth() > maxNesting {
-		return nil, reasonf("the patched document nests deeper than %d", maxNesting)
-	}
-	text := d.root.append(make([]byte, 0, capacity))
-	if d.limits.Result > 0 && len(text) > d.limits.Result && unescapedLen(text) > d.limits.Result {
-		return nil, limitf("the patched document has more than %d bytes", d.limits.Result)
-	}
-	return text, nil
+	return dst, nil
 }
 
 // unescapedLen returns how many bytes text has with every character written as itself.
@@ -109,4 +81,76 @@ func unescapedLen(text []byte) (n int) {
 		}
 		text = text[long:]
 	}
+}
+
+// AppendOutline appends the document with all members of its root but those called
+// by the given names null; an array without its elements.
+func (d *Document) AppendOutline(dst []byte, names ...string) []byte {
+	o, ok := d.root.(*object)
+	if !ok {
+		return append(dst, "[]"...)
+	}
+	outline := object{members: make([]member, 0, len(o.members))}
+	for _, m := range o.members {
+		if m.key != "" && !slices.Contains(names, m.name) {
+			m.value = node{text: null}
+		}
+		outline.members = append(outline.members, m)
+	}
+	return outline.append(dst)
+}
+
+// locate returns the container that holds the value at pointer, and the last
+// reference token. It fails if the pointer is empty or its parent missing.
+func (d *Document) locate(pointer string) (container, string, error) {
+	parent, token, ok := split(pointer)
+	if !ok {
+		return nil, "", reason("the whole document is not a possible target")
+	}
+	at, err := d.walk(parent)
+	return at, token, err
+}
+
+// walk returns the container at pointer.
+func (d *Document) walk(pointer string) (container, error) {
+	at := d.root
+	for token, rest, ok := first(pointer); ok; token, rest, ok = first(rest) {
+		n, err := at.get(token)
+		if err != nil {
+			return nil, err
+		}
+		if n == nil {
+			return nil, reason("a part of the path leads to nothing")
+		}
+		if at, err = n.enter(&d.meter); err != nil {
+			return nil, err
+		}
+		if at == nil {
+			return nil, reason("a part of the path is neither an object nor an array")
+		}
+	}
+	return at, nil
+}
+
+// copyOf returns a copy of n, or of null if n is missing.
+func (d *Document) copyOf(n *node) (node, error) {
+	switch {
+	case n == nil:
+		return node{text: null}, nil
+	case n.isNull() && n.origin != given:
+		return node{text: null, origin: copied}, d.charge(len(null))
+	}
+	// v4 escapes what it copies as in HTML, and a later test sees the difference.
+	var text bytes.Buffer
+	json.HTMLEscape(&text, n.append(nil))
+	return node{text: text.String(), nesting: n.depth()}, d.charge(text.Len())
+}
+
+// charge counts size bytes against the limit for copying.
+func (d *Document) charge(size int) error {
+	d.copied += size
+	if d.limits.CopyBytes > 0 && d.copied > d.limits.CopyBytes {
+		return limitf("the patch copies more than %d bytes", d.limits.CopyBytes)
+	}
+	return d.meter.spend(size)
 }

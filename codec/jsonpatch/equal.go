@@ -4,7 +4,7 @@ package jsonpatch
 
 const differs = reason("the value is another one than tested for")
 
-func (d *document) test(op *operation) error {
+func (d *Document) test(op *operation) error {
 	equal, err := d.holds(op)
 	if err == nil && !equal {
 		return differs
@@ -13,10 +13,10 @@ func (d *document) test(op *operation) error {
 }
 
 // holds reports whether the test operation passes.
-func (d *document) holds(op *operation) (bool, error) {
+func (d *Document) holds(op *operation) (bool, error) {
 	want := op.node()
 	if op.path.value == "" {
-		return equal(&node{open: d.root}, &want, d.meter)
+		return equal(&node{open: d.root}, &want, &d.meter)
 	}
 	at, token, err := d.locate(op.path.value)
 	if err != nil {
@@ -31,7 +31,7 @@ func (d *document) holds(op *operation) (bool, error) {
 	case n.isNull():
 		return n.origin == added && want.origin == added, nil
 	}
-	return equal(n, &want, d.meter)
+	return equal(n, &want, &d.meter)
 }
 
 // equal compares two values other than null: objects in any order, scalars by

@@ -5,14 +5,17 @@ package jsonpatch
 import "time"
 
 // Limits bound what a patch may cost. A zero field is no limit. Decode looks at
-// Operations, PatchBytes and Depth, Apply at the others.
+// Operations, PatchBytes and Depth, Open at the times, Apply at CopyBytes and the
+// times, Append at Result and Nesting.
 type Limits struct {
 	Operations int           // number of operations
 	PatchBytes int           // size of the patch document
-	CopyBytes  int           // bytes copied by all copy operations together
+	CopyBytes  int           // bytes copied by all copy operations on the Document together
 	Depth      int           // reference tokens in one pointer
 	Result     int           // size of the patched document, escapes counted as what they stand for
-	Time       time.Duration // from the start of Apply
+	Nesting    int           // depth of the patched document; never above 10,000
+	Time       time.Duration // from the start of Open or Apply
+	Deadline   time.Time     // of both, if that is earlier
 }
 
 // DefaultLimits are the limits for the patch of a webhook. CopyBytes is
@@ -24,6 +27,14 @@ func DefaultLimits() Limits {
 		CopyBytes:  3 << 20,
 		Depth:      128,
 		Result:     3 << 20,
+		Nesting:    maxNesting - 2, // in a review the object is two levels down
 		Time:       250 * time.Millisecond,
 	}
+}
+
+func (l Limits) nesting() int {
+	if l.Nesting == 0 {
+		return maxNesting
+	}
+	return min(l.Nesting, maxNesting)
 }

@@ -20,7 +20,7 @@ func limited(doc, patch []byte, limits Limits) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.Apply(doc, limits)
+	_, err = applied(p, doc, limits)
 	return err
 }
 
@@ -105,6 +105,21 @@ func TestTimeLimit(t *testing.T) {
 				t.Fatalf("got %v, want that the time is over", e)
 			}
 		})
+	}
+}
+
+// Time and Deadline: what is first ends it.
+func TestDeadline(t *testing.T) {
+	ones := []byte(`{"a":[` + strings.Repeat("1,", 1<<20) + `1]}`)
+	patch := repeat(`{"op":"add","path":"/a/0","value":0}`, 100)
+	for _, limits := range []Limits{
+		{Time: time.Hour, Deadline: time.Now().Add(-time.Second)},
+		{Time: time.Nanosecond, Deadline: time.Now().Add(time.Hour)},
+		{Deadline: time.Now().Add(-time.Second)},
+	} {
+		if e, ok := errors.AsType[*Error](limited(ones, patch, limits)); !ok || !e.Limit || e.Reason != tooSlow.Error() {
+			t.Errorf("%+v: got %v, want that the time is over", limits, e)
+		}
 	}
 }
 

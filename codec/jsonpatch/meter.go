@@ -11,26 +11,45 @@ const (
 	perElement = 8
 	perMember  = 64
 
-	tooSlow = limit("applying the patch takes longer than allowed")
+	tooSlow   = limit("applying the patch takes longer than allowed")
+	tooCostly = limit("comparing takes more work than allowed")
 )
 
-// meter stops an Apply that has used up its time. A nil deadline is none.
+// meter stops work that has used up its time, or, if it is bounded, what is left.
+// A zero deadline is none.
 type meter struct {
 	deadline time.Time
 	work     int
+	kept     int // estimate of the memory that open containers take, in bytes
+	bounded  bool
+	left     int // of the work allowed
 }
 
-func newMeter(allowed time.Duration) *meter {
-	m := &meter{}
-	if allowed > 0 {
-		m.deadline = time.Now().Add(allowed)
+func newMeter(l Limits) meter {
+	m := meter{deadline: l.Deadline}
+	if l.Time > 0 {
+		if end := time.Now().Add(l.Time); m.deadline.IsZero() || end.Before(m.deadline) {
+			m.deadline = end
+		}
 	}
 	return m
+}
+
+// restart gives m the time that l allows, from now.
+func (m *meter) restart(l Limits) {
+	kept := m.kept
+	*m = newMeter(l)
+	m.kept = kept
 }
 
 // spend accounts for work, in bytes scanned or places moved, and now and then
 // looks at the clock.
 func (m *meter) spend(work int) error {
+	if m.bounded {
+		if m.left -= work; m.left < 0 {
+			return tooCostly
+		}
+	}
 	m.work += work
 	if m.work < stride {
 		return nil

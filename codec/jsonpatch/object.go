@@ -32,8 +32,13 @@ func parseObject(text string, m *meter) (container, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.kept += perOpenMember * cap(o.members)
 	return o, nil
 }
+
+// perOpenMember is about the size of a member and of its place in the index, in
+// bytes.
+const perOpenMember = 144
 
 // find returns the place of the member called name, or -1.
 func (o *object) find(name string) int {

@@ -39,7 +39,19 @@ func applyOurs(doc, patch []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.Apply(doc, Limits{})
+	return applied(p, doc, Limits{})
+}
+
+// applied returns doc with p applied.
+func applied(p Patch, doc []byte, limits Limits) ([]byte, error) {
+	d, err := Open(doc, limits)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.Apply(p, limits); err != nil {
+		return nil, err
+	}
+	return d.Append(nil, limits)
 }
 
 // decodeValue returns what the JSON text means, numbers as spelled.

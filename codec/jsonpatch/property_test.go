@@ -53,6 +53,75 @@ func TestApplyOneByOneLikeAtOnce(t *testing.T) {
 	})
 }
 
+// TestDocumentLikeOnePatch checks that patches on one Document give, to the byte,
+// what all their operations in one patch give: that is what a caller applies.
+func TestDocumentLikeOnePatch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		doc := []byte(drawContainer(t, 4))
+		d, err := Open(doc, Limits{})
+		if err != nil {
+			return
+		}
+		all, at := []byte(`[]`), doc
+		for range rapid.IntRange(1, 8).Draw(t, "patches") {
+			patch := []byte("[" + drawOperation(t, at) + "," + drawOperation(t, at) + "]")
+			longer := Concat(bytes.Clone(all), patch)
+			atOnce, atOnceErr := applyOurs(doc, longer)
+			if err := applyTo(d, patch); (err == nil) != (atOnceErr == nil) {
+				t.Fatalf("at once %v, one by one %v\ndoc %s\npatch %s", atOnceErr, err, doc, longer)
+			} else if err != nil {
+				return
+			}
+			step, err := d.Append(nil, Limits{})
+			if err != nil || !bytes.Equal(step, atOnce) {
+				t.Fatalf("%v\nat once    %s\none by one %s\ndoc %s\npatch %s", err, atOnce, step, doc, longer)
+			}
+			all, at = longer, step
+		}
+	})
+}
+
+func applyTo(d *Document, patch []byte) error {
+	p, err := Decode(patch, Limits{})
+	if err == nil {
+		_, err = d.Apply(p, Limits{})
+	}
+	return err
+}
+
+// TestChanged checks that a patch that is said to change nothing changes nothing,
+// and one of a single operation that is said to does.
+func TestChanged(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		doc := []byte(drawContainer(t, 4))
+		d, err := Open(doc, Limits{})
+		if err != nil {
+			return
+		}
+		operations := drawOperation(t, doc)
+		single := rapid.Bool().Draw(t, "single")
+		for !single && rapid.Bool().Draw(t, "more") {
+			operations += "," + drawOperation(t, doc)
+		}
+		p, err := Decode([]byte("["+operations+"]"), Limits{})
+		if err != nil {
+			return
+		}
+		changed, err := d.Apply(p, Limits{})
+		if err != nil {
+			return
+		}
+		patched, err := d.Append(nil, Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		differs := !cmp.Equal(decodeValue(t, doc), decodeValue(t, patched))
+		if differs && !changed || single && changed && !differs && p.operations[0].kind.value != "move" {
+			t.Fatalf("changed %v\ndoc     %s\npatch   %s\npatched %s", changed, doc, operations, patched)
+		}
+	})
+}
+
 // drawOperation draws an operation that is likely to apply to doc.
 func drawOperation(t *rapid.T, doc []byte) string {
 	op := rapid.SampledFrom([]string{"add", "add", "remove", "replace", "move", "copy", "test", "test"}).Draw(t, "op")
@@ -92,7 +161,7 @@ func drawPointer(t *rapid.T, doc []byte) (pointer, value string) {
 
 func drawToken(t *rapid.T, at *node) string {
 	tokens := []string{"a", "0", "-", "-1", "", "~", "x"}
-	switch open, _ := at.enter(newMeter(0)); open := open.(type) {
+	switch open, _ := at.enter(new(meter)); open := open.(type) {
 	case *object:
 		for i := range open.members {
 			tokens = append(tokens, open.members[i].name, open.members[i].name)

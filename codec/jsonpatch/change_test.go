@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonpatch
+
+import (
+	"strings"
+	"testing"
+)
+
+// What writers of patches often do, and whether it changes anything.
+func TestChangedByHabits(t *testing.T) {
+	const doc = `{"metadata":{"labels":{"a":"1"},"annotations":null},"spec":{"list":[1,{"b":2}],"n":1.0}}`
+	for _, test := range []struct {
+		name, patch string
+		want        bool
+	}{
+		{"nothing", `[]`, false},
+		{"test", `[{"op":"test","path":"/spec/n","value":1.0}]`, false},
+		{"add what is there", `[{"op":"add","path":"/metadata/labels/a","value":"1"}]`, false},
+		{"add another", `[{"op":"add","path":"/metadata/labels/a","value":"2"}]`, true},
+		{"replace by the same, in another order and spacing", `[{"op":"replace","path":"/spec","value":{ "n":1.0, "list":[1, {"b":2} ]}}]`, false},
+		{"replace by one with more members", `[{"op":"replace","path":"/metadata/labels","value":{"a":"1","b":"2"}}]`, true},
+		{"replace by one with fewer members", `[{"op":"replace","path":"/spec","value":{"n":1.0}}]`, true},
+		{"replace by a longer list", `[{"op":"replace","path":"/spec/list","value":[1,{"b":2},3]}]`, true},
+		{"replace by a shorter list", `[{"op":"replace","path":"/spec/list","value":[1]}]`, true},
+		{"replace a list by an object", `[{"op":"replace","path":"/spec/list","value":{"0":1}}]`, true},
+		{"replace by another number", `[{"op":"replace","path":"/spec/n","value":1}]`, true},
+		{"null by null", `[{"op":"replace","path":"/metadata/annotations","value":null}]`, false},
+		{"replace the root by itself", `[{"op":"replace","path":"","value":` + doc + `}]`, false},
+		{"replace the root", `[{"op":"replace","path":"","value":{}}]`, true},
+		{"into a list", `[{"op":"add","path":"/spec/list/-","value":1}]`, true},
+		{"move to where it is", `[{"op":"move","from":"/metadata/labels","path":"/metadata/labels"}]`, false},
+		{"copy onto an equal", `[{"op":"copy","from":"/metadata/labels/a","path":"/metadata/labels/a"}]`, false},
+		{"remove", `[{"op":"remove","path":"/spec/n"}]`, true},
+		{"there and back counts, as it cannot be told cheaply", `[{"op":"remove","path":"/spec/n"},{"op":"add","path":"/spec/n","value":1.0}]`, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d, err := Open([]byte(doc), Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := Decode([]byte(test.patch), Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if changed, err := d.Apply(p, Limits{}); err != nil || changed != test.want {
+				t.Errorf("changed = %v, %v", changed, err)
+			}
+		})
+	}
+}
+
+// Comparing is bounded by the patch, not by the document, and leaves that as it is.
+func TestComparingIsBounded(t *testing.T) {
+	nested := strings.Repeat("[ ", 5000) + strings.Repeat("]", 5000)
+	for value, replacement := range map[string]string{
+		`[` + strings.Repeat("0, ", 1<<20) + `0]`:   `[0]`,
+		`[[` + strings.Repeat("0, ", 1<<20) + `0]]`: `[[0]]`,
+		nested: strings.ReplaceAll(nested, " ", ""),
+	} {
+		d, err := Open([]byte(`{"a":`+value+`}`), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Decode([]byte(`[{"op":"replace","path":"/a","value":`+replacement+`}]`), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := d.Footprint()
+		changed, err := d.Apply(p, Limits{})
+		if err != nil || !changed {
+			t.Errorf("changed = %v, %v", changed, err)
+		}
+		if most := 8*p.bytes + stride; d.comparing.left < -most {
+			t.Errorf("%d of work for a patch of %d bytes", most-d.comparing.left, p.bytes)
+		}
+		if d.Footprint() != kept {
+			t.Error("comparing has opened the document")
+		}
+	}
+}
+
+// Objects that brackets of HTML make six times as large are as large as they are.
+func TestResultCountsUnescapedBytes(t *testing.T) {
+	limits := Limits{Result: 1 << 10}
+	for _, test := range []struct {
+		text string
+		ok   bool
+	}{
+		{strings.Repeat(`\u003c`, 900), true},
+		{strings.Repeat(`\u0026\u003e`, 450), true},
+		{strings.Repeat(`\u003c`, 1100), false},
+		{strings.Repeat(`x`, 1100), false},
+	} {
+		_, err := applied(Patch{}, []byte(`{"a":"`+test.text+`"}`), limits)
+		if (err == nil) != test.ok {
+			t.Errorf("%.6s x %d: %v", test.text, len(test.text), err)
+		}
+	}
+}
+
+// What decides about an object can be looked at without the rest of it.
+func TestOutline(t *testing.T) {
+	d, err := Open([]byte(`{"kind":"Pod","Kind":1,"metadata":{"name":"a"},"spec":{"big":[0]}}`), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(d.AppendOutline(nil, "kind", "metadata")); got != `{"kind":"Pod","Kind":null,"metadata":{"name":"a"},"spec":null}` {
+		t.Error(got)
+	}
+}

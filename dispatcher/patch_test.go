@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/registry"
+)
+
+// An object is parsed once for all patches. A Document that has become many times as large as the object is not kept while
+// webhooks are called; the next patch finds the object as it is all the same.
+func TestLargeDocumentIsNotKept(t *testing.T) {
+	synctest.Test(t, testLargeDocument) // no time passes
+}
+
+func testLargeDocument(t *testing.T) {
+	object := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"list":[` + strings.Repeat("0,", 40_000) + `0]}}`)
+	a := &admission{
+		Request:  Request{Cluster: &registry.Cluster{}, Review: &codec.Review{Operation: codec.Create}, Deadline: time.Now().Add(time.Minute)},
+		workshop: newWorkshop(),
+	}
+	if err := codec.ScanObject(&a.Review.Object, object); err != nil {
+		t.Fatal(err)
+	}
+	a.Review.Object.Raw = object
+	a.subject.Object = &a.Review.Object
+	apply := func(patch string, kept bool, generation int) {
+		t.Helper()
+		if _, err := a.apply(&registry.Webhook{Name: "w"}, []byte(patch)); err != nil {
+			t.Fatal(err)
+		}
+		if (a.document != nil) != kept || a.generation != generation {
+			t.Errorf("kept %v, generation %d", a.document != nil, a.generation)
+		}
+	}
+	apply(`[{"op":"add","path":"/metadata/labels","value":{"a":"1"}}]`, true, 1)
+	parsed := a.document
+	apply(`[{"op":"add","path":"/metadata/labels/c","value":"3"},{"op":"remove","path":"/metadata/labels/c"}]`, true, 2)
+	if a.document != parsed {
+		t.Error("the object is parsed twice")
+	}
+	apply(`[{"op":"add","path":"/spec/list/0","value":7}]`, false, 3)
+	apply(`[{"op":"add","path":"/metadata/labels/b","value":"2"}]`, false, 4)
+	apply(`[{"op":"add","path":"/metadata/labels/b","value":"2"}]`, false, 4)
+	for _, want := range []string{`"labels":{"a":"1","b":"2"}`, `"list":[7,0,0`} {
+		if !strings.Contains(string(a.object), want) {
+			t.Errorf("the object lacks %s: %.200s", want, a.object)
+		}
+	}
+	if a.workshop.active != 0 {
+		t.Errorf("%d turns are taken", a.workshop.active)
+	}
+	a.Deadline = time.Now().Add(-time.Second)
+	if _, err := a.apply(&registry.Webhook{Name: "w"}, []byte(`[]`)); err == nil {
+		t.Error("there is a turn after the deadline")
+	}
+}
+
+// What a patch brings is checked as strictly as what the caller sent, anywhere in the
+// object, and leaves the object as it was.
+func TestPatchIsCheckedStrictly(t *testing.T) {
+	for _, patch := range []string{
+		`[{"op":"add","path":"/spec/deep","value":{"a":["\ud800"]}}]`,
+		`[{"op":"add","path":"/Metadata","value":{}}]`,
+		`[{"op":"add","path":"/metadata/labels","value":{"a":1}}]`,
+		`[{"op":"replace","path":"","value":[]}]`,
+		`[{"op":"replace","path":"/kind","value":"Secret"}]`,
+		`[{"op":"add","path":"/spec/deep","value":` + strings.Repeat("[", 9_997) + strings.Repeat("]", 9_997) + `}]`,
+	} {
+		a := &admission{Request: Request{Cluster: &registry.Cluster{}, Review: &codec.Review{Operation: codec.Create}, Deadline: time.Now().Add(time.Minute)}}
+		object := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{}}`)
+		if err := codec.ScanObject(&a.Review.Object, object); err != nil {
+			t.Fatal(err)
+		}
+		a.subject.Object = &a.Review.Object
+		var refusal *Refusal
+		if _, err := a.apply(&registry.Webhook{Name: "w"}, []byte(patch)); !errors.As(err, &refusal) || a.generation != 0 || a.document != nil {
+			t.Errorf("%.80s: %v, generation %d", patch, err, a.generation)
+		}
+	}
+}
