@@ -13,6 +13,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
+	"github.com/admission-dispatcher/dispatcher/internal/throttle"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -81,7 +82,8 @@ type Dispatcher struct {
 	log        *slog.Logger
 
 	bypasses    bypassLog
-	allows      sampler
+	allows      throttle.Throttle // lines about them, all clusters'
+	denials     throttle.PerCluster
 	shadowSlots chan struct{}
 	calls       sync.WaitGroup // those that may outlive their Dispatch
 	batches     sync.Pool      // of *batch
@@ -110,7 +112,8 @@ func New(cfg Config) (*Dispatcher, error) {
 		transcoder:  cfg.Transcoder,
 		keepSkips:   cfg.KeepSkips,
 		log:         cfg.Logger,
-		allows:      sampler{perSecond: cfg.AllowsPerSecond},
+		allows:      throttle.Throttle{Burst: cfg.AllowsPerSecond, Window: time.Second},
+		denials:     throttle.PerCluster{Burst: denialsPerSecond, Window: time.Second},
 		shadowSlots: make(chan struct{}, cfg.ShadowCalls),
 		admissions:  sync.Pool{New: func() any { return new(admission) }},
 	}, nil

@@ -16,8 +16,8 @@ import (
 // maxLogged bounds what a user or a webhook can put into one log attribute.
 const maxLogged = 512
 
-// record logs one admission: a denial and whatever failed open always, a bypass now
-// and then, an allow when debugging. Nothing from inside an object is logged, and
+// record logs one admission: whatever failed open always, denials up to a rate of
+// each cluster, a bypass now and then, an allow when debugging. Nothing from inside an object is logged, and
 // no message of a webhook: it is for the user, and may quote the object.
 func (d *Dispatcher) record(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
 	for i := range v.Outcomes {
@@ -40,10 +40,24 @@ func (d *Dispatcher) record(ctx context.Context, req Request, v *Verdict, elapse
 		d.recordAllow(ctx, req, v, elapsed)
 		return
 	}
+	d.recordDenial(ctx, req, v, elapsed)
+}
+
+// denialsPerSecond is how many denials of one cluster get a line in each second.
+const denialsPerSecond = 100
+
+func (d *Dispatcher) recordDenial(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
 	if !d.log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
+	leftOut, ok := d.denials.Pass(req.Cluster.Name, time.Now())
+	if !ok {
+		return
+	}
 	attrs := append(decidedAttrs(req, v, elapsed), slog.String("decision", v.Decision().String()), slog.Int("code", int(v.Response.Code)))
+	if leftOut > 0 {
+		attrs = append(attrs, slog.Int("left_out", leftOut))
+	}
 	d.log.LogAttrs(ctx, slog.LevelInfo, "admission denied", append(attrs, denialAttrs(v)...)...)
 }
 
@@ -76,7 +90,10 @@ func denialAttrs(v *Verdict) []slog.Attr {
 // recordAllow logs an allow if it is one of the sample, or when debugging.
 func (d *Dispatcher) recordAllow(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
 	level := slog.LevelInfo
-	leftOut, ok := d.allows.pass(time.Now())
+	leftOut, ok := 0, false
+	if d.allows.Burst > 0 {
+		leftOut, ok = d.allows.Pass(time.Now())
+	}
 	if !ok {
 		level = slog.LevelDebug
 	}

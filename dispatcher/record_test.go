@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -100,4 +101,35 @@ func TestRecords(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Denials of one cluster get so many lines in a second, and the rest is counted; what
+// fails open always gets one, as do the denials of other clusters.
+func TestDenialsAreThrottled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		d, err := New(Config{Caller: failing{}, Logger: slog.New(slog.NewJSONHandler(&out, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		record := func(cluster string, o Outcome) {
+			o.Webhook = &registry.Webhook{Name: "w"}
+			v := Verdict{Response: codec.Response{Allowed: !o.Denies()}, Outcomes: []Outcome{o}}
+			d.record(t.Context(), Request{Cluster: &registry.Cluster{Name: cluster}, Review: &codec.Review{}}, &v, 0)
+		}
+		for range 1000 {
+			record("storm", Outcome{Result: Denied})
+			record("storm", Outcome{Result: FailedOpen})
+		}
+		record("quiet", Outcome{Result: Denied})
+		<-time.After(time.Second)
+		record("storm", Outcome{Result: Denied})
+		text := out.String()
+		if denied, open := strings.Count(text, "admission denied"), strings.Count(text, "webhook failed_open"); denied != denialsPerSecond+2 || open != 1000 {
+			t.Errorf("%d lines of denials, %d of what failed open", denied, open)
+		}
+		if !strings.Contains(text, `"cluster":"quiet"`) || !strings.Contains(text, `"left_out":900`) {
+			t.Error("what was left out is not counted, or another cluster's is left out")
+		}
+	})
 }

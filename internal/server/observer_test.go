@@ -18,6 +18,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
+	"github.com/admission-dispatcher/dispatcher/internal/throttle"
 )
 
 // Whoever is turned away is counted, under the cluster that the credentials belong
@@ -128,6 +129,21 @@ func TestStrangersDoNotSilenceClusters(t *testing.T) {
 	w.dial().ask(wrong)
 	if lines := strings.Join(w.logs.lines(), "\n"); !strings.Contains(lines, `"cluster":"a"`) {
 		t.Errorf("nothing about cluster a: %s", lines)
+	}
+}
+
+// What is refused of one cluster does not keep what is refused of another out of the
+// log.
+func TestClustersDoNotSilenceEachOther(t *testing.T) {
+	w := newWorld(t, nil)
+	wrong := message{target: "/validate", body: review("1")}
+	for range 8 {
+		w.dial().ask(wrong)
+	}
+	w.dialAs(pki.Subject{DNSNames: []string{"b.example.com"}}).ask(wrong)
+	lines := strings.Join(w.logs.lines(), "\n")
+	if strings.Count(lines, `"cluster":"a"`) != throttle.Burst || !strings.Contains(lines, `"cluster":"b"`) {
+		t.Errorf("the log is %s", lines)
 	}
 }
 

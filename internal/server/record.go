@@ -24,24 +24,30 @@ import (
 type records struct {
 	log         *slog.Logger
 	observer    Observer
-	refusals    [refusals]throttle.Throttle // of clusters
+	refusals    [refusals]throttle.PerCluster
 	strangers   [refusals]throttle.Throttle // refusals of nobody that is known
 	accepts     throttle.Throttle
-	connections throttle.Throttle // of clusters
+	connections throttle.PerCluster
 	crowds      throttle.Throttle // connections of strangers
 	handshakes  throttle.Throttle
-	registered  throttle.Throttle // of clusters that apply an older registration
+	registered  throttle.PerCluster
+}
+
+// of returns how records of one cluster are throttled.
+func of(p *throttle.PerCluster, cluster string) func(time.Time) (dropped int, ok bool) {
+	return func(now time.Time) (int, bool) { return p.Pass(cluster, now) }
 }
 
 // refused records a request that is turned away. from is nil where that is nobody.
 func (r *records) refused(ctx *fasthttp.RequestCtx, from *registry.Cluster, why refusal, text string) {
-	limit, attrs, cluster := &r.strangers[why], sender(ctx), ""
+	pass, attrs, cluster := r.strangers[why].Pass, sender(ctx), ""
 	if from != nil {
-		limit, cluster = &r.refusals[why], from.Name
+		cluster = from.Name
+		pass = of(&r.refusals[why], cluster)
 		attrs = append(attrs, slog.String("cluster", cluster))
 	}
 	r.observer.TurnedAway(cluster, why.String())
-	r.warn(limit, "request refused", append(attrs,
+	r.warn(pass, "request refused", append(attrs,
 		slog.Int("status", ctx.Response.StatusCode()), slog.String("reason", text))...)
 }
 
@@ -62,7 +68,7 @@ func sender(ctx *fasthttp.RequestCtx) []slog.Attr {
 // outdated records a call to a path that the cluster's registration no longer has.
 // It is served; the dispatcher counts it.
 func (r *records) outdated(c *registry.Cluster, phase registry.Phase) {
-	r.warn(&r.registered, "the cluster applies an older registration", slog.String("cluster", c.Name), slog.String("phase", phase.String()))
+	r.warn(of(&r.registered, c.Name), "the cluster applies an older registration", slog.String("cluster", c.Name), slog.String("phase", phase.String()))
 }
 
 func (r *records) handshakeFailed(remote net.Addr, err error) {
@@ -70,7 +76,7 @@ func (r *records) handshakeFailed(remote net.Addr, err error) {
 		return // a TCP health check, or evicted, which has a record of its own
 	}
 	r.observer.TurnedAway("", badHandshake)
-	r.warn(&r.handshakes, "TLS handshake failed",
+	r.warn(r.handshakes.Pass, "TLS handshake failed",
 		slog.String("remote", remote.String()), slog.String("error", cut(err.Error())))
 }
 
@@ -78,16 +84,16 @@ func (r *records) handshakeFailed(remote net.Addr, err error) {
 // whose it was, "" for a stranger's.
 func (r *records) tooManyConnections(cluster string, remote net.Addr, limit int) {
 	r.observer.TurnedAway(cluster, tooManyConnections)
-	limiter, attrs := &r.crowds, []slog.Attr{slog.String("remote", remote.String()), slog.Int("limit", limit)}
+	pass, attrs := r.crowds.Pass, []slog.Attr{slog.String("remote", remote.String()), slog.Int("limit", limit)}
 	if cluster != "" {
-		limiter = &r.connections
+		pass = of(&r.connections, cluster)
 		attrs = append(attrs, slog.String("cluster", cluster))
 	}
-	r.warn(limiter, "connection closed: too many are open", attrs...)
+	r.warn(pass, "connection closed: too many are open", attrs...)
 }
 
 func (r *records) acceptFailed(err error) {
-	r.warn(&r.accepts, "cannot accept connections", slog.String("error", err.Error()))
+	r.warn(r.accepts.Pass, "cannot accept connections", slog.String("error", err.Error()))
 }
 
 // panicked is not throttled: each is a bug of ours.
@@ -96,8 +102,8 @@ func (r *records) panicked(value any, stack []byte) {
 		slog.String("panic", crash.Text(value)), slog.String("stack", string(stack)))
 }
 
-func (r *records) warn(t *throttle.Throttle, message string, attrs ...slog.Attr) {
-	dropped, ok := t.Pass(time.Now())
+func (r *records) warn(pass func(now time.Time) (dropped int, ok bool), message string, attrs ...slog.Attr) {
+	dropped, ok := pass(time.Now())
 	if !ok {
 		return
 	}

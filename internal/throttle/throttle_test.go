@@ -3,6 +3,7 @@
 package throttle
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -24,5 +25,30 @@ func TestThrottle(t *testing.T) {
 	}
 	if dropped, ok := throttle.Pass(now.Add(Window)); !ok || dropped != 0 {
 		t.Errorf("pass = %d, %v: the same are counted twice", dropped, ok)
+	}
+}
+
+// What one cluster causes drops no record of another, however many there are.
+func TestPerCluster(t *testing.T) {
+	p := PerCluster{Burst: 2, Window: time.Second}
+	now := time.Now()
+	for range 100 {
+		p.Pass("east", now)
+	}
+	if _, ok := p.Pass("west", now); !ok {
+		t.Error("a record of west is dropped")
+	}
+	if dropped, ok := p.Pass("east", now.Add(time.Second)); !ok || dropped != 98 {
+		t.Errorf("pass = %d, %v after the window", dropped, ok)
+	}
+	for i := range 3 * maxClusters {
+		p.Pass(fmt.Sprint("c", i), now)
+	}
+	if len(p.each) > maxClusters {
+		t.Errorf("%d clusters are remembered", len(p.each))
+	}
+	later := now.Add(Window + time.Second)
+	if p.Pass("new", later); len(p.each) > 10 {
+		t.Errorf("%d clusters are remembered that have been silent", len(p.each))
 	}
 }
