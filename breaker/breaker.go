@@ -4,8 +4,10 @@
 // made, judged by how earlier ones ended. It is a state machine without
 // goroutines and without I/O; time is time.Now.
 //
-// An Endpoint has one circuit for itself and one for each resource. Failures on
-// one resource, while others are well, open the circuit of that resource alone.
+// Three circuits decide about an attempt. That of the Endpoint is opened by
+// connections alone, and for every cluster. What is answered, or not answered in
+// time, depends on the review, which the cluster chose: it counts for the
+// circuits of that cluster, one for itself and one for each resource.
 package breaker
 
 import (
@@ -17,82 +19,157 @@ import (
 type Breaker struct {
 	settings Settings
 
-	mu        sync.Mutex
-	endpoint  *circuit
-	resources *resources // asked while the Endpoint is closed, else empty
-	forced    gate
-	changes   changes
+	mu       sync.Mutex
+	number   uint64 // of states of circuits that have begun, and of forced attempts
+	endpoint *circuit
+	clusters map[string]*cluster // those with something to remember
+	swept    time.Time
+	// answered is when a cluster without an open circuit last had an answer.
+	answered time.Time
 }
 
 // New returns a closed Breaker.
 func New(s Settings) *Breaker {
-	b := &Breaker{settings: s.withDefaults()}
-	b.forced.settings = &b.settings
-	b.endpoint = newCircuit(&b.settings, "", time.Now(), &b.changes)
-	b.resources = newResources(&b.settings, &b.changes)
+	b := &Breaker{settings: s.withDefaults(), clusters: map[string]*cluster{}}
+	b.endpoint = b.newCircuit(time.Now())
 	return b
 }
 
-// Allow asks for leave to make one attempt about a resource, such as
-// "apps/deployments". If it is given, the Ticket must be ended exactly once.
-func (b *Breaker) Allow(resource string) (Ticket, bool) {
+// Allow asks for leave to make one attempt for a cluster about a resource, such
+// as "apps/deployments". If it is given, the Ticket must be ended exactly once.
+func (b *Breaker) Allow(cluster, resource string) (Ticket, bool) {
 	now := b.lock()
-	defer b.unlock()
-	return b.ask(resource, now)
+	defer b.mu.Unlock()
+	return b.ask(cluster, resource, now)
 }
 
-// AllowForced is Allow for a caller to whom every Endpoint has said no. It gives
-// leave where Allow would; otherwise to one attempt at a time, at most one in
-// each Settings.ForcedInterval, so that nothing is refused for ever. If a forced
-// attempt succeeds, the ramp begins at once; if it fails, nothing changes.
-func (b *Breaker) AllowForced(resource string) (Ticket, bool) {
+// AllowForced is Allow for a caller that every Endpoint has refused. It gives
+// leave where Allow would; otherwise to one attempt of each cluster at a time, at
+// most one in each Settings.ForcedInterval, so that no cluster is refused for
+// ever, whatever the others do. If a forced attempt succeeds, the ramp begins at
+// once; if it fails, nothing changes.
+func (b *Breaker) AllowForced(cluster, resource string) (Ticket, bool) {
 	now := b.lock()
-	defer b.unlock()
-	if t, ok := b.ask(resource, now); ok {
+	defer b.mu.Unlock()
+	if t, ok := b.ask(cluster, resource, now); ok {
 		return t, true
 	}
-	number, ok := b.forced.enter(now)
-	if !ok {
+	b.number++
+	if !b.remember(cluster, now).forced.enter(now, b.number) {
 		return Ticket{}, false
 	}
-	t := Ticket{breaker: b, endpoint: b.endpoint.force(now), forced: number}
-	if b.endpoint.state() == Closed {
-		t.circuit = b.resources.of(resource, now)
-		t.resource = t.circuit.force(now)
+	t := b.newTicket(cluster, resource)
+	t.forced = b.number
+	for i, c := range b.path(cluster, resource, now) {
+		t.refused[i] = c != nil && !c.ask(now)
 	}
 	return t, true
 }
 
-// ask asks the Endpoint's circuit, and while that is closed the resource's.
-func (b *Breaker) ask(resource string, now time.Time) (Ticket, bool) {
-	t := Ticket{breaker: b}
-	var ok bool
-	if t.endpoint, ok = b.endpoint.ask(now); !ok || b.endpoint.state() != Closed {
-		return t, ok
+// ask asks each circuit on the way of an attempt. What those before a refusal
+// have given is given back.
+func (b *Breaker) ask(cluster, resource string, now time.Time) (Ticket, bool) {
+	path := b.path(cluster, resource, now)
+	for i, c := range path {
+		if c == nil || c.ask(now) {
+			continue
+		}
+		for _, before := range path[:i] {
+			if before != nil {
+				before.done(now, Excluded, never)
+			}
+		}
+		return Ticket{}, false
 	}
-	t.circuit = b.resources.of(resource, now)
-	t.circuit.advance(now)
-	t.resource, ok = t.circuit.ask(now)
-	return t, ok
+	return b.newTicket(cluster, resource), true
 }
 
-// lock takes the lock and brings the Endpoint's circuit up to the time that it
-// returns.
+// path returns the circuits that decide about an attempt, as of now: that of the
+// Endpoint, of the cluster, of the resource. One without failures has none.
+func (b *Breaker) path(cluster, resource string, now time.Time) (path [3]*circuit) {
+	path[0] = b.endpoint
+	if c := b.clusters[cluster]; c != nil {
+		path[1], path[2] = c.circuit, c.find(resource)
+	}
+	for _, c := range path {
+		if c != nil {
+			c.advance(now)
+		}
+	}
+	return path
+}
+
+// end hands an outcome to the circuits. The Endpoint comes first: if it opens,
+// connections explain what the clusters have seen.
+func (b *Breaker) end(now time.Time, t *Ticket, r Result) {
+	if c := b.clusters[t.cluster]; c != nil && t.forced > 0 {
+		c.forced.leave(t.forced)
+	}
+	if !t.reached {
+		if t.number < b.endpoint.began {
+			return
+		}
+		was := b.endpoint.state()
+		b.endpoint.end(now, t, 0, r.ofConnection(), b.settings.MinRequests)
+		if was == Closed && b.endpoint.state() == Open {
+			clear(b.clusters)
+			return
+		}
+	}
+	c := b.clusters[t.cluster]
+	if c == nil && r == Failure {
+		c = b.remember(t.cluster, now)
+	}
+	if c != nil {
+		c.end(now, t, r, b.enough(c, now, r))
+	}
+	if r == Success && (c == nil || c.isClosed()) {
+		b.answered = now
+	}
+}
+
+// enough returns how many outcomes it takes to open a circuit of a cluster: one,
+// where two other clusters have a circuit that is open, and nobody else has been
+// answered for a Window. Then a first failure is one of many.
+func (b *Breaker) enough(c *cluster, now time.Time, r Result) int {
+	if r != Failure || now.Sub(b.answered) < b.settings.Window {
+		return b.settings.MinRequests
+	}
+	others := 0
+	for _, other := range b.clusters {
+		if other != c && !other.isClosed() {
+			others++
+		}
+		if others == 2 {
+			return 1
+		}
+	}
+	return b.settings.MinRequests
+}
+
+// remember returns what there is to remember of a cluster.
+func (b *Breaker) remember(name string, now time.Time) *cluster {
+	c := b.clusters[name]
+	if c == nil {
+		c = b.newCluster(now)
+		b.clusters[name] = c
+	}
+	return c
+}
+
+// lock takes the lock, brings the Endpoint's circuit up to the time that it
+// returns, and once in a Window forgets clusters.
 func (b *Breaker) lock() time.Time {
 	b.mu.Lock()
 	now := time.Now()
 	b.endpoint.advance(now)
+	if len(b.clusters) > 0 && now.Sub(b.swept) >= b.settings.Window {
+		b.swept = now
+		for name, c := range b.clusters {
+			if c.isForgettable(now) {
+				delete(b.clusters, name)
+			}
+		}
+	}
 	return now
-}
-
-// unlock releases the lock and tells what has changed.
-func (b *Breaker) unlock() {
-	untold := b.changes.take()
-	b.mu.Unlock()
-	if b.settings.OnChange == nil {
-		return
-	}
-	for _, c := range untold {
-		b.settings.OnChange(c.resource, c.from, c.to)
-	}
 }

@@ -31,18 +31,18 @@ func attempts(t *testing.T, b *breaker.Breaker, resource string, n int, r breake
 	}
 }
 
-func allow(t *testing.T, b *breaker.Breaker, resource string) breaker.Ticket {
+func allow(t *testing.T, b *breaker.Breaker, resource string) *breaker.Ticket {
 	t.Helper()
-	ticket, ok := b.Allow(resource)
+	ticket, ok := b.Allow(east, resource)
 	if !ok {
-		t.Fatalf("%s: refused while %v", resource, b.StateOf(resource))
+		t.Fatalf("%s: refused while %v", resource, b.StateOf(east, resource))
 	}
-	return ticket
+	return &ticket
 }
 
 func refuse(t *testing.T, b *breaker.Breaker, resource string) {
 	t.Helper()
-	if _, ok := b.Allow(resource); ok {
+	if _, ok := b.Allow(east, resource); ok {
 		t.Fatalf("%s: allowed", resource)
 	}
 }
@@ -56,7 +56,7 @@ func wantState(t *testing.T, b *breaker.Breaker, want breaker.State) {
 
 func wantStateOf(t *testing.T, b *breaker.Breaker, resource string, want breaker.State) {
 	t.Helper()
-	if got := b.StateOf(resource); got != want {
+	if got := b.StateOf(east, resource); got != want {
 		t.Fatalf("%s is %v, want %v", resource, got, want)
 	}
 }
@@ -74,6 +74,9 @@ func opened(t *testing.T, s breaker.Settings) *breaker.Breaker {
 }
 
 const (
+	east    = "east"
+	west    = "west"
+	north   = "north"
 	pods    = "pods"
 	secrets = "secrets"
 	deploys = "apps/deployments"
@@ -83,10 +86,11 @@ func TestOpensAtTheRatio(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New(breaker.Settings{})
 		attempts(t, b, pods, 5, breaker.Success)
-		attempts(t, b, pods, 4, breaker.Failure)
-		wantState(t, b, breaker.Closed)
+		attempts(t, b, pods, 9, breaker.Failure)
+		wantStateOf(t, b, pods, breaker.Closed)
 		attempt(t, b, pods, breaker.Failure)
-		wantState(t, b, breaker.Open)
+		wantStateOf(t, b, pods, breaker.Open)
+		wantState(t, b, breaker.Closed)
 		refuse(t, b, pods)
 	})
 }
@@ -100,7 +104,7 @@ func TestTheWindowRolls(t *testing.T) {
 			t.Errorf("after a window: %+v", got)
 		}
 		attempt(t, b, pods, breaker.Failure)
-		wantState(t, b, breaker.Closed)
+		wantStateOf(t, b, pods, breaker.Closed)
 	})
 }
 
@@ -108,7 +112,7 @@ func TestTheWindowRolls(t *testing.T) {
 func TestOutcomesCountWhenTheyAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New(breaker.Settings{})
-		var tickets []breaker.Ticket
+		var tickets []*breaker.Ticket
 		for range 10 {
 			tickets = append(tickets, allow(t, b, pods))
 		}
@@ -116,7 +120,7 @@ func TestOutcomesCountWhenTheyAreKnown(t *testing.T) {
 		for _, ticket := range tickets {
 			ticket.Done(breaker.Failure)
 		}
-		wantState(t, b, breaker.Open)
+		wantStateOf(t, b, pods, breaker.Open)
 	})
 }
 
@@ -156,7 +160,7 @@ func TestOpenTimeDoublesPerFailedProbe(t *testing.T) {
 			wantState(t, b, breaker.Open)
 			advance(1)
 			wantState(t, b, breaker.HalfOpen)
-			attempt(t, b, pods, breaker.Failure)
+			attempt(t, b, pods, breaker.ConnectFailure)
 		}
 	})
 }
@@ -191,7 +195,7 @@ func TestRampDoublesUntilClosed(t *testing.T) {
 			if got := b.Status(); got.State != breaker.Ramping || got.Width != width {
 				t.Fatalf("%+v, want a width of %d", got, width)
 			}
-			var tickets []breaker.Ticket
+			var tickets []*breaker.Ticket
 			for range width {
 				tickets = append(tickets, allow(t, b, pods))
 			}
@@ -210,7 +214,7 @@ func TestAFailureEndsTheRamp(t *testing.T) {
 		advance(5 * time.Second)
 		attempts(t, b, pods, 3, breaker.Success)
 		late := allow(t, b, pods)
-		attempt(t, b, pods, breaker.Failure)
+		attempt(t, b, pods, breaker.ConnectFailure)
 		wantState(t, b, breaker.Open)
 		late.Done(breaker.Success)
 		advance(5 * time.Second)
@@ -236,7 +240,7 @@ func TestAStuckRampOpens(t *testing.T) {
 func TestOutcomesFromBeforeOpeningCountForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New(breaker.Settings{Rand: middle, RampWidth: 1})
-		var late []breaker.Ticket
+		var late []*breaker.Ticket
 		for range 20 {
 			late = append(late, allow(t, b, pods))
 		}
@@ -258,7 +262,7 @@ func TestOutcomesFromBeforeOpeningCountForNothing(t *testing.T) {
 func TestForcedAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := opened(t, breaker.Settings{})
-		forced, ok := b.AllowForced(pods)
+		forced, ok := b.AllowForced(east, pods)
 		if !ok {
 			t.Fatal("the first one is refused")
 		}
@@ -267,7 +271,7 @@ func TestForcedAttempts(t *testing.T) {
 		}
 		forced.Done(breaker.ConnectFailure)
 		wantState(t, b, breaker.Open)
-		forced, ok = b.AllowForced(pods)
+		forced, ok = b.AllowForced(east, pods)
 		if !ok {
 			t.Fatal("none after the interval")
 		}
@@ -276,7 +280,7 @@ func TestForcedAttempts(t *testing.T) {
 			t.Fatal("another one within the interval")
 		}
 		advance(100 * time.Millisecond)
-		forced, _ = b.AllowForced(pods)
+		forced, _ = b.AllowForced(east, pods)
 		forced.Done(breaker.Success)
 		wantState(t, b, breaker.Ramping)
 	})
@@ -285,17 +289,17 @@ func TestForcedAttempts(t *testing.T) {
 func TestAHungForcedAttemptIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := opened(t, breaker.Settings{OpenTime: time.Minute})
-		hung, _ := b.AllowForced(pods)
+		hung, _ := b.AllowForced(east, pods)
 		advance(2*time.Second - 1)
 		if forcedOK(b) {
 			t.Fatal("a second one before the first is given up")
 		}
 		advance(1)
-		next, ok := b.AllowForced(pods)
+		next, ok := b.AllowForced(east, pods)
 		if !ok {
 			t.Fatal("the hung one blocks for ever")
 		}
-		hung.Done(breaker.Failure)
+		hung.Done(breaker.ConnectFailure)
 		if advance(time.Second); forcedOK(b) {
 			t.Fatal("the end of the one given up made place for a third")
 		}
@@ -305,43 +309,8 @@ func TestAHungForcedAttemptIsGivenUp(t *testing.T) {
 }
 
 func forcedOK(b *breaker.Breaker) bool {
-	_, ok := b.AllowForced(pods)
+	_, ok := b.AllowForced(east, pods)
 	return ok
-}
-
-func TestChangesAreToldOutsideTheLock(t *testing.T) {
-	type change struct {
-		Resource string
-		From, To breaker.State
-	}
-	synctest.Test(t, func(t *testing.T) {
-		var b *breaker.Breaker
-		var got []change
-		b = breaker.New(breaker.Settings{
-			RampWidth: 1, // no ramp
-			Rand:      middle,
-			OnChange: func(resource string, from, to breaker.State) {
-				b.Status() // would deadlock under the lock
-				got = append(got, change{resource, from, to})
-			},
-		})
-		attempts(t, b, secrets, 10, breaker.Success)
-		attempts(t, b, pods, 10, breaker.Failure)
-		advance(time.Second)
-		attempts(t, b, secrets, 3, breaker.ConnectFailure)
-		advance(5 * time.Second)
-		attempt(t, b, pods, breaker.Success)
-		want := []change{
-			{pods, breaker.Closed, breaker.Open},
-			{"", breaker.Closed, breaker.Open},
-			{pods, breaker.Open, breaker.Closed},
-			{"", breaker.Open, breaker.HalfOpen},
-			{"", breaker.HalfOpen, breaker.Closed},
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
-	})
 }
 
 func TestStatus(t *testing.T) {
@@ -350,13 +319,14 @@ func TestStatus(t *testing.T) {
 		start := time.Now()
 		attempts(t, b, secrets, 10, breaker.Success)
 		attempts(t, b, pods, 10, breaker.Failure)
-		want := breaker.Status{State: breaker.Closed, Since: start, Requests: 20, Failures: 10, Resources: []string{pods}}
+		want := breaker.Status{State: breaker.Closed, Since: start, Requests: 20, Failures: 10, Circuits: []breaker.CircuitStatus{
+			{Cluster: east, Resource: pods, State: breaker.Open, Until: start.Add(5 * time.Second)},
+		}}
 		if diff := cmp.Diff(want, b.Status()); diff != "" {
 			t.Error(diff)
 		}
-		attempts(t, b, secrets, 3, breaker.ConnectFailure)
 		advance(time.Second)
-		attempts(t, b, secrets, 1, breaker.ConnectFailure)
+		attempts(t, b, secrets, 3, breaker.ConnectFailure)
 		opened := time.Now()
 		want = breaker.Status{State: breaker.Open, Since: opened, Until: opened.Add(5 * time.Second)}
 		if diff := cmp.Diff(want, b.Status()); diff != "" {

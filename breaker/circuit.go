@@ -2,22 +2,29 @@
 
 package breaker
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
-// circuit is one state machine: that of the Endpoint or of one resource.
+// never is more outcomes than a window can hold.
+const never = math.MaxInt
+
+// circuit is one state machine: that of the Endpoint, of a cluster or of a
+// resource of one.
 type circuit struct {
 	circuitState
-	resource string    // "" for the Endpoint
-	since    time.Time // of its State
-	// generation counts the states, so that an attempt that an earlier one
-	// allowed is known by its number and has no effect on a later one.
-	generation uint64
-	used       time.Time // when an attempt last began or ended
-	changes    *changes
+	since time.Time // of its State
+	// began is the number of the state: an attempt with a lower one was allowed by
+	// an earlier state, and has no effect. A circuit that is new counts what began
+	// before it.
+	began   uint64
+	used    time.Time // when an attempt last began or ended
+	breaker *Breaker
 }
 
-func newCircuit(s *Settings, resource string, now time.Time, c *changes) *circuit {
-	return &circuit{circuitState: newClosed(s), resource: resource, since: now, used: now, changes: c}
+func (b *Breaker) newCircuit(now time.Time) *circuit {
+	return &circuit{circuitState: newClosed(&b.settings), since: now, used: now, breaker: b}
 }
 
 // advance brings the circuit up to now.
@@ -33,51 +40,42 @@ func (c *circuit) advance(now time.Time) {
 
 // enter makes the transition.
 func (c *circuit) enter(next circuitState, at time.Time) {
-	from, to := c.state(), next.state()
-	c.circuitState = next
-	c.generation++
-	if from != to {
+	if next.state() != c.state() {
 		c.since = at
-		c.changes.add(change{resource: c.resource, from: from, to: to})
 	}
+	c.breaker.number++
+	c.circuitState, c.began = next, c.breaker.number
 }
 
-// end hands an outcome to the state that allowed the attempt, if it is still
-// the current one.
-func (c *circuit) end(now time.Time, p permit, r Result) {
+// ask asks an advanced circuit for leave to make one attempt.
+func (c *circuit) ask(now time.Time) bool {
+	if !c.allow(now) {
+		return false
+	}
+	c.used = now
+	return true
+}
+
+// end hands an outcome to the state that allowed the attempt, or refused it at
+// this place of its way and was passed over, if it is still the current one.
+func (c *circuit) end(now time.Time, t *Ticket, place int, r Result, enough int) {
 	c.advance(now)
 	c.used = now
-	if p.generation != c.generation {
+	if t.number < c.began {
 		return
 	}
 	end := c.done
-	if p.forced {
+	if t.refused[place] {
 		end = c.forcedDone
 	}
-	if next := end(now, r); next != nil {
+	if next := end(now, r, enough); next != nil {
 		c.enter(next, now)
 	}
 }
 
-// permit is the leave of one circuit to make one attempt.
-type permit struct {
-	generation uint64
-	forced     bool // the circuit itself would have refused
-}
-
-// ask asks for leave, as of an advanced circuit.
-func (c *circuit) ask(now time.Time) (permit, bool) {
-	if !c.allow(now) {
-		return permit{}, false
-	}
-	c.used = now
-	return permit{generation: c.generation}, true
-}
-
-// force takes leave.
-func (c *circuit) force(now time.Time) permit {
-	if p, ok := c.ask(now); ok {
-		return p
-	}
-	return permit{generation: c.generation, forced: true}
+// isIdle reports whether nobody has asked for a Window, and the next attempt would
+// be let through.
+func (c *circuit) isIdle(now time.Time) bool {
+	c.advance(now)
+	return now.Sub(c.used) > c.breaker.settings.Window && (c.state() == Closed || c.state() == HalfOpen)
 }

@@ -4,27 +4,26 @@ package breaker
 
 import "time"
 
-// gate lets forced attempts through: one at a time, given up after
-// ProbeTimeout, and none before ForcedInterval has passed since the last.
+// gate lets forced attempts of one cluster through: one at a time, given up
+// after ProbeTimeout, and none before ForcedInterval has passed since the last.
 type gate struct {
 	settings *Settings
-	number   uint64 // of the last one let through; they begin with 1
+	number   uint64 // of the last one let through; 0: none
 	busy     bool
 	last     time.Time
 }
 
-// enter returns the number of the attempt that it lets through.
-func (g *gate) enter(now time.Time) (uint64, bool) {
+// enter lets an attempt through, which has a number.
+func (g *gate) enter(now time.Time, number uint64) bool {
 	wait := g.settings.ForcedInterval
 	if g.busy {
 		wait = max(wait, g.settings.ProbeTimeout)
 	}
 	if g.number > 0 && now.Sub(g.last) < wait {
-		return 0, false
+		return false
 	}
-	g.number++
-	g.busy, g.last = true, now
-	return g.number, true
+	g.number, g.busy, g.last = number, true, now
+	return true
 }
 
 // leave ends an attempt. One that was given up has no effect.

@@ -24,6 +24,7 @@ func TestRandomHistoriesAgainstTheModel(t *testing.T) {
 				"allow":  func(t *rapid.T) { h.allow(t, false) },
 				"force":  func(t *rapid.T) { h.allow(t, true) },
 				"done":   h.done,
+				"reach":  h.reach,
 				"burst":  h.burst,
 				"one":    h.oneResource,
 				"wait":   h.wait,
@@ -43,7 +44,7 @@ type history struct {
 }
 
 type attemptUnderWay struct {
-	ticket breaker.Ticket
+	ticket *breaker.Ticket
 	model  *modelTicket
 	start  time.Time
 	probe  bool
@@ -65,6 +66,10 @@ func newHistory(t *rapid.T) *history {
 	return &history{breaker: breaker.New(s), model: newModel(s, time.Now())}
 }
 
+func cluster() *rapid.Generator[string] {
+	return rapid.SampledFrom([]string{east, west, north})
+}
+
 func resource() *rapid.Generator[string] {
 	return rapid.SampledFrom([]string{pods, secrets, deploys})
 }
@@ -74,30 +79,30 @@ func result() *rapid.Generator[breaker.Result] {
 }
 
 func (h *history) allow(t *rapid.T, force bool) {
-	h.ask(t, resource().Draw(t, "resource"), force)
+	h.ask(t, cluster().Draw(t, "cluster"), resource().Draw(t, "resource"), force)
 }
 
 // ask compares the two answers. The state says beforehand what the answer is.
-func (h *history) ask(t *rapid.T, resource string, force bool) bool {
-	state := h.breaker.StateOf(resource)
+func (h *history) ask(t *rapid.T, cluster, resource string, force bool) bool {
+	state := h.breaker.StateOf(cluster, resource)
 	ask := h.breaker.Allow
 	if force {
 		ask = h.breaker.AllowForced
 	}
-	ticket, ok := ask(resource)
-	mt, want := h.model.allow(resource, time.Now(), force)
+	ticket, ok := ask(cluster, resource)
+	mt, want := h.model.allow(cluster, resource, time.Now(), force)
 	if ok != want {
-		t.Fatalf("%s (forced: %v) while %v: allowed %v, the model says %v", resource, force, state, ok, want)
+		t.Fatalf("%s %s (forced: %v) while %v: allowed %v, the model says %v", cluster, resource, force, state, ok, want)
 	}
 	if state == breaker.Closed && !ok || state == breaker.Open && ok && !force {
-		t.Fatalf("%s: %v, and allowed: %v", resource, state, ok)
+		t.Fatalf("%s %s: %v, and allowed: %v", cluster, resource, state, ok)
 	}
 	if ok {
 		probe := h.breaker.State() == breaker.HalfOpen && !mt.forcedAtAll
 		if probe {
 			h.noOtherProbe(t)
 		}
-		h.open = append(h.open, attemptUnderWay{ticket: ticket, model: mt, start: time.Now(), probe: probe})
+		h.open = append(h.open, attemptUnderWay{ticket: &ticket, model: mt, start: time.Now(), probe: probe})
 	}
 	return ok
 }
@@ -119,6 +124,17 @@ func (h *history) done(t *rapid.T) {
 	h.end(t, i, result().Draw(t, "result"))
 }
 
+// reach notes that an attempt has a connection.
+func (h *history) reach(t *rapid.T) {
+	if len(h.open) == 0 {
+		t.Skip("none under way")
+	}
+	i := rapid.IntRange(0, len(h.open)-1).Draw(t, "attempt")
+	h.open[i].probe = false
+	h.open[i].ticket.Reached()
+	h.model.reached(h.open[i].model, time.Now())
+}
+
 func (h *history) end(t *rapid.T, i int, r breaker.Result) {
 	a := h.open[i]
 	h.open = append(h.open[:i:i], h.open[i+1:]...)
@@ -136,12 +152,12 @@ func (h *history) end(t *rapid.T, i int, r breaker.Result) {
 // burst makes several attempts with the same end.
 func (h *history) burst(t *rapid.T) {
 	name, r := resource().Draw(t, "resource"), result().Draw(t, "result")
-	h.repeat(t, name, rapid.IntRange(1, 12).Draw(t, "attempts"), r)
+	h.repeat(t, cluster().Draw(t, "cluster"), name, rapid.IntRange(1, 12).Draw(t, "attempts"), r)
 }
 
-func (h *history) repeat(t *rapid.T, resource string, n int, r breaker.Result) {
+func (h *history) repeat(t *rapid.T, cluster, resource string, n int, r breaker.Result) {
 	for range n {
-		if h.ask(t, resource, false) {
+		if h.ask(t, cluster, resource, false) {
 			h.end(t, len(h.open)-1, r)
 		}
 	}
@@ -150,9 +166,9 @@ func (h *history) repeat(t *rapid.T, resource string, n int, r breaker.Result) {
 // oneResource fails while another is well, and an earlier attempt about it is
 // under way.
 func (h *history) oneResource(t *rapid.T) {
-	h.repeat(t, secrets, 10, breaker.Success)
-	h.ask(t, pods, false)
-	h.repeat(t, pods, h.model.s.MinRequests, breaker.Failure)
+	h.repeat(t, east, secrets, 10, breaker.Success)
+	h.ask(t, east, pods, false)
+	h.repeat(t, east, pods, h.model.s.MinRequests, breaker.Failure)
 }
 
 func (h *history) wait(t *rapid.T) {
@@ -175,9 +191,11 @@ func (h *history) waitUntil(t *rapid.T) {
 // compare compares everything that can be seen.
 func (h *history) compare(t *rapid.T) {
 	now := time.Now()
-	for _, name := range []string{pods, secrets, deploys} {
-		if got, want := h.breaker.StateOf(name), h.model.stateOf(name, now); got != want {
-			t.Fatalf("%s is %v, the model says %v", name, got, want)
+	for _, cluster := range []string{east, west, north} {
+		for _, name := range []string{pods, secrets, deploys} {
+			if got, want := h.breaker.StateOf(cluster, name), h.model.stateOf(cluster, name, now); got != want {
+				t.Fatalf("%s %s is %v, the model says %v", cluster, name, got, want)
+			}
 		}
 	}
 	got := h.breaker.Status()
@@ -187,27 +205,31 @@ func (h *history) compare(t *rapid.T) {
 	if got.State != breaker.Closed {
 		return
 	}
-	n, bad := h.model.inWindow(h.model.endpoint.closedAt, now, func(event) bool { return true })
-	if got.Requests != n || got.Failures != bad {
-		t.Fatalf("%d of %d failed, the model says %d of %d", got.Failures, got.Requests, bad, n)
+	if n, _ := h.model.inWindow(h.model.events, h.model.endpoint.closedAt, now, everything); got.Requests != n {
+		t.Fatalf("%d outcomes, the model says %d", got.Requests, n)
 	}
 }
 
 // recover leaves what is under way hanging and lets all else succeed: forced
 // attempts are let through soon, and in the end every circuit is closed.
 func (h *history) recover(t *rapid.T) {
-	if advance(h.model.s.ProbeTimeout); !h.ask(t, pods, true) {
-		t.Fatal("refused although forced, with nothing forced for as long as a probe may take")
+	advance(h.model.s.ProbeTimeout)
+	for _, cluster := range []string{east, west, north} {
+		if !h.ask(t, cluster, pods, true) {
+			t.Fatal("refused although forced, with nothing forced for as long as a probe may take")
+		}
+		h.end(t, len(h.open)-1, breaker.Success)
 	}
-	h.end(t, len(h.open)-1, breaker.Success)
 	deadline := time.Now().Add(5 * time.Minute)
 	for !h.allClosed() {
 		if time.Now().After(deadline) {
 			t.Fatalf("never closes: %+v", h.breaker.Status())
 		}
-		for _, name := range []string{pods, secrets, deploys} {
-			if h.ask(t, name, false) {
-				h.end(t, len(h.open)-1, breaker.Success)
+		for _, cluster := range []string{east, west, north} {
+			for _, name := range []string{pods, secrets, deploys} {
+				if h.ask(t, cluster, name, false) {
+					h.end(t, len(h.open)-1, breaker.Success)
+				}
 			}
 		}
 		advance(500 * time.Millisecond)
@@ -216,5 +238,5 @@ func (h *history) recover(t *rapid.T) {
 
 func (h *history) allClosed() bool {
 	status := h.breaker.Status()
-	return status.State == breaker.Closed && len(status.Resources) == 0
+	return status.State == breaker.Closed && len(status.Circuits) == 0
 }

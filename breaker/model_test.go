@@ -3,6 +3,8 @@
 package breaker_test
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
@@ -11,18 +13,27 @@ import (
 // model is a slow Breaker without jitter: it keeps every event, and counts
 // anew each time that somebody asks.
 type model struct {
-	s         breaker.Settings // complete
-	endpoint  *modelCircuit
-	resources map[string]*modelCircuit
-	events    []event // since the Endpoint closed
-	forcedAt  []time.Time
-	forcing   *modelTicket
+	s        breaker.Settings // complete
+	endpoint *modelCircuit
+	events   []event // of connections
+	clusters map[string]*modelCluster
+	answered time.Time // a cluster without an open circuit
+	swept    time.Time
 }
 
-// event is one counted outcome, kept once for the Endpoint and once for the
-// resource or the connections.
+// modelCluster is what one cluster has seen.
+type modelCluster struct {
+	circuit   *modelCircuit
+	resources map[string]*modelCircuit
+	events    []event
+	forcedAt  []time.Time
+	forcing   *modelTicket
+	busy      bool
+}
+
+// event is one counted outcome.
 type event struct {
-	circuit *modelCircuit // nil: of connections
+	circuit *modelCircuit // of the resource; nil: it has none
 	at      time.Time
 	result  breaker.Result
 }
@@ -39,20 +50,29 @@ type modelCircuit struct {
 	starts   []time.Time // of attempts that count against the width
 	ended    int
 	good     int // at this width
+	used     time.Time
 }
 
 type modelTicket struct {
-	resource      string // "" if the Endpoint alone decides
-	endpointEpoch int
-	resourceEpoch int
-	aboutResource bool
-	forcedAtAll   bool
-	endpointForce bool
-	resourceForce bool
+	cluster, resource string
+	path              [3]*modelCircuit // as they were; nil: there was none
+	epochs            [3]int
+	forced            [3]bool
+	forcedAtAll       bool
+	trial, reached    bool
+}
+
+// isOf reports whether the circuit is in the state that the attempt met, or in its
+// first, if it is newer than the attempt.
+func (t *modelTicket) isOf(place int, c *modelCircuit) bool {
+	if t.path[place] == c {
+		return t.epochs[place] == c.epoch
+	}
+	return c.epoch == 0
 }
 
 func newModel(s breaker.Settings, now time.Time) *model {
-	return &model{s: s, endpoint: &modelCircuit{closedAt: now}, resources: map[string]*modelCircuit{}}
+	return &model{s: s, endpoint: &modelCircuit{closedAt: now}, clusters: map[string]*modelCluster{}}
 }
 
 func (m *model) double(d time.Duration) time.Duration { return min(2*d, m.s.MaxOpenTime) }
@@ -62,19 +82,19 @@ func (m *model) open(c *modelCircuit, level int, at time.Time) {
 	for range level {
 		d = m.double(d)
 	}
-	*c = modelCircuit{state: breaker.Open, epoch: c.epoch + 1, until: at.Add(d), level: level}
+	*c = modelCircuit{state: breaker.Open, epoch: c.epoch + 1, used: c.used, until: at.Add(d), level: level}
 }
 
 func (m *model) probe(c *modelCircuit, level int, patience time.Duration) {
-	*c = modelCircuit{state: breaker.HalfOpen, epoch: c.epoch + 1, level: level, patience: patience, width: 1}
+	*c = modelCircuit{state: breaker.HalfOpen, epoch: c.epoch + 1, used: c.used, level: level, patience: patience, width: 1}
 }
 
 func (m *model) ramp(c *modelCircuit, patience time.Duration) {
-	*c = modelCircuit{state: breaker.Ramping, epoch: c.epoch + 1, level: c.level, patience: patience, width: 1}
+	*c = modelCircuit{state: breaker.Ramping, epoch: c.epoch + 1, used: c.used, level: c.level, patience: patience, width: 1}
 }
 
 func (m *model) close(c *modelCircuit, now time.Time) {
-	*c = modelCircuit{epoch: c.epoch + 1, closedAt: now}
+	*c = modelCircuit{epoch: c.epoch + 1, used: c.used, closedAt: now}
 }
 
 // tick lets time have its effect.
@@ -98,100 +118,247 @@ func (m *model) tick(c *modelCircuit, now time.Time) {
 	}
 }
 
-func (m *model) stateOf(resource string, now time.Time) breaker.State {
-	if m.tick(m.endpoint, now); m.endpoint.state != breaker.Closed {
-		return m.endpoint.state
+// sweep forgets clusters, at most once in a Window.
+func (m *model) sweep(now time.Time) {
+	if len(m.clusters) == 0 || now.Sub(m.swept) < m.s.Window {
+		return
 	}
-	c := m.resources[resource]
-	if c == nil {
-		return breaker.Closed
-	}
-	m.tick(c, now)
-	return c.state
-}
-
-// admits reports whether the circuit has a place, and takes it.
-func (c *modelCircuit) admits(now time.Time) bool {
-	if c.state == breaker.Closed {
-		return true
-	}
-	if c.state == breaker.Open || len(c.starts)-c.ended >= c.width {
-		return false
-	}
-	c.starts = append(c.starts, now)
-	return true
-}
-
-func (m *model) allow(resource string, now time.Time, force bool) (*modelTicket, bool) {
-	m.tick(m.endpoint, now)
-	t := &modelTicket{resource: resource, endpointEpoch: m.endpoint.epoch}
-	if m.endpoint.state != breaker.Closed {
-		if !m.endpoint.admits(now) {
-			t.endpointForce = true
-			return t, force && m.mayForce(t, now)
+	m.swept = now
+	for name, c := range m.clusters {
+		if n := len(c.forcedAt); n > 0 && now.Sub(c.forcedAt[n-1]) <= m.s.Window {
+			continue
 		}
-		return t, true
+		_, bad := m.inWindow(c.events, c.circuit.closedAt, now, everything)
+		well := c.isClosed() && bad == 0
+		for _, own := range append([]*modelCircuit{c.circuit}, slices.Collect(maps.Values(c.resources))...) {
+			m.tick(own, now)
+			idle := now.Sub(own.used) > m.s.Window && (own.state == breaker.Closed || own.state == breaker.HalfOpen)
+			c.busy = c.busy || !idle
+		}
+		if well || !c.busy {
+			delete(m.clusters, name)
+		}
+		c.busy = false
 	}
-	c := m.resources[resource]
-	if c == nil {
-		c = &modelCircuit{closedAt: now}
-		m.resources[resource] = c
+}
+
+// path returns the circuits of an attempt, as of now.
+func (m *model) path(cluster, resource string, now time.Time) (path [3]*modelCircuit) {
+	m.sweep(now)
+	path[0] = m.endpoint
+	if c := m.clusters[cluster]; c != nil {
+		path[1], path[2] = c.circuit, c.resources[resource]
 	}
-	m.tick(c, now)
-	t.aboutResource, t.resourceEpoch = true, c.epoch
-	if !c.admits(now) {
-		t.resourceForce = true
-		return t, force && m.mayForce(t, now)
+	for _, c := range path {
+		if c != nil {
+			m.tick(c, now)
+		}
+	}
+	return path
+}
+
+func (m *model) stateOf(cluster, resource string, now time.Time) breaker.State {
+	for _, c := range m.path(cluster, resource, now) {
+		if c != nil && c.state != breaker.Closed {
+			return c.state
+		}
+	}
+	return breaker.Closed
+}
+
+// cluster is what is known of one.
+func (m *model) cluster(name string, now time.Time) *modelCluster {
+	if m.clusters[name] == nil {
+		m.clusters[name] = &modelCluster{circuit: &modelCircuit{closedAt: now, used: now}, resources: map[string]*modelCircuit{}}
+	}
+	return m.clusters[name]
+}
+
+// hasRoom reports whether the circuit has a place.
+func (c *modelCircuit) hasRoom() bool {
+	return c.state == breaker.Closed || c.state != breaker.Open && len(c.starts)-c.ended < c.width
+}
+
+func (m *model) allow(cluster, resource string, now time.Time, force bool) (*modelTicket, bool) {
+	t := &modelTicket{cluster: cluster, resource: resource, path: m.path(cluster, resource, now)}
+	t.trial = m.endpoint.state != breaker.Closed
+	for i, c := range t.path {
+		t.forced[i] = c != nil && !c.hasRoom()
+		t.forcedAtAll = t.forcedAtAll || t.forced[i]
+	}
+	for i, c := range t.path {
+		if t.forced[i] {
+			break
+		}
+		if c != nil {
+			c.used = now
+		}
+	}
+	if t.forcedAtAll && !(force && m.mayForce(t, now)) {
+		return t, false
+	}
+	for i, c := range t.path {
+		if c == nil {
+			continue
+		}
+		t.epochs[i] = c.epoch
+		if !t.forced[i] {
+			c.used = now
+		}
+		if c.state != breaker.Closed && !t.forced[i] {
+			c.starts = append(c.starts, now)
+		}
 	}
 	return t, true
 }
 
 func (m *model) mayForce(t *modelTicket, now time.Time) bool {
-	if n := len(m.forcedAt); n > 0 {
-		since := now.Sub(m.forcedAt[n-1])
-		if since < m.s.ForcedInterval || m.forcing != nil && since < m.s.ProbeTimeout {
+	c := m.cluster(t.cluster, now)
+	if n := len(c.forcedAt); n > 0 {
+		since := now.Sub(c.forcedAt[n-1])
+		if since < m.s.ForcedInterval || c.forcing != nil && since < m.s.ProbeTimeout {
 			return false
 		}
 	}
-	m.forcedAt = append(m.forcedAt, now)
-	m.forcing, t.forcedAtAll = t, true
+	c.forcedAt = append(c.forcedAt, now)
+	c.forcing = t
+	t.path = m.path(t.cluster, t.resource, now) // there may be a circuit more, closed
 	return true
 }
 
-func (m *model) done(t *modelTicket, r breaker.Result, now time.Time) {
+// reached is the end of an attempt as far as the Endpoint is concerned.
+func (m *model) reached(t *modelTicket, now time.Time) {
+	m.sweep(now)
 	m.tick(m.endpoint, now)
-	if m.forcing == t {
-		m.forcing = nil
-	}
-	if t.endpointEpoch != m.endpoint.epoch {
+	if !t.trial || t.reached {
 		return
 	}
-	if !t.aboutResource {
-		m.end(m.endpoint, t.endpointForce, r, now)
+	t.reached = true
+	if t.epochs[0] == m.endpoint.epoch {
+		m.end(m.endpoint, t.forced[0], breaker.Success, now)
+	}
+}
+
+func (m *model) done(t *modelTicket, r breaker.Result, now time.Time) {
+	m.sweep(now)
+	m.tick(m.endpoint, now)
+	if c := m.clusters[t.cluster]; c != nil && c.forcing == t {
+		c.forcing = nil
+	}
+	if !t.reached {
+		if t.epochs[0] != m.endpoint.epoch {
+			return
+		}
+		if m.connection(t, r, now) {
+			return
+		}
+	}
+	if r == breaker.Failure {
+		m.cluster(t.cluster, now)
+	}
+	c := m.clusters[t.cluster]
+	if c != nil {
+		m.answer(c, t, r, now)
+	}
+	if r == breaker.Success && (c == nil || c.isClosed()) {
+		m.answered = now
+	}
+}
+
+// connection judges what an attempt says about connections, and reports whether
+// the Endpoint has opened over it.
+func (m *model) connection(t *modelTicket, r breaker.Result, now time.Time) bool {
+	if m.endpoint.state != breaker.Closed {
+		if r == breaker.Failure {
+			r = breaker.Success
+		}
+		m.end(m.endpoint, t.forced[0], r, now)
+		return false
+	}
+	if r != breaker.Excluded {
+		m.events = append(m.events, event{at: now, result: r})
+	}
+	n, _ := m.inWindow(m.events, m.endpoint.closedAt, now, everything)
+	bad, _ := m.inWindow(m.events, m.endpoint.closedAt, now, func(e event) bool { return e.result == breaker.ConnectFailure })
+	if r != breaker.ConnectFailure || !m.unreachable(now) && !m.fails(n, bad, m.s.MinRequests) {
+		return false
+	}
+	m.open(m.endpoint, 0, now)
+	m.events, m.clusters = nil, map[string]*modelCluster{}
+	return true
+}
+
+// answer judges what an attempt says to its cluster.
+func (m *model) answer(c *modelCluster, t *modelTicket, r breaker.Result, now time.Time) {
+	enough := m.enough(c, now, r)
+	if r == breaker.ConnectFailure {
+		r = breaker.Excluded
+	}
+	m.tick(c.circuit, now)
+	if !t.isOf(1, c.circuit) {
 		return
 	}
-	c := m.resources[t.resource]
-	m.tick(c, now)
-	mine := c.epoch == t.resourceEpoch
-	m.count(c, mine, r, now)
-	if m.endpointFails(c, r, now) {
-		m.open(m.endpoint, 0, now)
-		m.resources, m.events = map[string]*modelCircuit{}, nil
+	c.circuit.used = now
+	if c.circuit.state != breaker.Closed {
+		if m.end(c.circuit, t.forced[1], r, now); c.circuit.state != breaker.Closed {
+			c.resources, c.events = map[string]*modelCircuit{}, nil
+			return
+		}
+		c.events = nil // closed just now, by a success
+		c.events = append(c.events, event{circuit: elsewhere, at: now, result: r})
+		return
+	}
+	own := c.resources[t.resource]
+	if own == nil && r == breaker.Failure {
+		own = &modelCircuit{closedAt: now, used: now}
+		c.resources[t.resource] = own
+	}
+	mine := own != nil
+	if mine {
+		m.tick(own, now)
+		defer func() { own.used = now }()
+		mine = t.isOf(2, own)
+	}
+	m.count(c, own, mine, r, now)
+	n, bad := m.inWindow(c.events, c.circuit.closedAt, now, everything)
+	if r == breaker.Failure && m.fails(n, bad, enough) && !m.confined(c, now) {
+		m.open(c.circuit, 0, now)
+		c.resources, c.events = map[string]*modelCircuit{}, nil
 		return
 	}
 	switch {
 	case !mine:
-	case c.state != breaker.Closed:
-		if r == breaker.ConnectFailure {
-			r = breaker.Excluded
+	case own.state != breaker.Closed:
+		if m.end(own, t.forced[2], r, now); own.state == breaker.Closed {
+			own.closedAt = now
 		}
-		m.end(c, t.resourceForce, r, now)
 	case r == breaker.Failure:
-		if n, bad := m.inWindow(c.closedAt, now, func(e event) bool { return e.circuit == c }); m.fails(n, bad) {
-			m.open(c, 0, now)
-			m.forget(c)
+		if n, bad := m.inWindow(c.events, own.closedAt, now, func(e event) bool { return e.circuit == own }); m.fails(n, bad, enough) {
+			m.open(own, 0, now)
+			c.forget(own)
 		}
 	}
+}
+
+func (m *model) enough(c *modelCluster, now time.Time, r breaker.Result) int {
+	others := 0
+	for _, other := range m.clusters {
+		if other != c && !other.isClosed() {
+			others++
+		}
+	}
+	if r == breaker.Failure && others >= 2 && now.Sub(m.answered) >= m.s.Window {
+		return 1
+	}
+	return m.s.MinRequests
+}
+
+func (c *modelCluster) isClosed() bool {
+	all := c.circuit.state == breaker.Closed
+	for _, own := range c.resources {
+		all = all && own.state == breaker.Closed
+	}
+	return all
 }
 
 // end is the end of an attempt while not closed.
@@ -221,42 +388,39 @@ func (m *model) widen(c *modelCircuit, now time.Time) {
 	c.good, c.width = 0, 2*c.width
 	if c.width >= m.s.RampWidth {
 		m.close(c, now)
-		if c == m.endpoint {
-			m.events = nil
-		}
 	}
 }
 
-// elsewhere marks what counts for the Endpoint but for no resource: an attempt
-// from before its resource opened.
+// elsewhere marks what counts for the cluster but for no resource's circuit: an
+// attempt from before it opened, or while it is open.
 var elsewhere = &modelCircuit{}
 
-func (m *model) count(c *modelCircuit, mine bool, r breaker.Result, now time.Time) {
-	switch {
-	case r == breaker.Excluded:
+func (m *model) count(c *modelCluster, own *modelCircuit, mine bool, r breaker.Result, now time.Time) {
+	if r == breaker.Excluded {
 		return
-	case r == breaker.ConnectFailure:
-		c = nil
-	case !mine || c.state != breaker.Closed:
-		c = elsewhere
 	}
-	m.events = append(m.events, event{circuit: c, at: now, result: r})
+	if own != nil && (!mine || own.state != breaker.Closed) {
+		own = elsewhere
+	}
+	c.events = append(c.events, event{circuit: own, at: now, result: r})
 }
 
-// forget keeps the events of a resource for the Endpoint alone.
-func (m *model) forget(c *modelCircuit) {
-	for i := range m.events {
-		if m.events[i].circuit == c {
-			m.events[i].circuit = elsewhere
+// forget keeps the events of a resource for the cluster alone.
+func (c *modelCluster) forget(own *modelCircuit) {
+	for i := range c.events {
+		if c.events[i].circuit == own {
+			c.events[i].circuit = elsewhere
 		}
 	}
 }
 
+func everything(event) bool { return true }
+
 // inWindow counts the events in the tenths of a window that begins at start.
-func (m *model) inWindow(start, now time.Time, of func(event) bool) (n, bad int) {
+func (m *model) inWindow(events []event, start, now time.Time, of func(event) bool) (n, bad int) {
 	tenth := m.s.Window / 10
-	for _, e := range m.events {
-		if !of(e) || now.Sub(start)/tenth-e.at.Sub(start)/tenth >= 10 {
+	for _, e := range events {
+		if !of(e) || e.at.Before(start) || now.Sub(start)/tenth-e.at.Sub(start)/tenth >= 10 {
 			continue
 		}
 		n++
@@ -267,24 +431,12 @@ func (m *model) inWindow(start, now time.Time, of func(event) bool) (n, bad int)
 	return n, bad
 }
 
-func (m *model) fails(n, bad int) bool {
-	return n >= m.s.MinRequests && m.ratio(n, bad)
+func (m *model) fails(n, bad, enough int) bool {
+	return n >= enough && m.ratio(n, bad)
 }
 
 func (m *model) ratio(n, bad int) bool {
 	return bad > 0 && float64(bad)/float64(n) >= m.s.FailureRatio
-}
-
-// endpointFails reports whether the last event opens the Endpoint.
-func (m *model) endpointFails(c *modelCircuit, r breaker.Result, now time.Time) bool {
-	if r != breaker.Failure && r != breaker.ConnectFailure {
-		return false
-	}
-	if r == breaker.ConnectFailure && m.unreachable(now) {
-		return true
-	}
-	n, bad := m.inWindow(m.endpoint.closedAt, now, func(event) bool { return true })
-	return m.fails(n, bad) && !m.confined(now)
 }
 
 // unreachable looks back for connection failures in a row.
@@ -295,8 +447,8 @@ func (m *model) unreachable(now time.Time) bool {
 		if e.result == breaker.Success && now.Sub(e.at) < 100*time.Millisecond {
 			return false
 		}
-		broken = broken || e.result != breaker.ConnectFailure
-		if !broken {
+		broken = broken || e.result == breaker.Success
+		if !broken && e.result == breaker.ConnectFailure {
 			row++
 		}
 	}
@@ -304,16 +456,16 @@ func (m *model) unreachable(now time.Time) bool {
 }
 
 // confined leaves out the open resources, or else the worst, and looks at the rest.
-func (m *model) confined(now time.Time) bool {
-	n, bad := m.inWindow(m.endpoint.closedAt, now, func(e event) bool { return e.circuit == nil })
+func (m *model) confined(c *modelCluster, now time.Time) bool {
+	n, bad := m.inWindow(c.events, c.circuit.closedAt, now, func(e event) bool { return e.circuit == nil })
 	worstN, worstBad, anyOpen := 0, 0, false
-	for _, c := range m.resources {
-		m.tick(c, now)
-		if c.state != breaker.Closed {
+	for _, own := range c.resources {
+		m.tick(own, now)
+		if own.state != breaker.Closed {
 			anyOpen = true
 			continue
 		}
-		cn, cbad := m.inWindow(c.closedAt, now, func(e event) bool { return e.circuit == c })
+		cn, cbad := m.inWindow(c.events, own.closedAt, now, func(e event) bool { return e.circuit == own })
 		n, bad = n+cn, bad+cbad
 		if cbad > worstBad || cbad == worstBad && cn < worstN {
 			worstN, worstBad = cn, cbad
@@ -322,5 +474,5 @@ func (m *model) confined(now time.Time) bool {
 	if !anyOpen {
 		n, bad = n-worstN, bad-worstBad
 	}
-	return n > 0 && !m.ratio(n, bad)
+	return !m.ratio(n, bad)
 }

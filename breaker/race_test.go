@@ -17,19 +17,23 @@ import (
 // it recovers.
 func TestManyCallersAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New(breaker.Settings{OnChange: func(string, breaker.State, breaker.State) {}})
+		b := breaker.New(breaker.Settings{})
 		var callers sync.WaitGroup
 		for caller := range 32 {
 			callers.Go(func() { call(b, caller) })
 		}
 		callers.Wait()
 		deadline := time.Now().Add(5 * time.Minute)
-		for b.State() != breaker.Closed {
+		for b.State() != breaker.Closed || len(b.Status().Circuits) > 0 {
 			if time.Now().After(deadline) {
 				t.Fatalf("still %+v", b.Status())
 			}
-			if ticket, ok := b.Allow(pods); ok {
-				ticket.Done(breaker.Success)
+			for _, resource := range []string{pods, secrets, deploys} {
+				for _, cluster := range []string{east, west, north} {
+					if ticket, ok := b.Allow(cluster, resource); ok {
+						ticket.Done(breaker.Success)
+					}
+				}
 			}
 			advance(10 * time.Millisecond)
 		}
@@ -40,10 +44,15 @@ func TestManyCallersAtOnce(t *testing.T) {
 func call(b *breaker.Breaker, caller int) {
 	results := []breaker.Result{breaker.Success, breaker.Failure, breaker.ConnectFailure, breaker.Excluded}
 	resources := []string{pods, secrets, deploys}
+	clusters := []string{east, west, north}
 	for i := range 300 {
-		ticket, ok := b.Allow(resources[i%len(resources)])
+		cluster := clusters[caller%len(clusters)]
+		ticket, ok := b.Allow(cluster, resources[i%len(resources)])
 		if !ok {
-			ticket, ok = b.AllowForced(pods)
+			ticket, ok = b.AllowForced(cluster, pods)
+		}
+		if ok && i%2 == 0 {
+			ticket.Reached()
 		}
 		if i%3 == 0 {
 			advance(time.Duration(caller) * 20 * time.Millisecond)
@@ -59,7 +68,7 @@ func BenchmarkClosed(b *testing.B) {
 	br := breaker.New(breaker.Settings{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if ticket, ok := br.Allow(pods); ok {
+		if ticket, ok := br.Allow(east, pods); ok {
 			ticket.Done(breaker.Success)
 		}
 	}
@@ -70,7 +79,7 @@ func BenchmarkClosedParallel(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if ticket, ok := br.Allow(pods); ok {
+			if ticket, ok := br.Allow(east, pods); ok {
 				ticket.Done(breaker.Success)
 			}
 		}

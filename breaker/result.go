@@ -14,10 +14,24 @@ const (
 	Success
 	// Failure is an Endpoint that was reached and gave no usable answer.
 	Failure
-	// ConnectFailure is an Endpoint that was not reached, or not to the end.
-	// It says nothing about the resource that the attempt was about.
+	// ConnectFailure is an Endpoint that was not reached. It says nothing about the
+	// review, nor about the cluster that sent it.
 	ConnectFailure
+	// reached is what any answer, or the lack of one, is to the Endpoint's own
+	// circuit: a connection that works. It says nothing of other connections.
+	reached
 )
+
+// failed reports whether it counts against a circuit.
+func (r Result) failed() bool { return r == Failure || r == ConnectFailure }
+
+// ofConnection is what the result says about connections alone.
+func (r Result) ofConnection() Result {
+	if r == Failure {
+		return reached
+	}
+	return r
+}
 
 // Kind is one way for an attempt to end, as far as a breaker cares.
 type Kind uint8
@@ -39,10 +53,12 @@ const (
 	TooManyRequests
 	// TimedOut is an attempt whose time ran out on a connected Endpoint.
 	TimedOut
-	// Refused, Reset, ConnectTimedOut, TLSFailed and DNSFailed are connections
-	// that did not come about or did not last.
-	Refused
+	// Reset is a connection that ended without an answer. A review can bring that
+	// about, as one does on which the webhook's server panics.
 	Reset
+	// Refused, ConnectTimedOut, TLSFailed and DNSFailed are connections that did not
+	// come about.
+	Refused
 	ConnectTimedOut
 	TLSFailed
 	DNSFailed
@@ -50,8 +66,8 @@ const (
 	Canceled
 	// HedgeLost is the twin that was not waited for.
 	HedgeLost
-	// DeadlineTooShort is a deadline that passed below the median of the
-	// webhook's own answers: no health could have met it.
+	// DeadlineTooShort is a deadline, of a caller's choice, that was too short to
+	// tell a webhook that hangs from one that is busy with the review.
 	DeadlineTooShort
 	// Paused is an attempt during which this process itself stood still.
 	Paused
@@ -72,9 +88,9 @@ var table = [kinds]Result{
 	ServerError: Failure,
 	ClientError: Failure,
 	TimedOut:    Failure,
+	Reset:       Failure,
 
 	Refused:         ConnectFailure,
-	Reset:           ConnectFailure,
 	ConnectTimedOut: ConnectFailure,
 	TLSFailed:       ConnectFailure,
 	DNSFailed:       ConnectFailure,

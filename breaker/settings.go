@@ -13,7 +13,8 @@ type Settings struct {
 	// buckets of a tenth.
 	Window time.Duration
 	// MinRequests is how many outcomes the Window must hold before their ratio
-	// opens anything, 10.
+	// opens anything, 10. Where two other clusters have an open circuit, and no
+	// cluster without one has had an answer for a Window, one is enough.
 	MinRequests int
 	// FailureRatio is the share of failures in the Window that opens, 0.5.
 	FailureRatio float64
@@ -32,7 +33,8 @@ type Settings struct {
 	// slow is found in the end. It should be at least what the webhook usually
 	// needs for an answer.
 	ProbeTimeout time.Duration
-	// ForcedInterval is the least time between two forced attempts, 100 ms.
+	// ForcedInterval is the least time between two forced attempts of a cluster,
+	// 100 ms.
 	ForcedInterval time.Duration
 	// RampWidth is the number of attempts at a time at which the ramp 1, 2,
 	// 4 ... ends and the circuit is closed, 32.
@@ -41,13 +43,6 @@ type Settings struct {
 	// Rand returns a number in [0, 1) for the jitter; nil means math/rand/v2.
 	// It is called under the Breaker's lock.
 	Rand func() float64
-	// OnChange is told of every change of state, of the Endpoint (resource "")
-	// or of one resource. It is called outside every lock, after the fact, by
-	// the goroutine that noticed: two changes that follow each other closely
-	// may be told in any order. Changes by time alone are noticed by the next
-	// call of any method. When the Endpoint opens, the circuits of its resources
-	// are told as closed: they are done with. It may be nil.
-	OnChange func(resource string, from, to State)
 }
 
 // buckets is the number of steps in which the Window rolls.

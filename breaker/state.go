@@ -46,10 +46,11 @@ type circuitState interface {
 	// allow reports whether one more attempt may go, and counts it as under way.
 	allow(now time.Time) bool
 	// done ends an attempt that this very state allowed and returns the state
-	// that follows; nil if none does.
-	done(now time.Time, r Result) circuitState
+	// that follows; nil if none does. enough is how many outcomes it takes to judge
+	// by their ratio.
+	done(now time.Time, r Result, enough int) circuitState
 	// forcedDone does the same for an attempt that it did not allow.
-	forcedDone(now time.Time, r Result) circuitState
+	forcedDone(now time.Time, r Result, enough int) circuitState
 }
 
 // closed counts outcomes.
@@ -57,7 +58,7 @@ type closed struct {
 	settings *Settings
 	window   *window
 	// connectFailures in a row and the time of the last success, for the
-	// Endpoint: those of a resource are never given ConnectFailure.
+	// Endpoint: the others are never given ConnectFailure.
 	connectFailures int
 	succeeded       time.Time
 }
@@ -75,29 +76,24 @@ func (*closed) tick(time.Time) (circuitState, time.Time) { return nil, time.Time
 
 func (*closed) allow(time.Time) bool { return true }
 
-func (c *closed) done(now time.Time, r Result) circuitState {
-	if r == Excluded {
+func (c *closed) done(now time.Time, r Result, enough int) circuitState {
+	switch r {
+	case Excluded:
 		return nil
+	case Success:
+		c.connectFailures, c.succeeded = 0, now
+	case ConnectFailure:
+		c.connectFailures++
 	}
-	c.note(now, r)
-	if tripped := c.window.record(r); tripped || c.unreachable(now) {
+	c.window.record(r.failed())
+	if t := c.window.tally(); r.failed() && (t.outcomes >= enough && t.bad(c.settings) || c.unreachable(now)) {
 		return newOpen(c.settings, 0, now)
 	}
 	return nil
 }
 
-func (c *closed) forcedDone(now time.Time, r Result) circuitState { return c.done(now, r) }
-
-// note keeps what gobreaker does not know.
-func (c *closed) note(now time.Time, r Result) {
-	if r == ConnectFailure {
-		c.connectFailures++
-		return
-	}
-	c.connectFailures = 0
-	if r == Success {
-		c.succeeded = now
-	}
+func (c *closed) forcedDone(now time.Time, r Result, enough int) circuitState {
+	return c.done(now, r, enough)
 }
 
 // unreachable reports whether nothing gets through to the Endpoint any more.
@@ -128,10 +124,10 @@ func (o *open) tick(now time.Time) (circuitState, time.Time) {
 func (*open) allow(time.Time) bool { return false }
 
 // done is never reached: it allows nothing.
-func (*open) done(time.Time, Result) circuitState { return nil }
+func (*open) done(time.Time, Result, int) circuitState { return nil }
 
-func (o *open) forcedDone(_ time.Time, r Result) circuitState {
-	if r != Success {
+func (o *open) forcedDone(_ time.Time, r Result, _ int) circuitState {
+	if r != Success && r != reached {
 		return nil
 	}
 	return newRamping(o.settings, o.failedProbes, o.settings.ProbeTimeout)
@@ -169,10 +165,10 @@ func (h *halfOpen) allow(now time.Time) bool {
 	return true
 }
 
-func (h *halfOpen) done(now time.Time, r Result) circuitState {
+func (h *halfOpen) done(now time.Time, r Result, _ int) circuitState {
 	h.probing = false
 	switch r {
-	case Success:
+	case Success, reached:
 		return newRamping(h.settings, h.failedProbes, h.patience)
 	case Failure, ConnectFailure:
 		return newOpen(h.settings, h.failedProbes+1, now)
@@ -180,8 +176,8 @@ func (h *halfOpen) done(now time.Time, r Result) circuitState {
 	return nil
 }
 
-func (h *halfOpen) forcedDone(_ time.Time, r Result) circuitState {
-	if r != Success {
+func (h *halfOpen) forcedDone(_ time.Time, r Result, _ int) circuitState {
+	if r != Success && r != reached {
 		return nil
 	}
 	return newRamping(h.settings, h.failedProbes, h.patience)
@@ -225,10 +221,10 @@ func (p *ramping) allow(now time.Time) bool {
 	return true
 }
 
-func (p *ramping) done(now time.Time, r Result) circuitState {
+func (p *ramping) done(now time.Time, r Result, _ int) circuitState {
 	p.underWay--
 	switch r {
-	case Success:
+	case Success, reached:
 		return p.widen()
 	case Failure, ConnectFailure:
 		return newOpen(p.settings, p.failedProbes, now)
@@ -236,8 +232,8 @@ func (p *ramping) done(now time.Time, r Result) circuitState {
 	return nil
 }
 
-func (p *ramping) forcedDone(now time.Time, r Result) circuitState {
-	if r == Failure || r == ConnectFailure {
+func (p *ramping) forcedDone(now time.Time, r Result, _ int) circuitState {
+	if r.failed() {
 		return newOpen(p.settings, p.failedProbes, now)
 	}
 	return nil

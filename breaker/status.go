@@ -6,52 +6,55 @@ import "time"
 
 // Status is a Breaker as of one moment, for people and metrics.
 type Status struct {
+	// State is that of the Endpoint's own circuit, which connections open for every
+	// cluster.
 	State State
 	Since time.Time // of the State
 	Until time.Time // when a probe may go, if Open
 	// Requests are the counted outcomes in the window, Failures the bad ones
-	// among them, of every resource together; 0 if not Closed.
+	// among them, of every cluster whose circuit is closed; 0 if not Closed.
 	Requests, Failures int
 	// Width is how many attempts may be under way at a time, if HalfOpen or
 	// Ramping.
 	Width int
-	// Resources are those that have a circuit of their own that is not closed,
-	// in order; only if Closed. Resources beyond the first 64 are "other".
-	Resources []string
+	// Circuits are those of single clusters that are not closed, in order.
+	Circuits []CircuitStatus
 }
 
-// State returns the state of the Endpoint as of now.
+// State returns the state of the Endpoint's own circuit as of now.
 func (b *Breaker) State() State {
 	b.lock()
-	defer b.unlock()
+	defer b.mu.Unlock()
 	return b.endpoint.state()
 }
 
-// StateOf returns the state that an attempt about the resource would meet now.
-func (b *Breaker) StateOf(resource string) State {
+// StateOf returns the state of the first circuit that is not closed for an attempt
+// of the cluster about the resource; Closed if there is none.
+func (b *Breaker) StateOf(cluster, resource string) State {
 	now := b.lock()
-	defer b.unlock()
-	if s := b.endpoint.state(); s != Closed {
-		return s
+	defer b.mu.Unlock()
+	for _, c := range b.path(cluster, resource, now) {
+		if c != nil && c.state() != Closed {
+			return c.state()
+		}
 	}
-	c := b.resources.find(resource)
-	if c == nil {
-		return Closed
-	}
-	c.advance(now)
-	return c.state()
+	return Closed
 }
 
 // Status returns everything worth showing, as of now.
 func (b *Breaker) Status() Status {
 	now := b.lock()
-	defer b.unlock()
-	status := Status{State: b.endpoint.state(), Since: b.endpoint.since}
+	defer b.mu.Unlock()
+	status := Status{State: b.endpoint.state(), Since: b.endpoint.since, Circuits: b.notClosed(now)}
 	switch s := b.endpoint.circuitState.(type) {
 	case *closed:
 		t := s.window.tally()
 		status.Requests, status.Failures = t.outcomes, t.failures
-		status.Resources = b.resources.notClosed(now)
+		for _, c := range b.clusters {
+			if own, ok := c.circuit.circuitState.(*closed); ok {
+				status.Failures += own.window.tally().failures
+			}
+		}
 	case *open:
 		status.Until = s.until
 	case *halfOpen:

@@ -2,62 +2,41 @@
 
 package breaker
 
-import "time"
-
-// Ticket is the leave to make one attempt.
+// Ticket is the leave to make one attempt. The zero value is that of an attempt
+// about which no Breaker was asked.
 type Ticket struct {
-	breaker  *Breaker
-	endpoint permit
-	circuit  *circuit // of the resource; nil if the Endpoint was not closed
-	resource permit
-	forced   uint64 // number of a forced attempt, 0 for any other
+	breaker           *Breaker
+	cluster, resource string
+	number            uint64  // of the newest state of any circuit
+	forced            uint64  // number of a forced attempt, 0 for any other
+	refused           [3]bool // circuits on its way that a forced attempt has passed
+	trial             bool    // the Endpoint is not trusted yet
+	reached           bool    // there was a connection
+}
+
+func (b *Breaker) newTicket(cluster, resource string) Ticket {
+	return Ticket{breaker: b, cluster: cluster, resource: resource, number: b.number, trial: b.endpoint.state() != Closed}
+}
+
+// Reached notes that the attempt has a connection: all that the Endpoint's own
+// circuit waits for, so that a review that takes long holds up nobody else's.
+func (t *Ticket) Reached() {
+	if !t.trial || t.reached {
+		return
+	}
+	now := t.breaker.lock()
+	defer t.breaker.mu.Unlock()
+	t.reached = true
+	t.breaker.endpoint.end(now, t, 0, reached, never)
 }
 
 // Done ends the attempt. It has no effect on a circuit that has changed its
 // state since, or has given the attempt up.
-func (t Ticket) Done(r Result) {
+func (t *Ticket) Done(r Result) {
+	if t.breaker == nil {
+		return
+	}
 	now := t.breaker.lock()
-	defer t.breaker.unlock()
+	defer t.breaker.mu.Unlock()
 	t.breaker.end(now, t, r)
-}
-
-// end hands the outcome to the circuits. The Endpoint comes first: if it opens,
-// its resources are done with.
-func (b *Breaker) end(now time.Time, t Ticket, r Result) {
-	if t.forced > 0 {
-		b.forced.leave(t.forced)
-	}
-	if t.endpoint.generation != b.endpoint.generation {
-		return
-	}
-	if t.circuit == nil {
-		b.endpoint.end(now, t.endpoint, r)
-		return
-	}
-	b.judge(now, t.circuit, r)
-	b.endpoint.end(now, t.endpoint, r)
-	if b.endpoint.state() != Closed {
-		b.resources.reset(now)
-		return
-	}
-	if r == ConnectFailure {
-		r = Excluded // it says nothing about the resource
-	}
-	t.circuit.end(now, t.resource, r)
-}
-
-// judge tells the Endpoint's window, before a failure is counted, whether it is
-// only that of a resource.
-func (b *Breaker) judge(now time.Time, c *circuit, r Result) {
-	endpoint, ok := b.endpoint.circuitState.(*closed)
-	if !ok {
-		return
-	}
-	switch r {
-	case Failure:
-		endpoint.window.confined = b.resources.confined(now, c)
-	case ConnectFailure:
-		b.resources.connections.record(r)
-		endpoint.window.confined = b.resources.confined(now, nil)
-	}
 }

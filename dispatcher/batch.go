@@ -20,6 +20,7 @@ type batch struct {
 	answers chan *invocation
 	timer   *time.Timer // of who waits for answers; stopped
 	users   atomic.Int32
+	over    atomic.Bool // answers that are not there yet are not needed any more
 }
 
 // maxPooledBatch is how many invocations a batch that is kept has room for.
@@ -32,6 +33,7 @@ func (d *Dispatcher) newBatch() *batch {
 		b = &batch{pool: &d.batches, calls: &d.calls, answers: make(chan *invocation, 1)}
 	}
 	b.users.Store(1)
+	b.over.Store(false)
 	return b
 }
 

@@ -72,8 +72,12 @@ func (a *admission) prepare(inv *invocation) error {
 		},
 		Cluster:  a.Cluster.Name,
 		Resource: a.resource(),
+		Shadow:   w.Mode == registry.Shadow,
 		Repeat:   w.Repeat,
 		Owner:    w,
+	}
+	if denies, _ := a.failurePolicy(w); denies == Failed && w.Mode == registry.Enforce {
+		inv.call.WaitUnless = &inv.batch.over
 	}
 	inv.call.Repeat.Safe = w.SideEffects.Repeatable(a.Review.DryRun)
 	return nil

@@ -53,7 +53,7 @@ func (d *Dispatcher) round(a *admission, positions []int, round int, again *rein
 			}
 			continue
 		}
-		inv.call.Deadline = a.until(inv.webhook, again.following(positions[n+1:], round), d.impatience)
+		inv.call.Deadline, inv.call.Timeout = a.until(inv.webhook, again.following(positions[n+1:], round), d.impatience)
 		if inv.webhook.Mode == registry.Shadow { // never due
 			d.shadow(a, inv)
 			continue

@@ -18,19 +18,20 @@ const hearingTime = 10 * time.Millisecond
 
 // until returns when a call of w that begins now must be over, if following
 // webhooks are to be called after it: at the end of its own timeout, or earlier,
-// so that those get their share of the admission's time.
+// so that those get their share of the admission's time. full is how long it might
+// take if the caller had left it the time.
 //
 // A webhook that is ignored when it fails must not starve one that is not
 // (kubernetes#128162): where others follow, patience with it is bounded too.
-func (a *admission) until(w *registry.Webhook, following int, impatience time.Duration) time.Time {
+func (a *admission) until(w *registry.Webhook, following int, impatience time.Duration) (deadline time.Time, full time.Duration) {
 	now := time.Now()
 	left := a.Deadline.Sub(now)
 	left -= min(hearingTime, left/10)
-	allowed := min(w.Timeout, left-reserve(left, following))
+	full = w.Timeout
 	if following > 0 && w.FailurePolicy == registry.Ignore {
-		allowed = min(allowed, impatience)
+		full = min(full, impatience)
 	}
-	return now.Add(allowed)
+	return now.Add(min(full, left-reserve(left, following))), full
 }
 
 // reserve is what is kept of the time that is left for webhooks to be called

@@ -110,7 +110,7 @@ func (d *Dispatcher) fanOut(a *admission, stage registry.Stage, following int) {
 		if inv.webhook.Stage != stage {
 			continue
 		}
-		inv.call.Deadline = a.until(inv.webhook, following, d.impatience)
+		inv.call.Deadline, inv.call.Timeout = a.until(inv.webhook, following, d.impatience)
 		if inv.webhook.Mode == registry.Shadow {
 			d.shadow(a, inv)
 			continue
@@ -174,6 +174,7 @@ func (a *admission) hearPresent(denied bool) bool {
 // settleUnheard gives those that were not heard their Outcome: abandoned after
 // somebody's denial, timed out otherwise.
 func (a *admission) settleUnheard(denied bool, elapsed time.Duration) {
+	a.batch.over.Store(true)
 	for i := range a.batch.list {
 		inv := &a.batch.list[i]
 		late := inv.waiting

@@ -17,8 +17,14 @@ import (
 // attempt is one HTTP try, which ends by the call's deadline. Whoever makes it
 // holds the call's Body. With fresh it goes over a connection that is new; idle
 // ones, which the webhook may have closed as well, are given up.
-func (c *Client) attempt(ctx context.Context, call *Call, chosen choice, fresh bool) ending {
-	e, left := chosen.endpoint, time.Until(call.Deadline)
+func (c *Client) attempt(ctx context.Context, call *Call, chosen *choice, fresh bool) ending {
+	e, who := chosen.endpoint, holder{call.Cluster, call.Shadow}
+	c.adopt(e)
+	if !e.slots.acquire(who, call.Deadline) {
+		return e.failed(errNoSlot, call, 0)
+	}
+	defer e.slots.release(who)
+	left := time.Until(call.Deadline)
 	if left <= 0 {
 		return ending{endpoint: e, kind: breaker.NotSent, unsent: true, err: noTimeLeft()}
 	}
@@ -27,13 +33,12 @@ func (c *Client) attempt(ctx context.Context, call *Call, chosen choice, fresh b
 		return ending{endpoint: e, kind: breaker.NotSent, err: err}
 	}
 	defer body.Release()
-	c.adopt(e)
 	answer := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(answer)
 	req := c.requests.Get().(*request)
 	*req = request{head: &call.Target.head, form: form, timeout: left, cluster: call.Cluster, body: body.Bytes()}
 	inject(ctx, &req.trace)
-	err = e.exchange(req, answer, call.Deadline, fresh)
+	err = e.exchange(req, answer, &chosen.ticket, call.Deadline, fresh)
 	*req = request{} // it has borrowed
 	c.requests.Put(req)
 	if err != nil {
@@ -91,8 +96,9 @@ func (e *Endpoint) failed(err error, call *Call, left time.Duration) ending {
 		end.err = &codec.AnswerError{Reason: end.err.Error(), Denies: true}
 	}
 	end.kind = kindOf(codec.Response{}, end.err)
-	end.unsent = errors.As(err, &dial) || errors.Is(err, fasthttp.ErrNoFreeConns)
-	end.stale = errors.As(err, &silent) && silent.reused && end.kind == breaker.Reset
+	closed := errors.As(err, &silent) && silent.reused
+	end.unsent = errors.As(err, &dial) || errors.Is(err, errNoSlot) || errors.Is(err, fasthttp.ErrNoFreeConns) || closed && silent.unwritten
+	end.stale = closed && end.kind == breaker.Reset
 	end.misread = end.kind == breaker.BadAnswer || end.kind == breaker.Reset && !end.stale // as when its server panics
 	return end
 }

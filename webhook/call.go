@@ -5,6 +5,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -25,15 +26,25 @@ type Call struct {
 	// Want is what the answer must fit. Its UID must not change before the
 	// deadline: an attempt that lost its race still verifies what it gets.
 	Want codec.Expectation
-	// Cluster is sent as the Admission-Cluster header.
+	// Cluster is sent as the Admission-Cluster header. What its reviews bring about
+	// counts against it alone.
 	Cluster string
 	// Resource is what the review is about, such as "apps/deployments": failures
 	// on one resource do not keep the webhook from being asked about others.
 	Resource string
+	// Shadow: nobody waits for the answer. It takes no slot from calls that decide.
+	Shadow bool
 	// Deadline is when the answer must be there: the webhook's own timeout and
 	// the time left for the admission, whichever is first.
 	Deadline time.Time
-	Repeat   Repeat
+	// Timeout is what the call would have had if the caller had left it the time. A
+	// much earlier Deadline that passes says little about the webhook. 0: unknown.
+	Timeout time.Duration
+	// WaitUnless: rather than fail because of the open circuit of a webhook that
+	// hangs, the call waits until the Deadline, as it would for the webhook itself, or
+	// until this is true: nobody needs the answer any more. nil: it does not wait.
+	WaitUnless *atomic.Bool
+	Repeat     Repeat
 	// Owner is whose call it is, for the Observer; nothing else looks at it.
 	Owner any
 }

@@ -17,10 +17,10 @@ type choice struct {
 	kind     Kind           // why it is asked
 }
 
-// choose returns an Endpoint for one attempt about a resource: of two random ones
+// choose returns an Endpoint for one attempt of a cluster about a resource: of two random ones
 // the one with fewer attempts under way, whose breaker lets it. Those of avoid
 // come last. ok is false where there is no Endpoint, or no breaker lets any.
-func (t *Target) choose(resource string, avoid []*Endpoint) (choice, bool) {
+func (t *Target) choose(cluster, resource string, avoid []*Endpoint) (choice, bool) {
 	var buf [8]*Endpoint
 	order := append(buf[:0], t.Endpoints()...)
 	shuffle(order)
@@ -31,12 +31,12 @@ func (t *Target) choose(resource string, avoid []*Endpoint) (choice, bool) {
 		return choice{endpoint: order[0]}, true
 	}
 	for _, e := range order {
-		if ticket, ok := e.breaker.Allow(resource); ok {
+		if ticket, ok := e.breaker.Allow(cluster, resource); ok {
 			return choice{endpoint: e, ticket: ticket}, true
 		}
 	}
 	for _, e := range order {
-		if ticket, ok := e.breaker.AllowForced(resource); ok {
+		if ticket, ok := e.breaker.AllowForced(cluster, resource); ok {
 			return choice{endpoint: e, ticket: ticket}, true
 		}
 	}

@@ -12,7 +12,7 @@ type ClientConfig struct {
 	Addresses      AddressPolicy // which addresses may be dialled
 	ConnectTimeout time.Duration // TCP and TLS together; 1 s
 	ResponseLimit  int           // bytes of an answer's body; 4 MiB
-	Concurrency    int           // calls under way to one Endpoint; 256
+	Concurrency    int           // attempts under way to one Endpoint; 256
 	Observer       Observer      // told what calls do; default: nobody is
 }
 
@@ -67,6 +67,7 @@ func NewClient(cfg ClientConfig) *Client {
 func (c *Client) adopt(e *Endpoint) {
 	e.once.Do(func() {
 		e.dialer = c.dialer
-		e.pool.MaxResponseBodySize, e.pool.MaxConns = c.responseLimit, c.concurrency
+		e.pool.MaxResponseBodySize, e.pool.MaxConns = c.responseLimit, c.concurrency+probes
+		e.slots.free = c.concurrency
 	})
 }

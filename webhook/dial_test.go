@@ -132,6 +132,40 @@ func TestIdleConnectionsClosed(t *testing.T) {
 	}
 }
 
+// F14: a connection that the webhook closes just as it is used again is replaced,
+// however often that happens: it takes nothing from the budget.
+func TestIdleConnectionsClosedAsReused(t *testing.T) {
+	var w *world
+	ready := make(chan struct{})
+	w = newWorld(t, func(c net.Conn) {
+		<-ready
+		served := false
+		w.eachRequest(func(*http.Request) string {
+			if served {
+				return "" // it closes instead
+			}
+			served = true
+			return ok(allowBody)
+		})(c)
+	})
+	close(ready)
+	target := w.target()
+	w.repeat.Safe = true
+	const calls = 100
+	for range calls {
+		w.allows(target)
+	}
+	if n := w.connections.Load(); n != calls {
+		t.Errorf("%d connections for %d calls", n, calls)
+	}
+	if s := target.Stats(); s.BudgetRefused > 0 || s.Retries != calls-1 {
+		t.Errorf("%+v", s)
+	}
+	if h := target.Endpoints()[0].Health(); h.Failures > 0 || len(h.Circuits) > 0 {
+		t.Errorf("it counts as failures: %+v", h)
+	}
+}
+
 // A connection outlives the deadline of the call that it was made for.
 func TestIdleBeyondDeadline(t *testing.T) {
 	w := answering(t, ok(allowBody))

@@ -67,19 +67,19 @@ func (e *ending) broken() bool {
 const stoodStill = 250 * time.Millisecond
 
 // judge says what the attempt tells a breaker. late is how long after its
-// deadline it ended, median what the webhook's answers usually take, lost that
-// the call was decided without it.
+// deadline it ended, fair that its time was enough for a webhook that is well, lost
+// that the call was decided without it.
 //
 // A hedge's loser is not cancelled but runs to its own deadline, so what it meets
 // there is true: only its answers say nothing, because they were not waited for.
-func (e *ending) judge(allowed, late, median time.Duration, lost bool) breaker.Result {
+func (e *ending) judge(late time.Duration, fair, lost bool) breaker.Result {
 	kind := e.kind
 	switch {
 	case e.stale:
 		return breaker.Excluded
 	case kind == breaker.TimedOut && late > stoodStill:
 		kind = breaker.Paused
-	case kind == breaker.TimedOut && allowed < median:
+	case kind == breaker.TimedOut && !fair:
 		kind = breaker.DeadlineTooShort
 	case lost && !e.broken() && kind != breaker.TimedOut:
 		kind = breaker.HedgeLost
@@ -108,7 +108,9 @@ func kindOfError(err error) breaker.Kind {
 	switch {
 	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
 		return breaker.NotSent // it is this process that is out of descriptors
-	case call.Cause == Timeout && dialling:
+	case call.Cause == Timeout && dialling && dial.queued:
+		return breaker.NotSent // it is our own handshakes that take long
+	case call.Cause == Timeout && dialling && !dial.short:
 		return breaker.ConnectTimedOut
 	case call.Cause == Timeout:
 		return breaker.TimedOut

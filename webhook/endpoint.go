@@ -18,13 +18,16 @@ import (
 )
 
 const (
-	maxWait = 100 * time.Millisecond // for one of the calls under way to an Endpoint to end
-	maxIdle = 60 * time.Second       // below the idle timeouts of usual servers
+	maxIdle = 60 * time.Second // below the idle timeouts of usual servers
 	// maxAge, less up to a fifth, is how long a connection is kept, so that calls
 	// find their way to servers that are new behind an address.
 	maxAge      = 10 * time.Minute
 	readBuffer  = 16 << 10 // of one connection; maxHeader where headers need it
 	writeBuffer = 32 << 10
+	// maxDials bounds the handshakes under way to one Endpoint: hundreds at a time
+	// would take longer than each may, on either side.
+	maxDials = 32
+	probes   = 4 // connections beyond the slots, which probes make
 )
 
 // Endpoint is one dialable address of a Target; it owns a connection pool.
@@ -35,6 +38,8 @@ type Endpoint struct {
 	pool    fasthttp.HostClient
 	retired atomic.Bool // no connection is kept any more
 	breaker *breaker.Breaker
+	slots   slotPool
+	dials   chan struct{} // has an element for each handshake under way
 
 	outstanding atomic.Int64 // attempts under way
 
@@ -43,12 +48,12 @@ type Endpoint struct {
 }
 
 func newEndpoint(o *origin, address netip.AddrPort, s breaker.Settings) *Endpoint {
-	e := &Endpoint{address: address, origin: o, breaker: breaker.New(s)}
+	e := &Endpoint{address: address, origin: o, breaker: breaker.New(s), dials: make(chan struct{}, maxDials)}
+	e.slots.holders = map[holder]*holding{}
 	e.pool = fasthttp.HostClient{
 		Addr:                address.String(),
 		IsTLS:               true,
 		DialTimeout:         func(_ string, timeout time.Duration) (net.Conn, error) { return e.dial(timeout) },
-		MaxConnWaitTimeout:  maxWait,
 		MaxIdleConnDuration: maxIdle,
 		ReadBufferSize:      readBuffer,
 		WriteBufferSize:     writeBuffer,
@@ -101,29 +106,49 @@ func (e *Endpoint) dial(timeout time.Duration) (net.Conn, error) {
 	if err := e.dialer.policy.Check(e.address); err != nil {
 		return nil, &dialError{stage: "forbidden address", err: err}
 	}
-	if e.dialer.timeout < timeout || timeout <= 0 {
-		timeout = e.dialer.timeout
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	short := timeout < e.dialer.timeout*9/10
+	ctx, cancel := context.WithTimeout(context.Background(), min(timeout, e.dialer.timeout))
 	defer cancel()
+	queued, err := e.queue(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { <-e.dials }()
 	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", e.address.String())
 	if err != nil {
-		return nil, &dialError{stage: "connect", err: err}
+		return nil, &dialError{stage: "connect", short: short, queued: queued, err: err}
 	}
 	plain := &records{Conn: raw}
 	secured := tls.Client(plain, e.origin.tls)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
-		return nil, &dialError{stage: "TLS handshake", tls: true, err: err}
+		return nil, &dialError{stage: "TLS handshake", tls: true, short: short, queued: queued, err: err}
 	}
 	return newConn(plain, secured), nil
 }
 
+// queue waits until a dial may begin, and reports whether it had to.
+func (e *Endpoint) queue(ctx context.Context) (queued bool, err error) {
+	select {
+	case e.dials <- struct{}{}:
+		return false, nil
+	default:
+	}
+	select {
+	case e.dials <- struct{}{}:
+		return true, nil
+	case <-ctx.Done():
+		return true, &dialError{stage: "wait for other handshakes", queued: true, err: ctx.Err()}
+	}
+}
+
 // dialError says at which stage a connection failed.
 type dialError struct {
-	stage string
-	tls   bool
-	err   error
+	stage  string
+	tls    bool
+	short  bool // the call had less time than a connection may take
+	queued bool // others were dialling, so that it had less
+	err    error
 }
 
 func (e *dialError) Error() string { return fmt.Sprintf("%s: %v", e.stage, e.err) }

@@ -48,7 +48,7 @@ func callError(err error, host string, allowed time.Duration) *CallError {
 		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s answered with a body over the limit", host)}
 	case isHeaderTooLarge(err):
 		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s answered with more than 64 KiB of headers", host)}
-	case errors.Is(err, fasthttp.ErrNoFreeConns):
+	case errors.Is(err, errNoSlot), errors.Is(err, fasthttp.ErrNoFreeConns):
 		return &CallError{Cause: Shed, Err: fmt.Errorf("%s: too many calls are under way", host)}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s ended the connection in the middle of its answer", host)}

@@ -12,17 +12,19 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
 // exchange sends one request and reads its answer, by the deadline. With fresh it
-// goes over a connection that is new; idle ones are given up.
+// goes over a connection that is new; idle ones are given up. The ticket learns
+// that there is a connection.
 //
 // The uid of a call is the same in all its attempts, so it cannot tell a stale
 // answer. A connection that has anything to read before the request
 // is sent, or after the answer has been read, is closed and not used again. That
 // also finds most connections that the webhook closed while they were idle.
-func (e *Endpoint) exchange(req *request, resp *fasthttp.Response, deadline time.Time, fresh bool) error {
+func (e *Endpoint) exchange(req *request, resp *fasthttp.Response, ticket *breaker.Ticket, deadline time.Time, fresh bool) error {
 	for {
 		left := time.Until(deadline)
 		if left <= 0 {
@@ -37,7 +39,11 @@ func (e *Endpoint) exchange(req *request, resp *fasthttp.Response, deadline time
 			e.pool.CloseConn(cc)
 			continue
 		}
-		reused := ours && c.served
+		ticket.Reached()
+		reused, written := ours && c.served, int64(0)
+		if ours {
+			written = c.records.written
+		}
 		clean, err := talk(&e.pool, cc.Conn(), req, resp, deadline)
 		if clean && !e.retired.Load() && (!ours || c.rest()) {
 			e.pool.ReleaseConn(cc)
@@ -48,6 +54,7 @@ func (e *Endpoint) exchange(req *request, resp *fasthttp.Response, deadline time
 			var silent *silentError
 			if errors.As(err, &silent) {
 				silent.reused = reused
+				silent.unwritten = ours && c.records.written == written
 			}
 		}
 		return err
@@ -56,8 +63,9 @@ func (e *Endpoint) exchange(req *request, resp *fasthttp.Response, deadline time
 
 // silentError says that a connection ended before any byte of an answer.
 type silentError struct {
-	err    error
-	reused bool // it had been open for a while
+	err       error
+	reused    bool // it had been open for a while
+	unwritten bool // not a byte of the request has left
 }
 
 func (e *silentError) Error() string { return e.err.Error() }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"pgregory.net/rapid"
 
+	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
 )
 
@@ -32,9 +34,9 @@ func TestClosingKeepsTheDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const timeout = time.Second
-				e, end := newPipe(t, answer)
+				e, _, end := newPipe(t, answer)
 				begin := time.Now()
-				err := e.exchange(newRequest(), fasthttp.AcquireResponse(), begin.Add(timeout), false)
+				err := e.exchange(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), begin.Add(timeout), false)
 				if took := time.Since(begin); took > timeout {
 					t.Errorf("the call took %v of %v", took, timeout)
 				}
@@ -55,7 +57,7 @@ func TestNoTimeToDial(t *testing.T) {
 		t.Error("it dialled")
 		return nil, errors.New("dialled")
 	}}}
-	if err := e.exchange(newRequest(), fasthttp.AcquireResponse(), time.Now().Add(-time.Second), false); !isTimeout(err) {
+	if err := e.exchange(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), time.Now().Add(-time.Second), false); !isTimeout(err) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -116,7 +118,7 @@ func TestRecords(t *testing.T) {
 
 // newPipe is a pool with one connection, without any buffer, to a server that
 // reads one request, writes answer, and neither reads nor closes until end.
-func newPipe(t *testing.T, answer string) (e *Endpoint, end func()) {
+func newPipe(t *testing.T, answer string) (e *Endpoint, plain *records, end func()) {
 	t.Helper()
 	authority, err := pki.NewAuthority("test")
 	if err != nil {
@@ -138,11 +140,58 @@ func newPipe(t *testing.T, answer string) (e *Endpoint, end func()) {
 			_, _ = io.WriteString(c, answer)
 		}
 	}()
-	plain := &records{Conn: near}
+	plain = &records{Conn: near}
 	secured := tls.Client(plain, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: "policy", RootCAs: authority.Pool()})
 	e = &Endpoint{pool: fasthttp.HostClient{
 		Addr: "policy:443", IsTLS: true,
 		DialTimeout: func(string, time.Duration) (net.Conn, error) { return newConn(plain, secured), nil },
 	}}
-	return e, func() { _ = far.Close() }
+	return e, plain, func() { _ = far.Close() }
+}
+
+// closed is a connection that the other side has closed, after it has read so many
+// bytes more.
+type closed struct {
+	net.Conn
+	reads int
+}
+
+func (c *closed) Write(p []byte) (int, error) {
+	if n := min(c.reads, len(p)); n < len(p) {
+		c.reads -= n
+		return n, &net.OpError{Op: "write", Err: syscall.EPIPE}
+	}
+	c.reads -= len(p)
+	return len(p), nil
+}
+
+func (c *closed) Read([]byte) (int, error) {
+	return 0, &net.OpError{Op: "read", Err: syscall.ECONNRESET}
+}
+
+// F14: it is known of a connection that ended as it was used again whether the
+// webhook can have seen anything of the request.
+func TestClosedAsReused(t *testing.T) {
+	for name, row := range map[string]struct {
+		reads  int
+		unsent bool
+	}{"nothing is read": {0, true}, "a byte is read": {1, false}, "all is read": {1 << 20, false}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, plain, end := newPipe(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+				defer func() { <-time.After(2 * time.Minute) }() // fasthttp's cleaner of idle connections ends
+				defer end()
+				exchange := func() error {
+					return e.exchange(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), time.Now().Add(time.Second), false)
+				}
+				if err := exchange(); err != nil {
+					t.Fatal(err)
+				}
+				plain.Conn = &closed{plain.Conn, row.reads}
+				if got := e.failed(exchange(), "policy", time.Second); !got.stale || got.unsent != row.unsent {
+					t.Errorf("stale %v, unsent %v: %v", got.stale, got.unsent, got.err)
+				}
+			})
+		})
+	}
 }

@@ -73,6 +73,6 @@ func (r *race) hedgeDelay(now time.Time) (time.Duration, bool) {
 	if !r.Repeat.Safe || r.Repeat.NoHedge {
 		return 0, false
 	}
-	delay, ok := r.Target.latency.hedgeDelay(now, left)
+	delay, ok := r.caller.durations(r.size).hedgeDelay(now, left)
 	return delay, ok && delay < left
 }

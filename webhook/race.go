@@ -18,13 +18,15 @@ const maxAttempts = 4
 // runs on a goroutine of its own to its own end, which is by the deadline; the one
 // that decides tells the receiver. Those that lose run on.
 type race struct {
-	Call                  // a copy: the caller's may be gone while a loser runs
-	ctx   context.Context // of the trace
-	rules rules
-	to    Receiver
-	begin time.Time
-	timer *time.Timer  // calls alarm; armed for the hedge, or while held waits
-	parts atomic.Int32 // attempts that run, and the timer while it is armed
+	Call                   // a copy: the caller's may be gone while a loser runs
+	ctx    context.Context // of the trace
+	rules  rules
+	to     Receiver
+	begin  time.Time
+	caller *caller      // whose call it is
+	size   int          // of Body
+	timer  *time.Timer  // calls alarm; armed for the hedge, or while held waits
+	parts  atomic.Int32 // attempts that run, and the timer while it is armed
 
 	mu       sync.Mutex // guards what follows
 	asked    [maxAttempts]*Endpoint
@@ -45,9 +47,9 @@ type race struct {
 
 // rules are what is the same for all races of a Client.
 type rules struct {
-	attempt  func(context.Context, *Call, choice, bool) ending // makes one HTTP try
-	start    func(*race, choice)                               // an attempt on a goroutine of its own
-	free     func(*race)                                       // when nothing of the race runs any more
+	attempt  func(context.Context, *Call, *choice, bool) ending // makes one HTTP try
+	start    func(*race, choice)                                // an attempt on a goroutine of its own
+	free     func(*race)                                        // when nothing of the race runs any more
 	observer Observer
 }
 
@@ -55,22 +57,32 @@ type rules struct {
 // returns.
 func (r *race) run(now time.Time) {
 	r.begin = now
+	r.caller, r.size = r.Target.callers.of(r.Cluster, now), r.Body.Len()
 	r.parts.Store(1)
 	defer r.leave()
 	r.mu.Lock()
-	first, ok := r.choose()
-	if !ok {
+	first, ok := r.first(now)
+	if !ok && !r.mayWait() {
 		r.finish(ending{err: r.nobody()})
 		return
 	}
-	r.Target.budget.first(now)
+	r.parts.Add(1)
+	r.mu.Unlock()
+	r.rules.start(r, first)
+}
+
+// first chooses whom to ask first. It is called under the lock.
+func (r *race) first(now time.Time) (choice, bool) {
+	first, ok := r.choose()
+	if !ok {
+		return choice{}, false
+	}
+	r.caller.budget.first(now)
 	if delay, ok := r.hedgeDelay(now); ok {
 		r.arm(delay)
 	}
-	r.parts.Add(1)
 	r.enter(&first)
-	r.mu.Unlock()
-	r.rules.start(r, first)
+	return first, true
 }
 
 // enter counts an attempt that is about to run. Until the receiver is told the
@@ -198,7 +210,7 @@ func (r *race) lost(end *ending) bool {
 // choose picks an Endpoint, one that this call has not asked if there is one. It
 // is called under the lock.
 func (r *race) choose() (choice, bool) {
-	c, ok := r.Target.choose(r.Resource, r.asked[:r.attempts])
+	c, ok := r.Target.choose(r.Cluster, r.Resource, r.asked[:r.attempts])
 	if ok {
 		r.asked[r.attempts] = c.endpoint
 		r.attempts++

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,6 +43,7 @@ var (
 	reset     = fails(time.Millisecond, Unreachable, breaker.Reset)
 	refused   = reply{time.Millisecond, ending{err: &CallError{Cause: Unreachable, Err: errors.New("refused")}, kind: breaker.Refused, unsent: true}}
 	stale     = reply{time.Millisecond, ending{err: &CallError{Cause: Unreachable, Err: errors.New("stale")}, kind: breaker.Reset, stale: true}}
+	unwritten = reply{time.Millisecond, ending{err: &CallError{Cause: Unreachable, Err: errors.New("closed")}, kind: breaker.Reset, stale: true, unsent: true}}
 	malformed = badAnswer(time.Millisecond)
 	never     = reply{after: time.Hour}
 )
@@ -50,6 +52,7 @@ var (
 type table struct {
 	t      *testing.T
 	target *Target
+	wait   *atomic.Bool // as calls under Fail do
 	losers sync.WaitGroup
 
 	mu      sync.Mutex
@@ -69,7 +72,7 @@ func newTable(t *testing.T, endpoints int) *table {
 	return &table{t: t, target: target}
 }
 
-func (x *table) attempt(_ context.Context, call *Call, c choice, _ bool) ending {
+func (x *table) attempt(_ context.Context, call *Call, c *choice, _ bool) ending {
 	e := c.endpoint
 	x.mu.Lock()
 	r := x.replies[0]
@@ -95,11 +98,20 @@ func (x *table) call(repeat Repeat, replies ...reply) (codec.Response, time.Dura
 	x.replies, x.asked, x.plain = replies, nil, nil
 	x.mu.Unlock()
 	now := time.Now()
+	resp, err := x.make(repeat, time.Second)
+	return resp, time.Since(now), err
+}
+
+// one makes one call more, as what is to come is replied to.
+func (x *table) one(timeout time.Duration) (codec.Response, error) { return x.make(Repeat{}, timeout) }
+
+func (x *table) make(repeat Repeat, timeout time.Duration) (codec.Response, error) {
+	now := time.Now()
 	body := codec.NewBody(nil, nil)
 	defer body.Release()
 	plain := codec.NewPayloads(&codec.Review{Body: body}, nil).Later(codec.Form{}, 0, nil)
 	r := &race{
-		Call: Call{Target: x.target, Body: body, Plain: plain, Repeat: repeat, Deadline: now.Add(time.Second), Resource: "pods"},
+		Call: Call{Target: x.target, Body: body, Plain: plain, Repeat: repeat, Deadline: now.Add(timeout), WaitUnless: x.wait, Resource: "pods"},
 		ctx:  context.Background(),
 		to:   &wait{told: make(chan struct{}, 1)},
 		rules: rules{
@@ -113,7 +125,7 @@ func (x *table) call(repeat Repeat, replies ...reply) (codec.Response, time.Dura
 	told := r.to.(*wait)
 	r.run(now)
 	<-told.told
-	return told.resp, time.Since(now), told.err
+	return told.resp, told.err
 }
 
 // attempts returns how many the last call has made, once its losers are done.
@@ -125,10 +137,10 @@ func (x *table) attempts() int {
 // warm makes enough calls of 10 ms for hedging, and lets their window's figures
 // be looked at anew.
 func (x *table) warm() {
-	for range 2 * latencyWarm {
+	for range 2 * recentWarm {
 		x.call(Repeat{Safe: true}, says(10*time.Millisecond, true))
 	}
-	<-time.After(latencyRefresh)
+	<-time.After(recentRefresh)
 }
 
 func wantCause(t *testing.T, err error, want Cause) {
@@ -160,6 +172,10 @@ func TestRace(t *testing.T) {
 		{name: "F13 with side effects exactly one attempt", endpoints: 2, replies: []reply{reset}, attempts: 1, cause: Unreachable},
 		{name: "with side effects no hedge", endpoints: 2, replies: []reply{says(900*time.Millisecond, true)}, attempts: 1},
 		{name: "with side effects again what was never sent", endpoints: 2, replies: []reply{refused, says(0, true)}, attempts: 2},
+		{name: "F14 a connection that was closed while idle is replaced", endpoints: 1, repeat: safe, replies: []reply{stale, says(0, true)}, attempts: 2},
+		{name: "F14 once", endpoints: 1, repeat: safe, replies: []reply{stale, refused}, attempts: 2, cause: Unreachable},
+		{name: "F14 with side effects if nothing was written", endpoints: 1, replies: []reply{unwritten, says(0, true)}, attempts: 2},
+		{name: "F14 with side effects not if anything was", endpoints: 1, replies: []reply{stale, says(0, true)}, attempts: 1, cause: Unreachable},
 		{name: "F12 a reset is retried", endpoints: 1, repeat: safe, replies: []reply{reset, says(0, true)}, attempts: 2},
 		{name: "F2 a refused connection is retried elsewhere", endpoints: 3, repeat: safe, replies: []reply{refused, says(0, true)}, attempts: 2},
 		{name: "F1 refused everywhere", endpoints: 3, repeat: safe, replies: []reply{refused}, attempts: 3, cause: Unreachable},
@@ -229,7 +245,7 @@ func TestBudgetOfExtraAttempts(t *testing.T) {
 			}
 		}
 		s := x.target.Stats()
-		if want := int64(budgetBurst + budgetShare*calls); s.Retries != want || s.BudgetRefused != int64(failed) || failed+int(s.Retries) != calls/broken {
+		if want := int64(budgetBurst/2 + budgetShare*calls); s.Retries != want || s.BudgetRefused != int64(failed) || failed+int(s.Retries) != calls/broken {
 			t.Errorf("%+v, %d failed, want %d retries", s, failed, want)
 		}
 	})
@@ -244,10 +260,7 @@ func TestRedialIsFree(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for range 2 * budgetBurst {
-			x.call(Repeat{Safe: true}, says(0, true))
-		}
-		if ok, _ := x.target.spend((*budget).take); !ok {
+		if !x.target.callers.of("", time.Now()).budget.take(time.Now()) {
 			t.Error("the budget is used up")
 		}
 	})
@@ -264,7 +277,7 @@ func TestFallbackIsFree(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if ok, _ := x.target.spend((*budget).take); !ok || x.target.Stats().Misread != 2*budgetBurst {
+		if !x.target.callers.of("", time.Now()).budget.take(time.Now()) || x.target.Stats().Misread != 2*budgetBurst {
 			t.Errorf("the budget is used up, or it was not counted: %+v", x.target.Stats())
 		}
 	})
@@ -333,23 +346,24 @@ func TestWhatIsNobodysFaultOpensNoBreaker(t *testing.T) {
 		}
 	})
 	for _, row := range []struct {
-		name                  string
-		end                   ending
-		allowed, late, median time.Duration
-		lost                  bool
-		want                  breaker.Result
+		name       string
+		end        ending
+		late       time.Duration
+		fair, lost bool
+		want       breaker.Result
 	}{
-		{"timed out", ending{kind: breaker.TimedOut}, time.Second, 0, 10 * time.Millisecond, false, breaker.Failure},
-		{"timed out, lost", ending{kind: breaker.TimedOut}, time.Second, 0, 10 * time.Millisecond, true, breaker.Failure},
-		{"deadline below the median", ending{kind: breaker.TimedOut}, 5 * time.Millisecond, 0, 10 * time.Millisecond, false, breaker.Excluded},
-		{"F33 this process stood still", ending{kind: breaker.TimedOut}, time.Second, 2 * time.Second, 0, false, breaker.Excluded},
-		{"refused, lost", ending{kind: breaker.Refused}, time.Second, 0, 0, true, breaker.ConnectFailure},
-		{"denied", ending{kind: breaker.Denied}, time.Second, 0, 0, false, breaker.Success},
-		{"allowed, lost", ending{kind: breaker.Allowed}, time.Second, 0, 0, true, breaker.Excluded},
-		{"429", ending{kind: breaker.TooManyRequests}, time.Second, 0, 0, false, breaker.Excluded},
+		{"timed out", ending{kind: breaker.TimedOut}, 0, true, false, breaker.Failure},
+		{"timed out, lost", ending{kind: breaker.TimedOut}, 0, true, true, breaker.Failure},
+		{"a deadline that is too short", ending{kind: breaker.TimedOut}, 0, false, false, breaker.Excluded},
+		{"F33 this process stood still", ending{kind: breaker.TimedOut}, 2 * time.Second, true, false, breaker.Excluded},
+		{"refused, lost", ending{kind: breaker.Refused}, 0, true, true, breaker.ConnectFailure},
+		{"reset", ending{kind: breaker.Reset}, 0, true, false, breaker.Failure},
+		{"denied", ending{kind: breaker.Denied}, 0, true, false, breaker.Success},
+		{"allowed, lost", ending{kind: breaker.Allowed}, 0, true, true, breaker.Excluded},
+		{"429", ending{kind: breaker.TooManyRequests}, 0, true, false, breaker.Excluded},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			if got := row.end.judge(row.allowed, row.late, row.median, row.lost); got != row.want {
+			if got := row.end.judge(row.late, row.fair, row.lost); got != row.want {
 				t.Errorf("%v, want %v", got, row.want)
 			}
 		})

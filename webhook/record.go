@@ -4,7 +4,7 @@ package webhook
 
 import "net"
 
-// records is what TLS reads from. It counts the TLS records that have come whole
+// records is what TLS reads from and writes to. It counts the TLS records that have come whole
 // (RFC 8446, 5.1), so that a connection knows, without asking TLS, whether there
 // are more of them than it has read.
 type records struct {
@@ -13,6 +13,14 @@ type records struct {
 	length  int // of header so far
 	missing int // bytes of the record that has begun
 	whole   int // records since the count was set to 0
+	written int64
+}
+
+// Write implements net.Conn.
+func (r *records) Write(p []byte) (int, error) {
+	n, err := r.Conn.Write(p)
+	r.written += int64(n)
+	return n, err
 }
 
 // Read implements net.Conn.

@@ -34,7 +34,7 @@ func (r *race) repeat(end *ending) (choice, bool) {
 	}
 	if !end.broken() {
 		r.mu.Unlock()
-		slept := r.sleep()
+		slept := r.sleep(time.Minute)
 		r.mu.Lock()
 		if !slept {
 			return choice{}, false
@@ -67,10 +67,16 @@ func (r *race) mayRepeat(end *ending) bool {
 	return r.spend((*budget).take)
 }
 
-// spend takes an extra attempt from the budget by take, one of its methods.
+// spend takes an extra attempt from the cluster's budget by take, one of its
+// methods. There is none while the webhook asks the cluster to be spared.
 func (r *race) spend(take func(*budget, time.Time) bool) bool {
-	ok, spent := r.Target.spend(take)
-	if spent {
+	now := time.Now()
+	if now.UnixNano() < r.caller.spared.Load() {
+		return false
+	}
+	ok := take(&r.caller.budget, now)
+	if !ok {
+		r.Target.stats.refused.Add(1)
 		r.rules.observer.Refused(r.ctx, r.Owner)
 	}
 	return ok
@@ -86,10 +92,10 @@ func (r *race) others() bool {
 	return false
 }
 
-// sleep waits longer each time, with jitter; it reports false if the call would be
-// over by then.
-func (r *race) sleep() bool {
-	r.wait = max(backoff, 2*r.wait)
+// sleep waits longer each time, with jitter, up to a limit; it reports false if the
+// call would be over by then.
+func (r *race) sleep(limit time.Duration) bool {
+	r.wait = min(max(backoff, 2*r.wait), limit)
 	d := r.wait/2 + rand.N(r.wait/2)
 	if time.Until(r.Deadline) <= d {
 		return false

@@ -2,10 +2,7 @@
 
 package webhook
 
-import (
-	"sync/atomic"
-	"time"
-)
+import "sync/atomic"
 
 // stats count what a Target's calls did.
 type stats struct {
@@ -31,29 +28,5 @@ func (t *Target) Stats() Stats {
 		BudgetRefused: t.stats.refused.Load(),
 		Disagreements: t.stats.disagreements.Load(),
 		Misread:       t.stats.misread.Load(),
-	}
-}
-
-// spend takes an extra attempt from the budget by take, one of its methods. There
-// is none while the webhook asks to be spared. spent reports that the budget was.
-func (t *Target) spend(take func(*budget, time.Time) bool) (ok, spent bool) {
-	now := time.Now()
-	if now.UnixNano() < t.spared.Load() {
-		return false, false
-	}
-	if !take(&t.budget, now) {
-		t.stats.refused.Add(1)
-		return false, true
-	}
-	return true, false
-}
-
-// pause keeps extra attempts away until then.
-func (t *Target) pause(until time.Time) {
-	for {
-		was := t.spared.Load()
-		if was >= until.UnixNano() || t.spared.CompareAndSwap(was, until.UnixNano()) {
-			return
-		}
 	}
 }

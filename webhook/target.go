@@ -95,8 +95,7 @@ type Target struct {
 	unspared bool // no breaker is asked
 	latency  latency
 	language language
-	budget   budget
-	spared   atomic.Int64 // until when there are no extra attempts, in Unix nanoseconds
+	callers  callers
 	stats    stats
 }
 

@@ -13,6 +13,12 @@ import (
 
 // follow makes an attempt, and repeats it as long as it fails and may be repeated.
 func (r *race) follow(c choice) {
+	if c.endpoint == nil {
+		var ok bool
+		if c, ok = r.await(); !ok {
+			return
+		}
+	}
 	fresh := false
 	for {
 		end := r.guarded(c, fresh)
@@ -51,24 +57,35 @@ func (r *race) try(c choice, fresh bool) ending {
 	defer c.endpoint.outstanding.Add(-1)
 	t.stats.attempts.Add(1)
 	ctx, span := startSpan(r.ctx, t, c.endpoint, c.kind)
-	end := r.rules.attempt(ctx, &r.Call, c, fresh)
+	end := r.rules.attempt(ctx, &r.Call, &c, fresh)
 	now := time.Now()
 	if end.pause > 0 {
-		t.pause(now.Add(end.pause))
-	}
-	var median time.Duration // matters to timeouts alone
-	if end.kind == breaker.TimedOut {
-		median, _, _ = t.latency.quantiles(now)
+		r.caller.pause(now.Add(end.pause))
 	}
 	lost := r.lost(&end)
 	end.plain, end.misread = c.plain, end.misread && !c.plain && !r.Plain.IsZero() && !t.language.isClear(now)
-	if result = end.judge(allowed, now.Sub(r.Deadline), median, lost); end.misread {
+	if result = end.judge(now.Sub(r.Deadline), r.isFair(allowed, now), lost); end.misread {
 		result = breaker.Excluded // the same review in another form may be answered
+	}
+	if result == breaker.Failure {
+		r.caller.hangs.Store(end.kind == breaker.TimedOut)
 	}
 	span.end(&end, lost)
 	r.rules.observer.Attempted(ctx, Attempt{Owner: r.Owner, Endpoint: c.endpoint, Kind: c.kind, Start: begin, Elapsed: now.Sub(begin), Err: end.err, Lost: lost})
 	if end.answered() {
 		t.latency.record(now, now.Sub(begin))
+		r.caller.durations(r.size).record(now, now.Sub(begin))
 	}
 	return end
+}
+
+// isFair reports whether an attempt that was allowed so much time would have been
+// answered by a webhook that is well: a good part of the webhook's own timeout, or
+// many times what such reviews of the cluster take.
+func (r *race) isFair(allowed time.Duration, now time.Time) bool {
+	if 3*allowed >= r.Timeout {
+		return true
+	}
+	median, _, ok := r.caller.durations(r.size).quantiles(now)
+	return ok && allowed >= 10*median
 }

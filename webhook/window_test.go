@@ -14,7 +14,7 @@ import (
 // allow.
 func TestBudgetHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var b budget
+		b := budget{burst: new(burst)}
 		now := time.Unix(1_000_000, 0)
 		var firsts, extras []time.Time
 		within := func(list []time.Time) float64 {
@@ -43,7 +43,7 @@ func TestBudgetHolds(t *testing.T) {
 }
 
 func TestBudgetComesBack(t *testing.T) {
-	var b budget
+	b := budget{burst: new(burst)}
 	now := time.Unix(1_000_000, 0)
 	for b.take(now) {
 	}
@@ -66,7 +66,7 @@ func TestHedgesOfASlowWebhook(t *testing.T) {
 		{"every twentieth", 20, 10, 10},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			var b budget
+			b := budget{burst: new(burst)}
 			now, granted := time.Unix(1_000_000, 0), 0
 			for i := range 200 {
 				now = now.Add(5 * time.Millisecond)
@@ -82,21 +82,20 @@ func TestHedgesOfASlowWebhook(t *testing.T) {
 	}
 }
 
-// The quantiles are those of the values of the last seconds, within the grain of
-// one significant digit.
+// The quantiles are those of the values of the last seconds.
 func TestQuantiles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var l latency
+		var l recent
 		now := time.Unix(1_000_000, 0)
-		values := rapid.SliceOfN(rapid.IntRange(1, 5_000_000), latencyWarm, 200).Draw(t, "microseconds")
+		values := rapid.SliceOfN(rapid.IntRange(1, 5_000_000), recentWarm, recentKept).Draw(t, "microseconds")
 		for range 50 { // what has left the window does not count
 			l.record(now, time.Minute)
 		}
-		now = now.Add(2 * latencySlots * latencySlot)
+		now = now.Add(latencyWindow)
 		for _, v := range values {
 			l.record(now, time.Duration(v)*time.Microsecond)
 		}
-		now = now.Add(latencyRefresh)
+		now = now.Add(recentRefresh)
 		median, high, ok := l.quantiles(now)
 		if !ok {
 			t.Fatal("not warm")
@@ -128,17 +127,17 @@ func TestHedgeDelay(t *testing.T) {
 		{"where many are slow, a multiple of the median", []time.Duration{10 * time.Millisecond, 10 * time.Millisecond, 10 * time.Millisecond, time.Second}, 10 * time.Second, 40 * time.Millisecond},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			var l latency
+			var l recent
 			now := time.Unix(1_000_000, 0)
 			if _, ok := l.hedgeDelay(now, row.left); ok {
 				t.Error("a delay from nothing")
 			}
-			for range latencyWarm {
+			for range recentWarm {
 				for _, v := range row.values {
 					l.record(now, v)
 				}
 			}
-			got, ok := l.hedgeDelay(now.Add(latencyRefresh), row.left)
+			got, ok := l.hedgeDelay(now.Add(recentRefresh), row.left)
 			if !ok || got < row.want*9/10 || got > row.want*11/10+16*time.Microsecond {
 				t.Errorf("%v, %v; want about %v", got, ok, row.want)
 			}

@@ -59,6 +59,7 @@ type world struct {
 	client    *webhook.Client
 	spec      webhook.TargetSpec
 	review    []byte
+	repeat    webhook.Repeat
 
 	connections atomic.Int64
 	secured     atomic.Int64 // connections that finished their handshake
@@ -200,6 +201,7 @@ func (w *world) call(target *webhook.Target, timeout time.Duration) (codec.Respo
 		Want:     codec.Expectation{UID: []byte("u-1"), Version: codec.V1},
 		Cluster:  "east",
 		Deadline: time.Now().Add(timeout),
+		Repeat:   w.repeat,
 	})
 	if freed.Load() != 0 {
 		w.t.Error("the body was released more often than retained")

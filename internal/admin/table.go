@@ -116,6 +116,8 @@ func endpointRows(targets []status.Target) []endpointRow {
 func newEndpointRow(t *status.Target, e status.Endpoint) endpointRow {
 	row := endpointRow{Endpoint: e, URL: t.URL, State: badge{"good", e.State}, Counted: e.Requests > 0}
 	switch {
+	case e.Healthy() && e.OpenCount > 0:
+		row.State.Class, row.More = "warn", "not called for "+e.OpenFor()
 	case e.Healthy():
 	case e.State == "open":
 		row.State.Class = "bad"
@@ -124,8 +126,6 @@ func newEndpointRow(t *status.Target, e status.Endpoint) endpointRow {
 		}
 	case e.Width > 0:
 		row.State.Class, row.More = "warn", status.Count(e.Width, "call")+" at a time"
-	default:
-		row.State.Class, row.More = "warn", "spared for "+joined(e.Resources)
 	}
 	return row
 }

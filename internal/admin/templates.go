@@ -109,6 +109,4 @@ func more(n, of int) string {
 	return fmt.Sprintf(" and %d more", of-n)
 }
 
-func joined(words []string) string { return strings.Join(words, ", ") }
-
 func contains(list []string, s string) bool { return slices.Contains(list, s) }

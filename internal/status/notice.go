@@ -86,6 +86,11 @@ func (t *Target) notices(severe, say sayer) {
 	default:
 		say("%s: %d of %d endpoints are spared", t.URL, spared, len(t.Endpoints))
 	}
+	for i := range t.Endpoints {
+		if e := &t.Endpoints[i]; e.OpenCount > 0 {
+			say("%s at %s is not called for %s", t.URL, e.Address, e.OpenFor())
+		}
+	}
 }
 
 func (c *Certificate) notices(now time.Time, severe, say sayer) {

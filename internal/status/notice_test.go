@@ -25,7 +25,9 @@ func TestNotices(t *testing.T) {
 		Targets: []status.Target{
 			{URL: "https://well/", Endpoints: []status.Endpoint{closed}},
 			{URL: "https://half/", Endpoints: []status.Endpoint{closed, {State: "half-open"}}},
-			{URL: "https://spared/", Endpoints: []status.Endpoint{closed, {State: "closed", Resources: []string{"/pods"}}}},
+			{URL: "https://spared/", Endpoints: []status.Endpoint{closed, {Address: "10.0.0.1:443", State: "closed", OpenCount: 5, Circuits: []status.Circuit{
+				{Cluster: "east", State: "open"}, {Cluster: "north", Resource: "apps/deployments", State: "open"}, {Cluster: "west", Resource: "/pods", State: "half-open"}, {Cluster: "west", Resource: "/secrets", State: "open"},
+			}}}},
 			{URL: "https://down/", Endpoints: []status.Endpoint{{State: "open"}}},
 			{URL: "https://lost/", Unresolved: "no such host"},
 		},
@@ -52,7 +54,7 @@ func TestNotices(t *testing.T) {
 		{Critical: true, Text: "1 admission failed open in the last ten minutes"},
 		{Critical: true, Text: "at least 100 admissions shed in the last ten minutes"},
 		{Text: "https://half/: 1 of 2 endpoints are spared"},
-		{Text: "https://spared/: 1 of 2 endpoints are spared"},
+		{Text: "https://spared/ at 10.0.0.1:443 is not called for east, north (apps/deployments), west (pods) and 2 more"},
 		{Text: "Webhook c/w is pending: refused"},
 		{Text: "The namespaces of cluster east are stale"},
 		{Text: "https://gone/ is draining: not yet safe to stop"},

@@ -47,7 +47,19 @@ func newEndpoint(e *webhook.Endpoint) Endpoint {
 		Requests:    h.Requests,
 		Failures:    h.Failures,
 		Width:       h.Width,
-		Resources:   orEmpty(h.Resources),
+		Circuits:    newCircuits(h.Circuits),
+		OpenCount:   len(h.Circuits),
 		Outstanding: e.Outstanding(),
 	}
+}
+
+// shownCircuits bounds the circuits of single clusters in a Status.
+const shownCircuits = 64
+
+func newCircuits(all []breaker.CircuitStatus) []Circuit {
+	list := []Circuit{}
+	for _, c := range all[:min(len(all), shownCircuits)] {
+		list = append(list, Circuit{Cluster: c.Cluster, Resource: c.Resource, State: c.State.String(), Until: c.Until.UTC()})
+	}
+	return list
 }

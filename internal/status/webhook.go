@@ -3,6 +3,8 @@
 package status
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/match"
@@ -135,9 +137,41 @@ type Endpoint struct {
 	Requests    int       `json:"requests"`       // in the breaker's window
 	Failures    int       `json:"failures"`
 	Width       int       `json:"width,omitempty"` // how many at a time, while it is tried
-	Resources   []string  `json:"resources"`       // that it is spared for although closed
+	Circuits    []Circuit `json:"circuits"`        // of single clusters, that are not closed
+	OpenCount   int       `json:"openCircuits"`    // how many there are: at most 64 are listed
 	Outstanding int       `json:"outstanding"`
 }
 
-// Healthy reports whether the Endpoint is used without reserve.
-func (e *Endpoint) Healthy() bool { return e.State == closedState && len(e.Resources) == 0 }
+// Circuit is one of a breaker that concerns a single cluster and is not closed.
+type Circuit struct {
+	Cluster  string    `json:"cluster"`
+	Resource string    `json:"resource,omitempty"` // empty: all
+	State    string    `json:"state"`
+	Until    time.Time `json:"until,omitzero"` // when an open one is tried again
+}
+
+// Healthy reports whether the Endpoint is called for every cluster, but for those
+// that Circuits name.
+func (e *Endpoint) Healthy() bool { return e.State == closedState }
+
+// String names the cluster, and the resource if it is one alone.
+func (c Circuit) String() string {
+	if c.Resource == "" {
+		return c.Cluster
+	}
+	return c.Cluster + " (" + strings.TrimPrefix(c.Resource, "/") + ")"
+}
+
+// OpenFor says in words for whom an Endpoint that is well is not called, at most
+// three of them; empty: for nobody.
+func (e *Endpoint) OpenFor() string {
+	var names []string
+	for _, c := range e.Circuits[:min(len(e.Circuits), 3)] {
+		names = append(names, c.String())
+	}
+	text := strings.Join(names, ", ")
+	if more := e.OpenCount - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

@@ -25,6 +25,7 @@ const (
 	webhookInfo       = "dispatcher.webhook.info"
 	webhooksPending   = "dispatcher.webhooks.pending"
 	breakerState      = "dispatcher.breaker.state"
+	breakerClusters   = "dispatcher.breaker.clusters"
 	endpoints         = "dispatcher.endpoints"
 	targetConnections = "dispatcher.target.connections"
 	targetsDraining   = "dispatcher.targets.draining"
@@ -113,9 +114,11 @@ func webhookFamilies() []Family {
 func targetFamilies() []Family {
 	return []Family{
 		{breakerState, ObservedGauge, "", labels(named("target"), named("endpoint")),
-			"State of an endpoint's breaker as of now: 0 closed, 1 half-open or ramping, 2 open."},
+			"State of an endpoint's own circuit as of now, which concerns every cluster: 0 closed, 1 half-open or ramping, 2 open."},
+		{breakerClusters, ObservedGauge, "{cluster}", labels(named("target"), named("endpoint")),
+			"Clusters for which an endpoint is not called, for some resource at least, because its answers to their own reviews failed. The status page names them."},
 		{endpoints, ObservedGauge, "{endpoint}", labels(named("target"), closed("state", "closed", "half_open", "ramping", "open")),
-			"Addresses of a target by the state of their breakers. A target that resolves to nothing has 0 in every state."},
+			"Addresses of a target by the state of their own circuits. A target that resolves to nothing has 0 in every state."},
 		{targetConnections, ObservedGauge, "{connection}", labels(named("target")),
 			"Open connections to a target."},
 		{targetsDraining, ObservedGauge, "{target}", nil,

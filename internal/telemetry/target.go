@@ -18,7 +18,7 @@ func (r reading) targets() {
 	for _, t := range append(r.source.Registry.Targets(), draining...) {
 		sum := byURL[t.URL()]
 		if sum == nil {
-			sum = &targetReading{breakers: map[string]int64{}}
+			sum = &targetReading{breakers: map[string]breakerReading{}}
 			byURL[t.URL()] = sum
 		}
 		sum.add(t)
@@ -33,8 +33,10 @@ func (r reading) target(url attribute.KeyValue, sum *targetReading) {
 	for s, n := range sum.states {
 		r.gauge(endpoints, n, url, attribute.String("state", stateName(breaker.State(s))))
 	}
-	for address, state := range sum.breakers {
-		r.gauge(breakerState, state, url, attribute.String("endpoint", address))
+	for address, worst := range sum.breakers {
+		endpoint := attribute.String("endpoint", address)
+		r.gauge(breakerState, worst.state, url, endpoint)
+		r.gauge(breakerClusters, worst.clusters, url, endpoint)
 	}
 }
 
@@ -42,16 +44,23 @@ func (r reading) target(url attribute.KeyValue, sum *targetReading) {
 type targetReading struct {
 	connections int64
 	states      [breaker.Ramping + 1]int64
-	breakers    map[string]int64 // by address
+	breakers    map[string]breakerReading // by address
 }
+
+// breakerReading is the worst of an address.
+type breakerReading struct{ state, clusters int64 }
 
 func (s *targetReading) add(t *calls.Target) {
 	s.connections += int64(t.Connections())
 	for _, e := range t.Endpoints() {
-		state := e.Health().State
-		s.states[state]++
-		address := e.Address().String()
-		s.breakers[address] = max(s.breakers[address], severity(state))
+		health, address := e.Health(), e.Address().String()
+		s.states[health.State]++
+		clusters := map[string]bool{}
+		for _, c := range health.Circuits {
+			clusters[c.Cluster] = true
+		}
+		was := s.breakers[address]
+		s.breakers[address] = breakerReading{max(was.state, severity(health.State)), max(was.clusters, int64(len(clusters)))}
 	}
 }
 

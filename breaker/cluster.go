@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package breaker
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// maxResources bounds how many resources of one cluster have a circuit of their
+// own. Further ones share that of otherResources, until one has not been used
+// for a Window. No cluster takes another's.
+const (
+	maxResources   = 32
+	otherResources = "other"
+)
+
+// cluster is the health of an Endpoint as one cluster sees it. It begins with a
+// failure, or with a forced attempt.
+type cluster struct {
+	breaker   *Breaker
+	circuit   *circuit
+	resources map[string]*circuit // those that have failed
+	elsewhere *window             // what came of attempts about other resources
+	forced    gate
+}
+
+func (b *Breaker) newCluster(now time.Time) *cluster {
+	return &cluster{
+		breaker: b, circuit: b.newCircuit(now), resources: map[string]*circuit{},
+		elsewhere: newWindow(&b.settings), forced: gate{settings: &b.settings},
+	}
+}
+
+// end hands an outcome to the circuits of the cluster and of the resource. The
+// cluster comes first: if it opens, its resources are done with.
+func (c *cluster) end(now time.Time, t *Ticket, r Result, enough int) {
+	if r == ConnectFailure {
+		r = Excluded // it says nothing about the review
+	}
+	c.circuit.advance(now)
+	if t.number < c.circuit.began {
+		return
+	}
+	resource := c.find(t.resource)
+	if resource == nil && r == Failure && c.circuit.state() == Closed {
+		resource = c.make(t.resource, now)
+	}
+	spread := never
+	if r == Failure && !c.confined(now, resource) {
+		spread = enough
+	}
+	c.circuit.end(now, t, 1, r, spread)
+	switch {
+	case c.circuit.state() != Closed:
+		c.resources, c.elsewhere = map[string]*circuit{}, newWindow(&c.breaker.settings)
+	case resource != nil:
+		resource.end(now, t, 2, r, enough)
+	case r == Success:
+		c.elsewhere.record(false)
+	}
+}
+
+// find returns the circuit that is responsible for the resource, nil if there
+// is none yet.
+func (c *cluster) find(resource string) *circuit {
+	if own := c.resources[resource]; own != nil || len(c.resources) < maxResources {
+		return own
+	}
+	return c.resources[otherResources]
+}
+
+// make returns a circuit that is responsible for the resource, which has none of
+// its own.
+func (c *cluster) make(resource string, now time.Time) *circuit {
+	if len(c.resources) >= maxResources && !c.evict(now) {
+		resource = otherResources
+	}
+	own := c.resources[resource]
+	if own == nil {
+		own = c.breaker.newCircuit(now)
+		c.resources[resource] = own
+	}
+	return own
+}
+
+// evict makes place for one more resource, in the stead of one that nobody asks
+// about and that would let the next attempt through.
+func (c *cluster) evict(now time.Time) bool {
+	for resource, own := range c.resources {
+		if own.isIdle(now) {
+			delete(c.resources, resource)
+			return true
+		}
+	}
+	return false
+}
+
+// confined reports whether failures are the affair of single resources: whether
+// the cluster is well if they are left out, or nothing else is known. They are
+// those already open, or else the one with the most failures, where the outcome
+// at hand is one more for its own.
+func (c *cluster) confined(now time.Time, failing *circuit) bool {
+	rest, worst, anyOpen := c.elsewhere.tally(), tally{}, false
+	for _, own := range c.resources {
+		own.advance(now)
+		closed, ok := own.circuitState.(*closed)
+		if !ok {
+			anyOpen = true
+			continue
+		}
+		t := closed.window.tally()
+		if own == failing {
+			t = t.plus(tally{outcomes: 1, failures: 1})
+		}
+		rest = rest.plus(t)
+		if t.worse(worst) {
+			worst = t
+		}
+	}
+	if !anyOpen {
+		rest = rest.minus(worst)
+	}
+	return !rest.bad(&c.breaker.settings)
+}
+
+// isClosed reports whether every circuit is.
+func (c *cluster) isClosed() bool {
+	if c.circuit.state() != Closed {
+		return false
+	}
+	for _, own := range c.resources {
+		if own.state() != Closed {
+			return false
+		}
+	}
+	return true
+}
+
+// isForgettable reports whether the cluster would be treated no worse if it were
+// not known: no failure counts any more, or nobody asks and the next attempt
+// would be let through.
+func (c *cluster) isForgettable(now time.Time) bool {
+	if now.Sub(c.forced.last) <= c.breaker.settings.Window {
+		return false
+	}
+	closed, ok := c.circuit.circuitState.(*closed)
+	return ok && c.isClosed() && closed.window.tally().failures == 0 || c.isIdle(now)
+}
+
+func (c *cluster) isIdle(now time.Time) bool {
+	if !c.circuit.isIdle(now) {
+		return false
+	}
+	for _, own := range c.resources {
+		if !own.isIdle(now) {
+			return false
+		}
+	}
+	return true
+}
+
+// CircuitStatus is a circuit of one cluster that is not closed.
+type CircuitStatus struct {
+	Cluster  string
+	Resource string // empty: every resource; "other": those beyond the first 32
+	State    State
+	Until    time.Time // when a probe may go, if Open
+}
+
+// notClosed returns the circuits that are not closed, in order.
+func (b *Breaker) notClosed(now time.Time) []CircuitStatus {
+	var list []CircuitStatus
+	add := func(cluster, resource string, c *circuit) {
+		c.advance(now)
+		s := CircuitStatus{Cluster: cluster, Resource: resource, State: c.state()}
+		if open, ok := c.circuitState.(*open); ok {
+			s.Until = open.until
+		}
+		if s.State != Closed {
+			list = append(list, s)
+		}
+	}
+	for name, c := range b.clusters {
+		add(name, "", c.circuit)
+		for resource, own := range c.resources {
+			add(name, resource, own)
+		}
+	}
+	slices.SortFunc(list, func(x, y CircuitStatus) int {
+		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.Resource, y.Resource))
+	})
+	return list
+}
