@@ -27,6 +27,7 @@ type fleet struct {
 	authority *pki.Authority
 	hooks     *script.Server // all webhooks
 	other     *script.Server // the other endpoint of the twin
+	away      *proxy.Proxy   // of those webhooks that can be out of reach
 	api       *proxy.Proxy   // of cluster north
 	collector *proxy.Proxy   // of traces
 	places    []string       // what stands for an address in testdata, and the address
@@ -56,7 +57,8 @@ func newFleet(t *testing.T) *fleet {
 	f.hooks, f.other = f.serveWebhooks(script.Willing), f.serveWebhooks(unwilling)
 	f.other.Behave("twin.example.com", script.Behaviour{SlowBy: 100 * time.Millisecond, SlowShare: 0.1}) // to be asked twice
 	f.api, f.collector = f.before(f.serveNamespaces()), f.before(serveCollector())
-	f.places = []string{"$hooks", f.hooks.Address(), "$other", f.other.Address(), "$api", f.api.Addr()}
+	f.away = f.proxy(f.hooks.Address())
+	f.places = []string{"$hooks", f.hooks.Address(), "$away", f.away.Addr(), "$other", f.other.Address(), "$api", f.api.Addr()}
 	f.copy("kubeconfig", "kubeconfig")
 	f.replicas = [2]*replica{f.replica("first"), f.replica("second")}
 	return f

@@ -18,7 +18,7 @@ import (
 // The alerts that fire here, by what is broken.
 var (
 	ofWebhooks = []string{
-		"DispatcherFailingOpen", "DispatcherFailingClosed", "DispatcherBreakerOpen", "DispatcherTargetDown",
+		"DispatcherFailingOpen", "DispatcherFailingClosed", "DispatcherBreakerOpen", "DispatcherBreakerOpenForClusters", "DispatcherTargetDown",
 		"DispatcherWebhookSlow", "DispatcherBudgetExhausted", "DispatcherDeadlineNear", "DispatcherShedding",
 	}
 	ofConfiguration = []string{
@@ -148,7 +148,7 @@ func (s story) outage(silence func()) {
 func (s story) breakWebhooks() {
 	s.hooks.Behave("guard.example.com", script.Behaviour{Hang: true})
 	s.hooks.Behave("notary.example.com", script.Behaviour{Hang: true})
-	s.hooks.Behave("advice.example.com", script.Behaviour{Form: script.Persuasive})
+	s.must(s.away.Set(proxy.Fault{Refuse: true, Sever: true}))
 	s.hooks.Behave("quota.example.com", script.Behaviour{Form: script.Persuasive})
 	s.hooks.Behave("scan.example.com", script.Behaviour{Delay: 6 * time.Second})
 }
@@ -163,6 +163,7 @@ func (s story) repair() {
 	for _, name := range hurt {
 		s.hooks.Behave(name, script.Behaviour{})
 	}
+	s.must(s.away.Set(proxy.Fault{}))
 	s.remove("first/registry/coming.yaml")
 	s.remove("second/registry/broken.yaml")
 	s.certify(aYear)

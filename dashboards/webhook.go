@@ -73,6 +73,11 @@ func webhookAttempts() []Panel {
 			Queries: []Query{{`max by (job, target, endpoint) (dispatcher_breaker_state{job=~"$job"}` +
 				` and on (job, instance, target) dispatcher_webhook_info{job=~"$job", webhook=~"$webhook"})`, "{{target}} {{endpoint}}"}},
 			Limit: Limit{Alert: "DispatcherBreakerOpen", Value: 1}},
+		{Title: "Clusters with an open circuit", Unit: "short",
+			About: "Clusters for which an endpoint is not called, for some resource at least, because answers to their own reviews failed. The status page names them.",
+			Queries: []Query{{`max by (job, target, endpoint) (dispatcher_breaker_clusters{job=~"$job"}` +
+				` and on (job, instance, target) dispatcher_webhook_info{job=~"$job", webhook=~"$webhook"})`, "{{target}} {{endpoint}}"}},
+			Limit: Limit{Alert: "DispatcherBreakerOpenForClusters", Value: 0}},
 		{Title: "Connections to targets", Unit: "short", Next: runtimeUID,
 			About: "Open, by target.",
 			Queries: []Query{{`sum by (target) (dispatcher_target_connections{job=~"$job"}` +
