@@ -83,7 +83,7 @@ var matrix = []row{
 	{id: "F19", what: "recovers", servers: 2, binding: quickBreaker, fault: all(proxy.Fault{Refuse: true, Sever: true}), repair: all(proxy.Fault{}),
 		causes: unreachable, settle: 3 * time.Second, after: 5 * time.Second, check: recovered},
 	{id: "F20", what: "the half-open probe hangs", binding: quickBreaker, fault: behave(script.Behaviour{Hang: true}), during: 4 * time.Second,
-		causes: timedOut, within: time.Second, check: mostAtOnce},
+		causes: timedOut, within: time.Second, check: fewWait},
 	{id: "F21", what: "hedge twin: error, then the truth", servers: 2, rate: 10, fault: unequalTwins,
 		causes: []history.Cause{history.HTTPStatus, history.BadAnswer, history.BreakerOpen}, check: twinsAreHeard},
 	{id: "F22", what: "mutating: webhook 2 of 4 dead", phases: []history.Phase{history.Mutating}, hooks: chainOfFour, fault: all(proxy.Fault{Refuse: true, Sever: true}), causes: unreachable},
