@@ -48,6 +48,8 @@ func packages() map[string][]string {
 		"loadtest/history": {},
 		"loadtest/load":    {"loadtest/history"},
 		"loadtest/script":  {"loadtest/history"},
+		// who means harm to the dispatcher, in the matrix
+		"loadtest/adversary": {"loadtest/load"},
 		"loadtest/proxy":   {},
 		"loadtest/zone":    {},
 		"loadtest/payload": {},

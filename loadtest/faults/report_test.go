@@ -4,6 +4,7 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,8 +18,9 @@ const noise = time.Second
 
 // TestFaults runs the matrix.
 func TestFaults(t *testing.T) {
-	for i := range matrix {
-		r := &matrix[i]
+	rows := slices.Concat(matrix, attacks)
+	for i := range rows {
+		r := &rows[i]
 		if !wanted(r.id) {
 			continue
 		}

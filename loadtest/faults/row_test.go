@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/loadtest/adversary"
 	"github.com/admission-dispatcher/dispatcher/loadtest/history"
 	"github.com/admission-dispatcher/dispatcher/loadtest/load"
 	"github.com/admission-dispatcher/dispatcher/loadtest/script"
@@ -57,6 +58,14 @@ type row struct {
 	bunch     int           // extra attempts that the fault may hold up, to arrive together
 	snapshots bool          // configurations change
 
+	// An attack, by the cluster east or by a stranger, goes on during the fault.
+	// The load is then that of the other clusters, and nothing is excused.
+	attack   adversary.Attack
+	stranger bool
+	memory   int64 // bytes by which the process may grow meanwhile; 0: any
+	bytes    int   // of the load's objects
+	filler   load.Filler
+
 	within time.Duration // bound of the answers' times during the fault
 	check  func(t *testing.T, w *world, r *record)
 }
@@ -67,6 +76,9 @@ type record struct {
 	attempts []history.Attempt
 	broken   time.Duration // when the fault was set
 	repaired time.Duration
+
+	tally adversary.Tally
+	grown int64 // bytes by which the process grew under an attack, at most
 }
 
 func (r *row) endpoints() int { return max(r.servers, 1) }
@@ -126,8 +138,12 @@ func (r *row) load(w *world) load.Config {
 	if resources == nil {
 		resources = []load.Resource{load.Pods, load.Pods, load.Pods, load.Pods, load.Pods, load.Pods}
 	}
+	clusters := w.clusters
+	if r.attack != nil {
+		clusters = clusters[1:]
+	}
 	return load.Config{
-		Address: w.front.Addr(), Start: w.start, Clusters: w.clusters, Seed: seed, Prefix: "uid",
+		Address: w.front.Addr(), Start: w.start, Clusters: clusters, Bytes: r.bytes, Filler: r.filler, Seed: seed, Prefix: "uid",
 		Rate: cmp.Or(r.rate, 30), Duration: r.whole(), Timeout: cmp.Or(r.caller, 10*time.Second),
 		Resources: append(slices.Clone(resources), exempt...), Phases: r.phases,
 	}
@@ -168,7 +184,11 @@ func (r *row) run(t *testing.T) (*world, *record) {
 	if r.fault != nil {
 		r.fault(w)
 	}
-	pass(r.broken())
+	if r.attack != nil {
+		r.suffer(t, w, rec)
+	} else {
+		pass(r.broken())
+	}
 	rec.repaired = w.now()
 	if r.repair != nil {
 		r.repair(w)
@@ -176,6 +196,9 @@ func (r *row) run(t *testing.T) (*world, *record) {
 	<-done
 	for _, s := range w.scripts() {
 		rec.attempts = append(rec.attempts, s.Attempts()...)
+	}
+	if r.attack != nil { // what comes of the attacker's own calls is its affair
+		rec.attempts = slices.DeleteFunc(rec.attempts, func(a history.Attempt) bool { return a.Cluster == attacker })
 	}
 	return w, rec
 }

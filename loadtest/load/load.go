@@ -30,14 +30,26 @@ type Config struct {
 	// Resources are what the calls are about, in turn; none: pods.
 	Resources []Resource
 	Phases    []history.Phase // in turn; none: validating
-	// Bytes is the size of the objects; 0: about 600.
-	Bytes int
+	// Bytes is the size of the objects, as they are sent; 0: about 600. Filler is
+	// what most of them is.
+	Bytes  int
+	Filler Filler
 	// Prefix makes uids unique among runs of one record.
 	Prefix string
 	// Observe, if not nil, is told of each call when it has ended, by several
 	// goroutines. The call is borrowed until it returns.
 	Observe func(*history.Call)
 }
+
+// Filler is what an object is filled with up to its size.
+type Filler uint8
+
+// The fillers.
+const (
+	Letters Filler = iota // one string
+	Escapes               // a string of characters that kube-apiserver writes as six bytes each
+	Zeros                 // a list of numbers
+)
 
 // Cluster is one caller.
 type Cluster struct {
@@ -137,7 +149,7 @@ func (g *generator) call(client *fasthttp.HostClient, cluster string, n int, int
 		Intended:  intended,
 		Timeout:   g.cfg.Timeout,
 	}
-	body, object := review(&c, resource, g.cfg.Bytes)
+	body, object := review(&c, resource, g.cfg.Filler.text(g.cfg.Bytes-200))
 	c.BodyHash = history.Hash(object)
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)

@@ -10,8 +10,20 @@ import (
 	"github.com/admission-dispatcher/dispatcher/loadtest/history"
 )
 
+// text returns a JSON value of about size bytes, at least 200.
+func (f Filler) text(size int) string {
+	size = max(size, 200)
+	switch f {
+	case Escapes:
+		return `"` + strings.Repeat(`\u003c`, size/6) + `"`
+	case Zeros:
+		return "[0" + strings.Repeat(",0", size/2) + "]"
+	}
+	return `"` + strings.Repeat("x", size) + `"`
+}
+
 // review returns an AdmissionReview for the call, and the object in it.
-func review(c *history.Call, r Resource, size int) (body, object []byte) {
+func review(c *history.Call, r Resource, filler string) (body, object []byte) {
 	operation := r.Operation
 	if operation == "" {
 		operation = "CREATE"
@@ -20,8 +32,8 @@ func review(c *history.Call, r Resource, size int) (body, object []byte) {
 	if r.Group != "" {
 		group = r.Group + "/"
 	}
-	object = fmt.Appendf(nil, `{"apiVersion":"%s%s","kind":%q,"metadata":{"name":%q,"namespace":%q,"labels":{"app":"load"},"annotations":{"uid":%q}},"spec":{"filler":%q}}`,
-		group, r.Version, r.Kind, c.UID, r.Namespace, c.UID, strings.Repeat("x", max(size-200, 200)))
+	object = fmt.Appendf(nil, `{"apiVersion":"%s%s","kind":%q,"metadata":{"name":%q,"namespace":%q,"labels":{"app":"load"},"annotations":{"uid":%q}},"spec":{"filler":%s}}`,
+		group, r.Version, r.Kind, c.UID, r.Namespace, c.UID, filler)
 	groups, _ := json.Marshal(append([]string{"system:authenticated"}, r.Groups...)) // strings
 	body = fmt.Appendf(nil, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":%[1]q,"kind":{"group":%[2]q,"version":%[3]q,"kind":%[4]q},"resource":{"group":%[2]q,"version":%[3]q,"resource":%[5]q}%[6]s,"requestKind":{"group":%[2]q,"version":%[3]q,"kind":%[4]q},"requestResource":{"group":%[2]q,"version":%[3]q,"resource":%[5]q}%[7]s,"name":%[1]q,"namespace":%[8]q,"operation":%[9]q,"userInfo":{"username":%[10]q,"groups":%[11]s},"object":%[12]s,"oldObject":%[13]s,"dryRun":false,"options":null}}`,
 		c.UID, r.Group, r.Version, r.Kind, r.Resource, sub("subResource", r.SubResource), sub("requestSubResource", r.SubResource),

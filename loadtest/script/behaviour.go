@@ -30,6 +30,19 @@ type Behaviour struct {
 	// Form is what is wrong with the answer.
 	Form   Form
 	Status int // of Persuasive; 500
+
+	// Cluster, if not empty, is the only one to which all this happens, and Above the
+	// size in bytes of reviews to which it does not.
+	Cluster string
+	Above   int
+}
+
+// to returns how a review of the cluster, of that size, is answered.
+func (b Behaviour) to(cluster string, size int) Behaviour {
+	if b.Cluster != "" && b.Cluster != cluster || size <= b.Above && b.Above > 0 {
+		return Behaviour{}
+	}
+	return b
 }
 
 // Form is a way of not answering properly.
@@ -47,6 +60,8 @@ const (
 	Redirect        // 307 to Elsewhere
 	Persuasive      // an HTTP error with a body that allows
 	RetryLater      // 429 with Retry-After
+	Page            // the truth, said to be a page of HTML
+	Created         // the truth, with status 201
 )
 
 // Elsewhere is the path that Redirect leads to; nothing should arrive there.
@@ -84,6 +99,11 @@ func (b *Behaviour) send(w http.ResponseWriter, r *http.Request, uid string, a h
 		body = review(uid, history.Answer{Allowed: true})
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(cmp.Or(b.Status, http.StatusInternalServerError))
+	case Page:
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	case Created:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
 	case RetryLater:
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusTooManyRequests)
@@ -92,5 +112,5 @@ func (b *Behaviour) send(w http.ResponseWriter, r *http.Request, uid string, a h
 		w.Header().Set("Content-Type", "application/json")
 	}
 	_, err := io.WriteString(w, body)
-	return err == nil && f == Proper
+	return err == nil && (f == Proper || f == Page || f == Created)
 }

@@ -110,10 +110,12 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		s.stray(w)
 		return
 	}
+	cluster := r.Header.Get("Admission-Cluster")
 	i, b := s.arrive(history.Attempt{
 		UID: req.Request.UID, Webhook: webhook, Endpoint: s.name,
-		Cluster: r.Header.Get("Admission-Cluster"), BodyHash: history.Hash(req.Request.Object), Arrived: time.Since(s.start),
+		Cluster: cluster, BodyHash: history.Hash(req.Request.Object), Arrived: time.Since(s.start),
 	})
+	b = b.to(cluster, len(body))
 	if b.Hang || b.HangOn != "" && b.HangOn == req.Request.Resource.Resource {
 		s.hang(r)
 		return

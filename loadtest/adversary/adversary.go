@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package adversary plays those who mean harm: clusters, their users and
+// strangers that hold or send whatever costs the dispatcher most. An Attack goes
+// on for as long as its context; others' calls show what it has done.
+package adversary
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/loadtest/load"
+)
+
+// Target is what is attacked, and as whom.
+type Target struct {
+	Address string      // host:port of the dispatcher
+	Cluster string      // whose paths are called
+	TLS     *tls.Config // with the certificate of the cluster, or with none
+}
+
+// Tally is how far an attack got.
+type Tally struct {
+	Connections atomic.Int64 // that were made
+	Requests    atomic.Int64 // that were sent, in whole or in part
+}
+
+// Attack goes on until ctx ends, and has left nothing behind when it returns.
+type Attack func(ctx context.Context, t Target, tally *Tally)
+
+// pause is how long an attacker waits after a connection that failed or was
+// closed, so that it costs the dispatcher more than the machine.
+const pause = 20 * time.Millisecond
+
+// hold keeps n connections, each living as live says, and makes those anew that
+// end.
+func hold(ctx context.Context, n int, live func(ctx context.Context) error) {
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				_ = live(ctx) // whatever ends a connection, the next one follows
+				select {
+				case <-ctx.Done():
+				case <-time.After(pause):
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// dial connects and, unless raw, shakes hands. The connection is closed when ctx
+// ends.
+func (t Target) dial(ctx context.Context, raw bool, tally *Tally) (net.Conn, func(), error) {
+	d := net.Dialer{Timeout: 5 * time.Second}
+	conn, err := d.DialContext(ctx, "tcp", t.Address)
+	if err != nil {
+		return nil, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	end := func() { stop(); _ = conn.Close() }
+	tally.Connections.Add(1)
+	if raw {
+		return conn, end, nil
+	}
+	secured := tls.Client(conn, t.TLS)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		end()
+		return nil, nil, err
+	}
+	return secured, end, nil
+}
+
+// drain reads until the other side closes.
+func drain(conn net.Conn) error {
+	_, err := io.Copy(io.Discard, conn)
+	return err
+}
+
+// Strangers hold n connections and never shake hands.
+func Strangers(n int) Attack {
+	return func(ctx context.Context, t Target, tally *Tally) {
+		hold(ctx, n, func(ctx context.Context) error {
+			conn, end, err := t.dial(ctx, true, tally)
+			if err != nil {
+				return err
+			}
+			defer end()
+			return drain(conn)
+		})
+	}
+}
+
+// Silent holds n connections that have shaken hands and send no request.
+func Silent(n int) Attack {
+	return func(ctx context.Context, t Target, tally *Tally) {
+		hold(ctx, n, func(ctx context.Context) error {
+			conn, end, err := t.dial(ctx, false, tally)
+			if err != nil {
+				return err
+			}
+			defer end()
+			return drain(conn)
+		})
+	}
+}
+
+// head is that of a request with a body of size bytes.
+func (t Target) head(size int, more string) string {
+	return fmt.Sprintf("POST /v1/clusters/%s/validate?timeout=30s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n", t.Cluster, t.Address, size, more)
+}
+
+// part sends requests on n connections that are cut short where they have sent
+// sent bytes of their body of size, and waits on each for what comes.
+func part(n, size, sent int) Attack {
+	body := bytes.Repeat([]byte(" "), sent)
+	return func(ctx context.Context, t Target, tally *Tally) {
+		hold(ctx, n, func(ctx context.Context) error {
+			conn, end, err := t.dial(ctx, false, tally)
+			if err != nil {
+				return err
+			}
+			defer end()
+			tally.Requests.Add(1)
+			if _, err := io.WriteString(conn, t.head(size, "")); err != nil {
+				return err
+			}
+			if _, err := conn.Write(body); err != nil {
+				return err
+			}
+			return drain(conn)
+		})
+	}
+}
+
+// Announce has n requests announce a body of size bytes and sends one of them.
+func Announce(n, size int) Attack { return part(n, size, 1) }
+
+// Withhold has n requests send all but the last byte of a body of size bytes.
+func Withhold(n, size int) Attack { return part(n, size, size-1) }
+
+// Bomb has n connections send bodies that are size bytes when they are
+// decompressed, one after the other.
+func Bomb(n, size int) Attack {
+	var zipped bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // the level is a good one
+	_, _ = io.Copy(w, io.LimitReader(blanks{}, int64(size)))   // memory takes everything
+	_ = w.Close()
+	return func(ctx context.Context, t Target, tally *Tally) {
+		request := append([]byte(t.head(zipped.Len(), "Content-Encoding: gzip\r\nConnection: close\r\n")), zipped.Bytes()...)
+		hold(ctx, n, func(ctx context.Context) error {
+			conn, end, err := t.dial(ctx, false, tally)
+			if err != nil {
+				return err
+			}
+			defer end()
+			tally.Requests.Add(1)
+			if _, err := conn.Write(request); err != nil {
+				return err
+			}
+			return drain(conn)
+		})
+	}
+}
+
+// blanks is white space without end.
+type blanks struct{}
+
+func (blanks) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+// Drip sends a byte of a request every interval on n connections: half of them in
+// the header, the others in the body.
+func Drip(n int, interval time.Duration) Attack {
+	return func(ctx context.Context, t Target, tally *Tally) {
+		var turn atomic.Int64
+		hold(ctx, n, func(ctx context.Context) error {
+			conn, end, err := t.dial(ctx, false, tally)
+			if err != nil {
+				return err
+			}
+			defer end()
+			tally.Requests.Add(1)
+			request := t.head(1<<20, "")
+			if turn.Add(1)%2 == 0 {
+				if _, err := io.WriteString(conn, request); err != nil {
+					return err
+				}
+				request = strings.Repeat(" ", 1<<20)
+			}
+			tick := time.NewTicker(interval)
+			defer tick.Stop()
+			for i := range len(request) {
+				if _, err := io.WriteString(conn, request[i:i+1]); err != nil {
+					return err
+				}
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-tick.C:
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// Deaf sends whole requests on n connections, one after the other, and reads no
+// answer.
+func Deaf(n int) Attack {
+	const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"deaf","operation":"CREATE",` +
+		`"kind":{"group":"","version":"v1","kind":"ConfigMap"},"resource":{"group":"","version":"v1","resource":"configmaps"},"namespace":"shop","object":{}}}`
+	return func(ctx context.Context, t Target, tally *Tally) {
+		request := t.head(len(review), "") + review
+		hold(ctx, n, func(ctx context.Context) error {
+			conn, end, err := t.dial(ctx, false, tally)
+			if err != nil {
+				return err
+			}
+			defer end()
+			for ctx.Err() == nil {
+				tally.Requests.Add(1)
+				if _, err := io.WriteString(conn, request); err != nil {
+					return err
+				}
+			}
+			return ctx.Err()
+		})
+	}
+}
+
+// Flood makes admissions as the load says, but for its address, clusters and
+// duration, and takes no interest in the answers.
+func Flood(cfg load.Config) Attack {
+	return func(ctx context.Context, t Target, tally *Tally) {
+		cfg.Address, cfg.Clusters, cfg.Duration = t.Address, []load.Cluster{{Name: t.Cluster, TLS: t.TLS}}, time.Hour
+		calls := load.Run(ctx, cfg)
+		tally.Requests.Add(int64(len(calls)))
+	}
+}
