@@ -219,9 +219,9 @@ func Drip(n int, interval time.Duration) Attack {
 	}
 }
 
-// Deaf sends whole requests on n connections, one after the other, and reads no
+// Deaf sends a whole request every interval on each of n connections, and reads no
 // answer.
-func Deaf(n int) Attack {
+func Deaf(n int, interval time.Duration) Attack {
 	const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"deaf","operation":"CREATE",` +
 		`"kind":{"group":"","version":"v1","kind":"ConfigMap"},"resource":{"group":"","version":"v1","resource":"configmaps"},"namespace":"shop","object":{}}}`
 	return func(ctx context.Context, t Target, tally *Tally) {
@@ -232,13 +232,19 @@ func Deaf(n int) Attack {
 				return err
 			}
 			defer end()
-			for ctx.Err() == nil {
+			tick := time.NewTicker(interval)
+			defer tick.Stop()
+			for {
 				tally.Requests.Add(1)
 				if _, err := io.WriteString(conn, request); err != nil {
 					return err
 				}
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-tick.C:
+				}
 			}
-			return ctx.Err()
 		})
 	}
 }

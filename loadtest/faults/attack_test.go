@@ -40,7 +40,7 @@ var attacks = []row{
 	{id: "G9", what: "compressed bodies that expand", rate: 10, during: 4 * time.Second,
 		attack: adversary.Bomb(sized(16, 384), 32<<20), memory: 512 << 20, within: time.Second},
 	{id: "G10", what: "callers that send and read slowly", rate: 10, during: 6 * time.Second,
-		attack: together(adversary.Drip(200, 200*time.Millisecond), adversary.Deaf(32)), memory: 256 << 20, within: time.Second},
+		attack: together(adversary.Drip(200, 200*time.Millisecond), adversary.Deaf(32, 50*time.Millisecond)), memory: 256 << 20, within: time.Second},
 	{id: "G11", what: "denials that break a formality", rate: 20, during: 4 * time.Second, fault: sloppy},
 	{id: "G12", what: "objects that cost time to patch", rate: 5, during: 6 * time.Second, phases: []history.Phase{history.Mutating}, hooks: fourThatPatch,
 		attack: flood(3, heavy), memory: 1 << 30, within: time.Second},
