@@ -37,7 +37,7 @@ spec:
 func TestPodSecurityWebhook(t *testing.T) {
 	c := shared.east
 	port := startPodSecurity(t, c)
-	manifest, err := os.ReadFile(filepath.Join(moduleDir(t, "k8s.io/pod-security-admission"), "webhook/manifests/70-validatingwebhookconfiguration.yaml"))
+	manifest, err := os.ReadFile(filepath.Join(moduleDir(t, ".", "k8s.io/pod-security-admission"), "webhook/manifests/70-validatingwebhookconfiguration.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,9 +84,11 @@ func startPodSecurity(t *testing.T, c *cluster) string {
 	return port
 }
 
-func moduleDir(t *testing.T, module string) string {
+// moduleDir returns where the files of a module lie that the module in a
+// directory requires.
+func moduleDir(t *testing.T, in, module string) string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	out, err := exec.Command("go", "-C", in, "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

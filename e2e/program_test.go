@@ -12,7 +12,7 @@ import (
 
 // programs are the paths of what is run.
 type programs struct {
-	dispatcher, apiserver, kubectl, podSecurity, etcd string
+	dispatcher, apiserver, kubectl, podSecurity, gatekeeper, etcd string
 }
 
 // build builds what is not there ready-made, into bin/e2e of the repository,
@@ -27,6 +27,7 @@ func build() (programs, error) {
 		apiserver:   filepath.Join(dir, "kube-apiserver"),
 		kubectl:     filepath.Join(dir, "kubectl"),
 		podSecurity: filepath.Join(dir, "pod-security-webhook"),
+		gatekeeper:  filepath.Join(dir, "gatekeeper"),
 	}
 	if p.etcd, err = exec.LookPath("etcd"); err != nil {
 		return p, fmt.Errorf("etcd is missing: apt-get install etcd-server: %w", err)
@@ -36,6 +37,7 @@ func build() (programs, error) {
 		{".", p.apiserver, "k8s.io/kubernetes/cmd/kube-apiserver"},
 		{".", p.kubectl, "k8s.io/kubernetes/cmd/kubectl"},
 		{".", p.podSecurity, "k8s.io/pod-security-admission/cmd/webhook"},
+		{"gatekeeper", p.gatekeeper, "github.com/open-policy-agent/gatekeeper/v3"},
 	} {
 		start := time.Now()
 		cmd := exec.Command("go", "build", "-C", b.in, "-o", b.out, b.pkg)
