@@ -19,6 +19,7 @@ const tokens = `admin-token,admin,1,system:masters
 user-token,user,2,developers
 node-token,system:node:n1,3,system:nodes
 dispatcher-token,admission-dispatcher,4,
+policy-token,policy-tester,5,system:masters
 `
 
 // cluster is one kube-apiserver.
@@ -31,6 +32,7 @@ type cluster struct {
 	objects    dynamic.Interface
 	kubeconfig string // the same for kubectl
 	audit      string // file
+	asks       string // the namespace of what awaitCalls creates
 	programs   programs
 }
 
@@ -44,7 +46,7 @@ type clusterOptions struct {
 // startCluster starts a kube-apiserver with a directory and an etcd prefix of its
 // own and returns when it is ready.
 func (w *world) startCluster(o clusterOptions) (*cluster, error) {
-	c := &cluster{name: o.name, dir: filepath.Join(w.dir, o.name), programs: w.programs}
+	c := &cluster{name: o.name, dir: filepath.Join(w.dir, o.name), programs: w.programs, asks: "default"}
 	c.audit = filepath.Join(c.dir, "audit.log")
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return nil, err
@@ -80,9 +82,11 @@ func (w *world) startCluster(o clusterOptions) (*cluster, error) {
 	return c, c.process.await("being ready", c.ready)
 }
 
+// auditPolicy has the patches of webhooks too for one user.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
-rules: [{level: Metadata, omitStages: [RequestReceived]}]
+omitStages: [RequestReceived]
+rules: [{level: Request, users: [policy-tester]}, {level: Metadata}]
 `
 
 // connect makes the clients.
@@ -96,6 +100,7 @@ func (c *cluster) connect(port string) error {
 		BearerToken:     "admin-token",
 		TLSClientConfig: rest.TLSClientConfig{CAFile: ca},
 		QPS:             -1,
+		WarningHandler:  rest.NoWarnings{},
 	}
 	c.kubeconfig = filepath.Join(c.dir, "kubeconfig")
 	if err := c.write("kubeconfig", fmt.Sprintf(kubeconfig, c.config.Host, ca, "admin-token")); err != nil {

@@ -84,11 +84,17 @@ func (c *cluster) fill(manifest string) string { return shared.fill(manifest) }
 func (c *cluster) namespace(t *testing.T, labels map[string]string) string {
 	t.Helper()
 	name := fmt.Sprintf("e2e-%d", asked.Add(1))
+	c.namespaceOf(t, name, labels)
+	return name
+}
+
+// namespaceOf makes a namespace of a name, and leaves it.
+func (c *cluster) namespaceOf(t *testing.T, name string, labels map[string]string) {
+	t.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
 	o.SetLabels(labels)
 	_, err := c.objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(t.Context(), o, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return name
 }

@@ -105,7 +105,7 @@ func (c *cluster) awaitCalls(t *testing.T) {
 	for _, phase := range []string{"validating", "mutating"} {
 		eventually(t, c.name+": the "+phase+" webhooks are called", func() error {
 			m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("are-you-there-%s-%d", phase, asked.Add(1))}}
-			_, err := c.client.CoreV1().ConfigMaps("default").Create(t.Context(), m, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			_, err := c.client.CoreV1().ConfigMaps(c.asks).Create(t.Context(), m, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			if err == nil || !strings.Contains(err.Error(), "I am here") {
 				return fmt.Errorf("the answer is %v", err)
 			}

@@ -72,5 +72,5 @@ const (
 	// SeriesWell is where all is well: webhooks allow and deny.
 	SeriesWell = 18_000
 	// SeriesWorst is where everything that can be counted has happened.
-	SeriesWorst = 54_000
+	SeriesWorst = 56_000
 )
