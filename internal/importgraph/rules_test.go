@@ -50,11 +50,11 @@ func packages() map[string][]string {
 		"loadtest/script":  {"loadtest/history"},
 		// who means harm to the dispatcher, in the matrix
 		"loadtest/adversary": {"loadtest/load"},
-		"loadtest/proxy":   {},
-		"loadtest/zone":    {},
-		"loadtest/payload": {},
-		"loadtest/process": {},
-		"loadtest/replica": {},
+		"loadtest/proxy":     {},
+		"loadtest/zone":      {},
+		"loadtest/payload":   {},
+		"loadtest/process":   {},
+		"loadtest/replica":   {},
 		// The naive peer of the benchmarks: nothing of ours is in it.
 		"loadtest/plain": {},
 		// It starts binaries, and sees of them what anybody could.

@@ -73,7 +73,7 @@ func newVictim(t *testing.T) (*victim, Target) {
 		<-done
 		open.Wait() // connections end with their attack
 	})
-	return v, Target{Address: ln.Addr().String(), Cluster: "east", TLS: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // a test of what is sent
+	return v, Target{Address: ln.Addr().String(), Cluster: "east", TLS: &tls.Config{InsecureSkipVerify: true}}
 }
 
 const silence = 200 * time.Millisecond
