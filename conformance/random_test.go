@@ -21,7 +21,7 @@ const (
 	seedVariable  = "CONFORMANCE_SEED"
 
 	defaultPairs = 2000
-	defaultSeed  = 1
+	defaultSeed  = 7001 // from which so many pairs reach everything
 )
 
 // casesPerProcess is how many Cases one dispatcher has in its registry.
@@ -93,7 +93,7 @@ func (r *run) batch(t *testing.T, cases []random.Case) {
 	for range 2 * runtime.GOMAXPROCS(0) {
 		players.Go(func() {
 			for i := range indices {
-				played, err := clusters.Play(i)
+				played, err := clusters.Play(t.Context(), i)
 				r.add(t, &cases[i], played, err)
 			}
 		})

@@ -37,7 +37,7 @@ func smaller(ctx context.Context, w *world.World, f failure) (next *failure, err
 		}
 	}()
 	for i := range candidates {
-		if next, err := again(clusters, i, candidates[i], f.aspect()); next != nil || err != nil {
+		if next, err := again(ctx, clusters, i, candidates[i], f.aspect()); next != nil || err != nil {
 			return next, err
 		}
 	}
@@ -45,8 +45,8 @@ func smaller(ctx context.Context, w *world.World, f failure) (next *failure, err
 }
 
 // again plays a Case, and returns its failure if it has one of that aspect.
-func again(clusters *world.Clusters, index int, c random.Case, aspect string) (*failure, error) {
-	played, err := clusters.Play(index)
+func again(ctx context.Context, clusters *world.Clusters, index int, c random.Case, aspect string) (*failure, error) {
+	played, err := clusters.Play(ctx, index)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ fileRoots: [.]
 reloadInterval: 1h
 allowedNetworks: [127.0.0.0/8]
 bypass: {defaults: false}
+failOpen: {defaults: false}
 limits: {connections: 20000}
 deadline: {grace: 2s, impatience: 30s}
 timeouts: {headers: 30s, body: 30s, connect: 10s}

@@ -38,6 +38,8 @@ type Options struct {
 type Process struct {
 	URL string // https://127.0.0.1:port
 
+	path, config string
+
 	cmd    *exec.Cmd
 	log    bytes.Buffer
 	exited chan struct{}
@@ -59,8 +61,10 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	p := &Process{
 		URL:    "https://" + listen,
 		exited: make(chan struct{}),
+		path:   o.Path,
+		config: filepath.Join(o.Dir, "dispatcher.yaml"),
 	}
-	config := filepath.Join(o.Dir, "dispatcher.yaml")
+	config := p.config
 	if err := o.write(listen, admin); err != nil {
 		return nil, err
 	}
@@ -79,6 +83,16 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		return nil, fmt.Errorf("%w\n%s", err, p.logged())
 	}
 	return p, nil
+}
+
+// Registration returns what the dispatcher prints for a cluster to apply.
+func (p *Process) Registration(ctx context.Context, cluster string) ([]byte, error) {
+	out, err := exec.CommandContext(ctx, p.path, "registration", "--config", p.config, "--cluster", cluster).Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return nil, fmt.Errorf("dispatcher registration: %w\n%s", err, exit.Stderr)
+	}
+	return out, err
 }
 
 // problems are the lines of what validate prints that are more than warnings.

@@ -17,7 +17,7 @@ import (
 
 // denial compares denials. Where several webhooks deny, the API server shows the
 // one that was first to answer, and the dispatcher all of them.
-func denial(direct Oracle, through caller.Result) ([]Difference, error) {
+func denial(direct Oracle, through caller.Result, paths int) ([]Difference, error) {
 	shown := told(direct.Status, through.Status)
 	if Meant(shown) || direct.Phase != caller.Validating {
 		return shown, nil
@@ -39,11 +39,15 @@ func denial(direct Oracle, through caller.Result) ([]Difference, error) {
 	if best == nil {
 		return shown, nil
 	}
-	return append(best, untold(others, through.Status)...), nil
+	return append(best, untold(others, through.Status, paths)...), nil
 }
 
 // untold are denials of others that the dispatcher does not tell of.
-func untold(others []caller.Result, is metav1.Status) []Difference {
+func untold(others []caller.Result, is metav1.Status, paths int) []Difference {
+	row := ""
+	if paths > 1 {
+		row = Paths
+	}
 	for _, other := range others {
 		if uncalled(other.Status, is) {
 			return []Difference{{Row: FirstRefuse, Aspect: "denials", Direct: "all", Through: is.Message}}
@@ -52,7 +56,7 @@ func untold(others []caller.Result, is metav1.Status) []Difference {
 	var all []Difference
 	for _, other := range others {
 		if !other.Allowed && !contains(is, other.Status) {
-			all = append(all, Difference{Aspect: "denial", Direct: other.Status.Message, Through: is.Message})
+			all = append(all, Difference{Row: row, Aspect: "denial", Direct: other.Status.Message, Through: is.Message})
 		}
 	}
 	return all

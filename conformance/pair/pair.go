@@ -15,6 +15,9 @@ import (
 type Pair struct {
 	Direct  Oracle
 	Through caller.Result
+	// Paths is how many paths the API server has of the dispatcher in the validating
+	// phase: of several that deny it shows one.
+	Paths int
 	// StandIns are the ways in which the dispatcher may read the webhooks' answers
 	// differently, the simplest first.
 	StandIns []StandIn
@@ -60,7 +63,7 @@ func brief(v any) string {
 // Differences returns where the two differ. Each difference has its Row; one
 // without is not meant.
 func (p *Pair) Differences() ([]Difference, error) {
-	all, err := differences(p.Direct, p.Through)
+	all, err := p.differences(p.Direct)
 	if err != nil || Meant(all) {
 		return all, err
 	}
@@ -69,7 +72,7 @@ func (p *Pair) Differences() ([]Difference, error) {
 		if err != nil {
 			return nil, err
 		}
-		rest, err := differences(direct, p.Through)
+		rest, err := p.differences(direct)
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +113,8 @@ func (o *Oracle) verdict() string {
 	return fmt.Sprintf("denied with %d: %s", o.Status.Code, o.Status.Message)
 }
 
-func differences(direct Oracle, through caller.Result) ([]Difference, error) {
+func (p *Pair) differences(direct Oracle) ([]Difference, error) {
+	through := p.Through
 	if direct.Allowed != through.Allowed {
 		return []Difference{{Aspect: "verdict", Direct: direct.verdict(), Through: (&Oracle{Result: through}).verdict()}}, nil
 	}
@@ -124,7 +128,7 @@ func differences(direct Oracle, through caller.Result) ([]Difference, error) {
 		if direct.Phase != through.Phase {
 			all = append(all, Difference{Aspect: "phase", Direct: direct.Phase, Through: through.Phase})
 		}
-		denials, err := denial(direct, through)
+		denials, err := denial(direct, through, p.Paths)
 		if err != nil {
 			return nil, err
 		}

@@ -23,6 +23,7 @@ const (
 	Annotations = "C25"
 	Convert     = "convert"
 	Name        = "name"
+	Paths       = "paths"
 )
 
 // Table holds all meant differences. Any other one is a defect.
@@ -49,5 +50,6 @@ var Table = []Row{
 	{"causes", "a failed call is 503 or 504 where that is what it was, not always 500", "the code says whether trying again helps"},
 	{"convert", "a webhook that lists the resource in other versions only is a failed call", "the dispatcher cannot convert, and does not skip in silence"},
 	{"name", "a namespaceSelector on kubernetes.io/metadata.name alone is decided for an unknown namespace too", "that label is always known"},
+	{"paths", "of denials on several paths of the registration one path's are told", "the API server shows whichever was first to arrive"},
 	{"merged", "all denials are told, in configuration order, and the code is that of the first", "the API server shows whichever was first to arrive"},
 }

@@ -31,6 +31,7 @@ func (w *writer) admission(namespaces map[string]map[string]string) Admission {
 	if w.percent(10) {
 		k = pick(w.source, kinds...)
 	}
+	k = w.inAForm(k)
 	a := Admission{
 		Operation: w.operation(k),
 		Resource:  k.gvr(),
@@ -47,6 +48,9 @@ func (w *writer) admission(namespaces map[string]map[string]string) Admission {
 	}
 	if k.namespaced {
 		a.Namespace = pick(w.source, namespaceNames...)
+		if w.known {
+			a.Namespace = pick(w.source, namespaceNames[:len(namespaceNames)-1]...)
+		}
 	}
 	if k.resource == "namespaces" {
 		a.Name = pick(w.source, namespaceNames...)
@@ -107,6 +111,9 @@ func (w *writer) object(a *Admission, k kind, stored map[string]string) json.Raw
 		o["spec"] = map[string]any{"replicas": w.between(1, 4)}
 	} else {
 		maps.Copy(o, k.body)
+		if len(k.also) > 0 {
+			o[FormField] = a.Kind.GroupVersion().String()
+		}
 	}
 	return encode(o)
 }

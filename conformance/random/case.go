@@ -22,6 +22,9 @@ type Case struct {
 	Focus script.Form
 	// Compatibility of the bindings of all its webhooks.
 	Compatibility string
+	// Registered: the API server calls the dispatcher by the registration that it
+	// prints. Otherwise it calls for everything and converts nothing.
+	Registered bool
 
 	Namespaces map[string]map[string]string // labels by name
 	Mutating   []Configuration
@@ -54,10 +57,19 @@ func New(seed uint64) Case {
 		Seed:          seed,
 		Focus:         focuses[seed%uint64(len(focuses))],
 		Compatibility: "Strict",
+		Registered:    s.percent(50),
 		Namespaces:    s.namespaces(),
-		Mutating:      w.configurations(true, 1, 3),
-		Validating:    w.configurations(false, 1, 3),
 	}
+	if c.Registered {
+		// The second round does not reach from one path of the registration to another
+		// (docs/semantics.md, "Several entries"): there is one path, or one round.
+		w.known = true
+		w.anyForm = s.percent(50)
+		w.once = !w.anyForm
+	}
+	c.Mutating = w.configurations(true, 1, 3)
+	w.anyForm = false
+	c.Validating = w.configurations(false, 1, 3)
 	if s.percent(15) {
 		c.Compatibility = "APIServer"
 	}
@@ -108,7 +120,7 @@ func (w *writer) focusOn(c *Case) {
 	if c.Focus == script.Hang {
 		h.TimeoutSeconds = pointer(int32(1))
 	}
-	h.Script.Form, h.Script.Allowed = c.Focus, w.percent(60)
+	h.Script.Form, h.Script.Allowed, h.Script.TellsForm = c.Focus, w.percent(60), false
 	if c.Focus.OfPatch() {
 		h.Script.Allowed = w.percent(80)
 	}

@@ -17,7 +17,7 @@ func Features() []string {
 	names := []string{
 		"dry run", "generateName", "user with extra", "name of a configuration out of order",
 		"object without labels", "object with labels", "compatibility: APIServer", "v1beta1 configuration",
-		"webhook with matchConditions", "webhook with several rules", "namespace unknown",
+		"webhook with matchConditions", "webhook with several rules", "namespace unknown", "registered as printed", "registered for everything",
 	}
 	for _, operation := range []string{"CREATE", "UPDATE", "DELETE", "CONNECT"} {
 		names = append(names, "operation: "+operation, "rule for operation: "+operation)
@@ -61,6 +61,11 @@ func (c *Case) FeaturesOf(index int) []string {
 	names := c.Admissions[index].features(c)
 	if index > 0 {
 		return names
+	}
+	if c.Registered {
+		names = append(names, "registered as printed")
+	} else {
+		names = append(names, "registered for everything")
 	}
 	if c.Compatibility == "APIServer" {
 		names = append(names, "compatibility: APIServer")

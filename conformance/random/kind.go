@@ -10,21 +10,59 @@ type kind struct {
 	namespaced                     bool
 	subresources                   []string
 	createOnly                     bool
-	body                           map[string]any // besides metadata
+	body                           map[string]any        // besides metadata
+	also                           []schema.GroupVersion // in which the same objects are served
 }
 
 var kinds = []kind{
-	{"", "v1", "Pod", "pods", true, []string{"status", "exec"}, false, podBody},
-	{"", "v1", "ConfigMap", "configmaps", true, nil, false, map[string]any{"data": map[string]any{"a/b~c": "1", "plain": "2"}}},
-	{"", "v1", "Namespace", "namespaces", false, []string{"status", "finalize"}, false, nil},
-	{"", "v1", "Node", "nodes", false, []string{"status"}, false, nil},
-	{"apps", "v1", "Deployment", "deployments", true, []string{"status", "scale"}, false, deploymentBody},
-	{"coordination.k8s.io", "v1", "Lease", "leases", true, nil, false, nil},
-	{"rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", false, nil, false, nil},
-	{"example.com", "v1", "Widget", "widgets", true, []string{"status", "scale"}, false, widgetBody},
-	{"example.com", "v1beta1", "Gadget", "gadgets", false, []string{"status"}, false, widgetBody},
-	{"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", false, nil, false, nil},
-	{"authentication.k8s.io", "v1", "TokenReview", "tokenreviews", false, nil, true, nil},
+	{"", "v1", "Pod", "pods", true, []string{"status", "exec"}, false, podBody, nil},
+	{"", "v1", "ConfigMap", "configmaps", true, nil, false, map[string]any{"data": map[string]any{"a/b~c": "1", "plain": "2"}}, nil},
+	{"", "v1", "Namespace", "namespaces", false, []string{"status", "finalize"}, false, nil, nil},
+	{"", "v1", "Node", "nodes", false, []string{"status"}, false, nil, nil},
+	{"apps", "v1", "Deployment", "deployments", true, []string{"status", "scale"}, false, deploymentBody, nil},
+	{"coordination.k8s.io", "v1", "Lease", "leases", true, nil, false, nil, nil},
+	{"rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", false, nil, false, nil, nil},
+	{"example.com", "v1", "Widget", "widgets", true, []string{"status", "scale"}, false, widgetBody,
+		[]schema.GroupVersion{{Group: "example.com", Version: "v1beta1"}, {Group: "example.com", Version: "v2"}}},
+	{"example.com", "v1beta1", "Gadget", "gadgets", false, []string{"status"}, false, widgetBody, nil},
+	{"", "v1", "Event", "events", true, nil, false, map[string]any{"reason": "Tested"}, []schema.GroupVersion{{Group: "events.k8s.io", Version: "v1"}}},
+	{"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", false, nil, false, nil, nil},
+	{"authentication.k8s.io", "v1", "TokenReview", "tokenreviews", false, nil, true, nil, nil},
+}
+
+// Converted is a kind whose objects are served in several forms, between which the
+// API server converts them.
+type Converted struct {
+	Kind, Resource string
+	Subresources   []string
+	Forms          []schema.GroupVersion
+}
+
+// AllConverted returns the kinds that have several forms.
+func AllConverted() []Converted {
+	var all []Converted
+	for _, k := range kinds {
+		if len(k.also) > 0 {
+			all = append(all, Converted{k.kind, k.resource, k.subresources, k.forms()})
+		}
+	}
+	return all
+}
+
+// FormField is where an object of such a kind says in which form it is.
+const FormField = "form"
+
+func (k kind) forms() []schema.GroupVersion {
+	return append([]schema.GroupVersion{{Group: k.group, Version: k.version}}, k.also...)
+}
+
+// inAForm returns the kind as one of its forms.
+func (w *writer) inAForm(k kind) kind {
+	if len(k.also) > 0 {
+		form := pick(w.source, k.forms()...)
+		k.group, k.version = form.Group, form.Version
+	}
+	return k
 }
 
 var podBody = map[string]any{"spec": map[string]any{

@@ -16,7 +16,8 @@ func (w *writer) rules() []admissionregistrationv1.RuleWithOperations {
 
 // rule returns a rule which is likely to select requests on k.
 func (w *writer) rule(k kind) admissionregistrationv1.RuleWithOperations {
-	return admissionregistrationv1.RuleWithOperations{
+	k = w.inAForm(k)
+	r := admissionregistrationv1.RuleWithOperations{
 		Operations: w.operations(),
 		Rule: admissionregistrationv1.Rule{
 			APIGroups:   w.choices(k.group, "*", "apps", "other.example.com"),
@@ -25,6 +26,10 @@ func (w *writer) rule(k kind) admissionregistrationv1.RuleWithOperations {
 			Scope:       w.scope(),
 		},
 	}
+	if w.anyForm {
+		r.APIGroups, r.APIVersions = []string{"*"}, []string{"*"}
+	}
+	return r
 }
 
 func (w *writer) operations() []admissionregistrationv1.OperationType {

@@ -23,6 +23,7 @@ func (w *writer) script(mutating bool) script.Script {
 	if w.percent(failures) {
 		s.Form = pick(w.source, script.Plain()...)
 	}
+	s.TellsForm = s.Form == ""
 	if mutating && w.percent(75) {
 		s.Patch = w.patch()
 	}

@@ -11,6 +11,12 @@ import (
 type writer struct {
 	source
 	theme []kind // what rules select and requests are about, mostly
+	// anyForm has the rules select objects in any form, so that no two webhooks need
+	// different ones, and once keeps webhooks from being called a second time.
+	anyForm, once bool
+	// known has requests come about namespaces that there are: an API server with
+	// selectors in its registration looks them up itself.
+	known bool
 }
 
 // configurations returns low to high of them, unsorted: what counts is their order
@@ -48,9 +54,17 @@ func (w *writer) webhook(name string) admissionregistrationv1.MutatingWebhook {
 		TimeoutSeconds:    pointer(int32(30)),
 		AdmissionReviewVersions: pick(w.source, []string{"v1"}, []string{"v1"}, []string{"v1beta1"},
 			[]string{"v1", "v1beta1"}, []string{"v1beta1", "v1"}, []string{unknownVersion, "v1"}),
-		ReinvocationPolicy: pointer(pick(w.source, admissionregistrationv1.NeverReinvocationPolicy, admissionregistrationv1.IfNeededReinvocationPolicy)),
+		ReinvocationPolicy: pointer(w.reinvocation()),
 		MatchConditions:    w.conditions(),
 	}
+}
+
+func (w *writer) reinvocation() admissionregistrationv1.ReinvocationPolicyType {
+	p := pick(w.source, admissionregistrationv1.NeverReinvocationPolicy, admissionregistrationv1.IfNeededReinvocationPolicy)
+	if w.once {
+		p = admissionregistrationv1.NeverReinvocationPolicy
+	}
+	return p
 }
 
 // unknownVersion is a review version of the future.

@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -19,6 +20,7 @@ type call struct {
 	request    *http.Request
 	apiVersion string
 	uid        string
+	seen       string // in which form the review came
 }
 
 // play answers c by s.
@@ -87,7 +89,7 @@ func (s *Script) body(c call) []byte {
 	case FiveMegabytes:
 		return bytes.Replace(s.review(c), []byte("{"), fmt.Appendf(nil, "{%s", strings.Repeat(" ", 5<<20)), 1)
 	case ResponseTwice:
-		r := s.response(c.uid)
+		r := s.response(c, c.uid)
 		return fmt.Appendf(nil, `{"apiVersion":%q,"kind":"AdmissionReview","response":{"uid":%q,"allowed":true},"response":%s}`, c.apiVersion, c.uid, r)
 	}
 	return s.review(c)
@@ -110,7 +112,7 @@ func (s *Script) review(c call) []byte {
 	case NullResponse:
 		return fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"response":null}`, apiVersion, kind)
 	}
-	return fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"response":%s}`, apiVersion, kind, s.response(uid))
+	return fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"response":%s}`, apiVersion, kind, s.response(c, uid))
 }
 
 func other(apiVersion string) string {
@@ -121,8 +123,13 @@ func other(apiVersion string) string {
 }
 
 // response is the response with what the Form changes in it.
-func (s *Script) response(uid string) []byte {
+func (s *Script) response(c call, uid string) []byte {
 	r := s.answer(uid)
+	if s.TellsForm && c.seen != "" {
+		annotations := map[string]string{"seen": c.seen}
+		maps.Copy(annotations, s.Annotations)
+		r["auditAnnotations"] = annotations
+	}
 	switch s.Form {
 	case NoUID:
 		delete(r, "uid")

@@ -23,6 +23,8 @@ type Script struct {
 	Patch       json.RawMessage   `json:"patch,omitempty"` // operations
 	Warnings    []string          `json:"warnings,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
+	// TellsForm: an audit annotation says in which form the review came.
+	TellsForm bool `json:"tellsForm,omitempty"`
 }
 
 // Failure is a plain way to give no usable answer.

@@ -5,6 +5,7 @@ package script
 import (
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log"
 	"maps"
@@ -12,6 +13,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Server answers for all scripted webhooks.
@@ -72,7 +75,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	var review struct {
 		APIVersion string `json:"apiVersion"`
 		Request    struct {
-			UID string `json:"uid"`
+			UID      string                      `json:"uid"`
+			Resource metav1.GroupVersionResource `json:"resource"`
+			Kind     metav1.GroupVersionKind     `json:"kind"`
+			Object   struct {
+				APIVersion string `json:"apiVersion"`
+				Form       string `json:"form"`
+			} `json:"object"`
 		} `json:"request"`
 	}
 	body, err := io.ReadAll(r.Body)
@@ -88,7 +97,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	script.play(call{ResponseWriter: w, request: r, apiVersion: review.APIVersion, uid: review.Request.UID})
+	q := &review.Request
+	seen := fmt.Sprintf("%s %s %s %s", q.Resource.String(), q.Kind.String(), q.Object.APIVersion, q.Object.Form)
+	script.play(call{ResponseWriter: w, request: r, apiVersion: review.APIVersion, uid: q.UID, seen: seen})
 }
 
 // script returns what is played at path, and counts it.

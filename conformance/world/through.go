@@ -3,31 +3,95 @@
 package world
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/admission-dispatcher/dispatcher/conformance/caller"
 )
 
 // through returns the API server of a cluster that has the dispatcher as its only
-// webhook, for everything.
-func (c *Clusters) through(cluster string) (*caller.Caller, error) {
+// webhook: as the dispatcher prints it, or for everything. It returns as well how many
+// paths that is in the validating phase.
+func (c *Clusters) through(ctx context.Context, index int) (through *caller.Caller, paths int, err error) {
+	cluster, this := c.names[index], &c.cases[index]
 	certificate, key, err := c.world.authority.Issue(cluster)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	outer := func(phase string) []admissionregistrationv1.MutatingWebhook {
-		return []admissionregistrationv1.MutatingWebhook{c.outer(cluster, phase)}
-	}
-	meta := metav1.ObjectMeta{Name: "dispatcher"}
-	return caller.New(caller.Options{
+	options := caller.Options{
+		Namespaces:     namespaces(this.Namespaces),
 		Authentication: caller.WithCertificate(c.world.authority.PEM, certificate, key),
 		Objects:        objects,
-		Mutating:       []admissionregistrationv1.MutatingWebhookConfiguration{{ObjectMeta: meta, Webhooks: outer("mutate")}},
-		Validating:     []admissionregistrationv1.ValidatingWebhookConfiguration{{ObjectMeta: meta, Webhooks: caller.ValidatingOf(outer("validate"))}},
-	})
+	}
+	if this.Registered {
+		err = c.registered(ctx, cluster, &options)
+	} else {
+		meta := metav1.ObjectMeta{Name: "dispatcher"}
+		outer := func(phase string) []admissionregistrationv1.MutatingWebhook {
+			return []admissionregistrationv1.MutatingWebhook{c.outer(cluster, phase)}
+		}
+		options.Mutating = []admissionregistrationv1.MutatingWebhookConfiguration{{ObjectMeta: meta, Webhooks: outer("mutate")}}
+		options.Validating = []admissionregistrationv1.ValidatingWebhookConfiguration{{ObjectMeta: meta, Webhooks: caller.ValidatingOf(outer("validate"))}}
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	urls := map[string]bool{}
+	for _, v := range options.Validating {
+		for _, w := range v.Webhooks {
+			urls[*w.ClientConfig.URL] = true
+		}
+	}
+	through, err = caller.New(options)
+	return through, len(urls), err
+}
+
+// registered fills in what the dispatcher prints for the cluster.
+func (c *Clusters) registered(ctx context.Context, cluster string, options *caller.Options) error {
+	printed, err := c.process.Registration(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	decoder := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(printed)))
+	for {
+		document, err := decoder.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var meta metav1.TypeMeta
+		if err := sigsyaml.Unmarshal(document, &meta); err != nil {
+			return fmt.Errorf("%w in\n%s", err, document)
+		}
+		switch meta.Kind {
+		case "MutatingWebhookConfiguration":
+			var m admissionregistrationv1.MutatingWebhookConfiguration
+			if err := sigsyaml.UnmarshalStrict(document, &m); err != nil {
+				return fmt.Errorf("%w in\n%s", err, document)
+			}
+			options.Mutating = append(options.Mutating, m)
+		case "ValidatingWebhookConfiguration":
+			var v admissionregistrationv1.ValidatingWebhookConfiguration
+			if err := sigsyaml.UnmarshalStrict(document, &v); err != nil {
+				return fmt.Errorf("%w in\n%s", err, document)
+			}
+			options.Validating = append(options.Validating, v)
+		case "": // comments only: nobody wants anything in the phase
+		default:
+			return fmt.Errorf("the registration has a %s:\n%s", meta.Kind, document)
+		}
+	}
 }
 
 // outer registers the dispatcher as a cluster does, but for everything.

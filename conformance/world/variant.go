@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
 
@@ -84,14 +85,14 @@ func standIn(c *random.Case, w random.Webhook, a admission.Attributes, r script.
 			w.Rules = nil
 		}
 		w.NamespaceSelector = &metav1.LabelSelector{}
-		if convertible(&w, a) {
+		if convertible(c, &w, a) {
 			return w, pair.Name
 		}
 	}
-	if !convertible(&w, a) {
+	if !convertible(c, &w, a) {
 		// Nothing else is asked once the object cannot be converted.
 		none := admissionregistrationv1.SideEffectClassNone
-		w.Rules, w.MatchConditions, w.SideEffects = anyVersion(w.Rules), nil, &none
+		w.Rules, w.MatchConditions, w.SideEffects = anyForm(w.Rules, a.GetResource().Group), nil, &none
 		w.Script = script.Script{Form: script.Status500}
 		return w, pair.Convert
 	}
@@ -113,10 +114,10 @@ func namedOnly(s *metav1.LabelSelector) bool {
 	return len(s.MatchLabels) == 0 && len(s.MatchExpressions) > 0
 }
 
-// convertible is false for a webhook that lists the resource in other versions
-// only, and wants to have it converted.
-func convertible(w *random.Webhook, a admission.Attributes) bool {
-	return *w.MatchPolicy == admissionregistrationv1.Exact || matches(w.Rules, a) || !matches(anyVersion(w.Rules), a)
+// convertible is false for a webhook that lists the resource in other forms only,
+// and wants to have it converted, where the API server does not do that.
+func convertible(c *random.Case, w *random.Webhook, a admission.Attributes) bool {
+	return c.Registered || *w.MatchPolicy == admissionregistrationv1.Exact || matches(w.Rules, a) || !matches(anyVersion(w.Rules), a) && !matchesConverted(w.Rules, a)
 }
 
 func matches(all []admissionregistrationv1.RuleWithOperations, a admission.Attributes) bool {
@@ -124,6 +125,31 @@ func matches(all []admissionregistrationv1.RuleWithOperations, a admission.Attri
 		m := rules.Matcher{Rule: r, Attr: a}
 		return m.Matches()
 	})
+}
+
+// otherForm is an admission about one of the other forms of its object.
+type otherForm struct {
+	admission.Attributes
+	resource schema.GroupVersionResource
+}
+
+func (o otherForm) GetResource() schema.GroupVersionResource { return o.resource }
+
+// matchesConverted reports whether the API server, if it may, converts for one of
+// the rules.
+func matchesConverted(all []admissionregistrationv1.RuleWithOperations, a admission.Attributes) bool {
+	return slices.ContainsFunc(forms.EquivalentResourcesFor(a.GetResource(), a.GetSubresource()), func(r schema.GroupVersionResource) bool {
+		return matches(all, otherForm{a, r})
+	})
+}
+
+// anyForm returns the rules in any version, and in one more group.
+func anyForm(all []admissionregistrationv1.RuleWithOperations, group string) []admissionregistrationv1.RuleWithOperations {
+	out := anyVersion(all)
+	for i := range out {
+		out[i].APIGroups = append(slices.Clone(out[i].APIGroups), group)
+	}
+	return out
 }
 
 func anyVersion(all []admissionregistrationv1.RuleWithOperations) []admissionregistrationv1.RuleWithOperations {

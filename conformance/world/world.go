@@ -101,7 +101,7 @@ type Played struct {
 }
 
 // Play plays all admissions of the Case at index.
-func (c *Clusters) Play(index int) ([]Played, error) {
+func (c *Clusters) Play(ctx context.Context, index int) ([]Played, error) {
 	this := &c.cases[index]
 	asIs := variant{mutating: this.Mutating, validating: this.Validating}
 	o, err := c.world.oracle(this, asIs)
@@ -109,7 +109,7 @@ func (c *Clusters) Play(index int) ([]Played, error) {
 		return nil, err
 	}
 	defer o.close()
-	through, err := c.through(c.names[index])
+	through, paths, err := c.through(ctx, index)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (c *Clusters) Play(index int) ([]Played, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := pair.Pair{Direct: c.world.decide(o, this, asIs, a), Through: through.Play(a)}
+		p := pair.Pair{Direct: c.world.decide(o, this, asIs, a), Through: through.Play(a), Paths: paths}
 		for _, v := range standIns(this, a.Attributes()) {
 			p.StandIns = append(p.StandIns, pair.StandIn{Rows: v.rows, Play: func() (pair.Oracle, error) { return c.world.instead(this, v, a) }})
 		}
