@@ -37,13 +37,17 @@ type Tally struct {
 // Attack goes on until ctx ends, and has left nothing behind when it returns.
 type Attack func(ctx context.Context, t Target, tally *Tally)
 
-// pause is how long an attacker waits after a connection that failed or was
-// closed, so that it costs the dispatcher more than the machine.
-const pause = 20 * time.Millisecond
+// How long an attacker waits after a connection that failed or was closed: one that
+// sends, so that it costs the dispatcher more than the machine; one that holds
+// connections, so that it does not spend the processors on handshakes instead.
+const (
+	pause = 20 * time.Millisecond
+	rest  = time.Second
+)
 
 // hold keeps n connections, each living as live says, and makes those anew that
-// end.
-func hold(ctx context.Context, n int, live func(ctx context.Context) error) {
+// end, after a pause.
+func hold(ctx context.Context, n int, pause time.Duration, live func(ctx context.Context) error) {
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {
@@ -90,7 +94,7 @@ func drain(conn net.Conn) error {
 // Strangers hold n connections and never shake hands.
 func Strangers(n int) Attack {
 	return func(ctx context.Context, t Target, tally *Tally) {
-		hold(ctx, n, func(ctx context.Context) error {
+		hold(ctx, n, pause, func(ctx context.Context) error {
 			conn, end, err := t.dial(ctx, true, tally)
 			if err != nil {
 				return err
@@ -104,7 +108,7 @@ func Strangers(n int) Attack {
 // Silent holds n connections that have shaken hands and send no request.
 func Silent(n int) Attack {
 	return func(ctx context.Context, t Target, tally *Tally) {
-		hold(ctx, n, func(ctx context.Context) error {
+		hold(ctx, n, rest, func(ctx context.Context) error {
 			conn, end, err := t.dial(ctx, false, tally)
 			if err != nil {
 				return err
@@ -125,7 +129,7 @@ func (t Target) head(size int, more string) string {
 func part(n, size, sent int) Attack {
 	body := bytes.Repeat([]byte(" "), sent)
 	return func(ctx context.Context, t Target, tally *Tally) {
-		hold(ctx, n, func(ctx context.Context) error {
+		hold(ctx, n, pause, func(ctx context.Context) error {
 			conn, end, err := t.dial(ctx, false, tally)
 			if err != nil {
 				return err
@@ -158,7 +162,7 @@ func Bomb(n, size int) Attack {
 	_ = w.Close()
 	return func(ctx context.Context, t Target, tally *Tally) {
 		request := append([]byte(t.head(zipped.Len(), "Content-Encoding: gzip\r\nConnection: close\r\n")), zipped.Bytes()...)
-		hold(ctx, n, func(ctx context.Context) error {
+		hold(ctx, n, pause, func(ctx context.Context) error {
 			conn, end, err := t.dial(ctx, false, tally)
 			if err != nil {
 				return err
@@ -188,7 +192,7 @@ func (blanks) Read(p []byte) (int, error) {
 func Drip(n int, interval time.Duration) Attack {
 	return func(ctx context.Context, t Target, tally *Tally) {
 		var turn atomic.Int64
-		hold(ctx, n, func(ctx context.Context) error {
+		hold(ctx, n, pause, func(ctx context.Context) error {
 			conn, end, err := t.dial(ctx, false, tally)
 			if err != nil {
 				return err
@@ -226,7 +230,7 @@ func Deaf(n int, interval time.Duration) Attack {
 		`"kind":{"group":"","version":"v1","kind":"ConfigMap"},"resource":{"group":"","version":"v1","resource":"configmaps"},"namespace":"shop","object":{}}}`
 	return func(ctx context.Context, t Target, tally *Tally) {
 		request := t.head(len(review), "") + review
-		hold(ctx, n, func(ctx context.Context) error {
+		hold(ctx, n, pause, func(ctx context.Context) error {
 			conn, end, err := t.dial(ctx, false, tally)
 			if err != nil {
 				return err

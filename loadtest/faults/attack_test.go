@@ -22,7 +22,7 @@ const attacker = "east"
 
 // attacks are the rows of the matrix in which somebody means harm.
 var attacks = []row{
-	{id: "G1", what: "objects padded with escaped characters", rate: 2, filler: load.Escapes, bytes: 9 << 20, during: 4 * time.Second},
+	{id: "G1", what: "objects padded with escaped characters", rate: 1, timeout: 10, filler: load.Escapes, bytes: 9 << 20, during: 4 * time.Second},
 	{id: "G2", what: "a cluster whose requests fail, 100 a second", rate: 10, during: 5 * time.Second,
 		fault: behave(script.Behaviour{Form: script.Persuasive, Cluster: attacker}), attack: flood(100), within: 200 * time.Millisecond},
 	{id: "G3", what: "a cluster whose deadlines are too short", rate: 10, timeout: 5, during: 8 * time.Second,
@@ -36,7 +36,7 @@ var attacks = []row{
 	{id: "G7", what: "a cluster that takes all calls of an endpoint", rate: 10, timeout: 10, process: "limits: {callsPerEndpoint: 32}\n", during: 6 * time.Second,
 		fault: behave(script.Behaviour{Delay: 3 * time.Second, Cluster: attacker}), attack: flood(100), within: 500 * time.Millisecond},
 	{id: "G8", what: "bodies that are announced and held", rate: 10, during: 6 * time.Second,
-		attack: together(adversary.Announce(sized(200, 2000), 32<<20), adversary.Withhold(sized(32, 96), 8<<20)), memory: 512 << 20, within: time.Second},
+		attack: together(adversary.Announce(sized(200, 2000), 32<<20), adversary.Withhold(sized(32, 96), 8<<20)), memory: 768 << 20, within: time.Second},
 	{id: "G9", what: "compressed bodies that expand", rate: 10, during: 4 * time.Second,
 		attack: adversary.Bomb(sized(16, 384), 32<<20), memory: 512 << 20, within: time.Second},
 	{id: "G10", what: "callers that send and read slowly", rate: 10, during: 6 * time.Second,
