@@ -126,6 +126,16 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
+// More conditions than an API server accepts are an error too.
+func TestTooManyConditions(t *testing.T) {
+	for n, ok := range map[int]bool{mostConditions: true, mostConditions + 1: false} {
+		e := entry{name: "validate", conditions: make([]admissionregistrationv1.MatchCondition, n)}
+		if err := e.check(); (err == nil) != ok {
+			t.Errorf("%d conditions: %v", n, err)
+		}
+	}
+}
+
 // The API server converts to what the first rule lists that fits, so joining two
 // rules must not move one in front of another that lists another version.
 func TestOrderOfRules(t *testing.T) {

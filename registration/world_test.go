@@ -35,7 +35,7 @@ func some[T ~string](d dice, values ...T) []T {
 
 func (d dice) rule() admissionregistrationv1.RuleWithOperations {
 	r := admissionregistrationv1.RuleWithOperations{
-		Operations: some(d, admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete, "*"),
+		Operations: some(d, admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete, admissionregistrationv1.Connect, "*"),
 		Rule: admissionregistrationv1.Rule{
 			APIGroups:   some(d, "", "events.k8s.io", "apps", "extensions", "x", "*"),
 			APIVersions: some(d, "v1", "v2", "v1beta1", "*"),
@@ -117,7 +117,7 @@ func (d dice) requestRules(n int, extra bool) []match.RequestRule {
 			Groups:          maybe("dev", "ops"),
 			ServiceAccounts: maybe("shop/bot", "shop/*"),
 			Resources:       maybe("/pods", "*/*/scale", "apps/deployments/*", "x/*", "/namespaces"),
-			Operations:      maybe("CREATE", "DELETE"),
+			Operations:      maybe("CREATE", "DELETE", "CONNECT"),
 		}
 		if extra {
 			r.ExtraKeys = maybe("break-glass")
@@ -223,7 +223,7 @@ func compiled(t *testing.T, manifests ...any) *registry.Cluster {
 // request draws a request for a resource that the API server serves.
 func (d dice) request(w *world) *sent {
 	q := &sent{
-		operation: pick(d, codec.Create, codec.Update, codec.Delete), resource: w.served[d.IntN(len(w.served))], sub: pick(d, "", "", "status", "scale"),
+		operation: pick(d, codec.Create, codec.Update, codec.Delete, codec.Connect), resource: w.served[d.IntN(len(w.served))], sub: pick(d, "", "", "status", "scale"),
 		namespace: pick(d, "", "shop", "lab", "kube-system", "plain"), name: pick(d, "", "it"), user: d.user(),
 	}
 	some := func() map[string]string {
@@ -235,10 +235,10 @@ func (d dice) request(w *world) *sent {
 		}
 		return l
 	}
-	if q.operation != codec.Delete {
+	if q.operation == codec.Create || q.operation == codec.Update {
 		q.labels = some()
 	}
-	if q.operation != codec.Create {
+	if q.operation == codec.Update || q.operation == codec.Delete {
 		q.old = some()
 	}
 	if q.resource.Resource == "namespaces" {
