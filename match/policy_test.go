@@ -47,7 +47,7 @@ func TestMatchPolicy(t *testing.T) {
 			scoped(rule("apps", "v2", "*/*"), admissionregistrationv1.ClusterScope), match.NoRule},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run("B20a "+tt.name, func(t *testing.T) {
 			spec := other(tt.rule)
 			spec.MatchPolicy = tt.policy
 			d := expect(t, compile(t, spec), subjectOf(converted(t)), tt.want)

@@ -33,7 +33,7 @@ func TestPath(t *testing.T) {
 		w.isRefused(message{target: "/v1/clusters/../validate", body: review("1")}, http.StatusForbidden)
 	})
 	w.judge.none(t)
-	t.Run("paths", func(t *testing.T) {
+	t.Run("A6a paths", func(t *testing.T) {
 		c := w.dial()
 		for _, tt := range []struct {
 			target, path string
