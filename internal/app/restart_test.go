@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestRestart is DESIGN section 9: callers that keep their connections and never
+// TestRestart is a rolling restart: callers that keep their connections and never
 // pause see no failed call when a process is told to stop and a successor takes
 // new connections.
 func TestRestart(t *testing.T) {

@@ -34,7 +34,7 @@ const (
 )
 
 // budget is how long an admission may take, from the arrival of its headers,
-// when the caller asked for timeout (DESIGN section 6, Deadline). registered is
+// when the caller asked for timeout (docs/semantics.md, Deadline). registered is
 // the timeout under which the cluster registered us, 0 if unknown. A caller that
 // asks for less than it registered has used up part of its time, and has rounded
 // what is left up to a whole second.

@@ -125,7 +125,7 @@ type outcome struct {
 
 func (o *outcome) denies() bool { return !o.allowed && o.kind <= saidFailed }
 
-// deadline of the whole of c, as DESIGN has it.
+// deadline of the whole of c, as docs/semantics.md has it.
 func deadline(c *Call) time.Duration {
 	return c.Sent + c.Timeout - max(100*ms, c.Timeout/20)
 }
