@@ -48,6 +48,9 @@ const (
 func (l *listener) Accept() (net.Conn, error) {
 	pause := minAcceptPause
 	for {
+		for wait := l.slots.crowded(); wait > 0; wait = l.slots.crowded() {
+			time.Sleep(min(wait, minAcceptPause)) // a slot may become free before
+		}
 		raw, err := l.Listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return nil, err

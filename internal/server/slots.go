@@ -2,7 +2,10 @@
 
 package server
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // slots shares the connections that may be open out among clusters, max-min
 // fairly: when there are too many, whoever has most loses one. A connection is a
@@ -11,8 +14,8 @@ import "sync"
 //
 // Clusters together leave a part of the slots to strangers, so that a caller
 // always comes as far as showing who it is. Among strangers the oldest makes
-// way for the newest: a handshake takes milliseconds, and however many arrive,
-// each has as long as it takes for all slots of strangers to be taken anew.
+// way for the newest, once it has had the time for a handshake: until then the
+// newest is not accepted (crowded).
 type slots struct {
 	limit, strangers int // of all connections; of them the strangers' own
 
@@ -49,6 +52,26 @@ func (s *slots) enter(c *conn) (victim *conn) {
 	s.open[c] = struct{}{}
 	s.known[""][c] = struct{}{}
 	return victim
+}
+
+// handshakeTime is what a stranger has for its handshake before it must make way for
+// another: many times what one takes.
+const handshakeTime = 50 * time.Millisecond
+
+// crowded returns for how long at least no connection should be accepted: until the
+// stranger that would make way has had its time. Who waits meanwhile waits in the
+// kernel's queue, in the order of arrival, and loses nothing.
+func (s *slots) crowded() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.open) < s.limit {
+		return 0
+	}
+	first := oldest(s.known[""], func(*conn) bool { return true })
+	if first == nil {
+		return 0
+	}
+	return max(0, handshakeTime-time.Since(time.Unix(0, first.since.Load())))
 }
 
 // claim makes c a connection of the cluster, and returns the one that must make
