@@ -62,13 +62,14 @@ func New(seed uint64) Case {
 	}
 	if c.Registered {
 		// The second round does not reach from one path of the registration to another
-		// (docs/semantics.md, "Several entries"): there is one path, or one round.
+		// (docs/semantics.md, "Several entries"): there is one path, or one round,
+		// after which nothing is matched again.
 		w.known = true
 		w.anyForm = s.percent(50)
 		w.once = !w.anyForm
 	}
 	c.Mutating = w.configurations(true, 1, 3)
-	w.anyForm = false
+	w.anyForm, w.once = false, false
 	c.Validating = w.configurations(false, 1, 3)
 	if s.percent(15) {
 		c.Compatibility = "APIServer"

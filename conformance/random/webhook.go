@@ -12,7 +12,8 @@ type writer struct {
 	source
 	theme []kind // what rules select and requests are about, mostly
 	// anyForm has the rules select objects in any form, so that no two webhooks need
-	// different ones, and once keeps webhooks from being called a second time.
+	// different ones, and once keeps webhooks from being called, and matched, a second
+	// time.
 	anyForm, once bool
 	// known has requests come about namespaces that there are: an API server with
 	// selectors in its registration looks them up itself.
@@ -55,8 +56,15 @@ func (w *writer) webhook(name string) admissionregistrationv1.MutatingWebhook {
 		AdmissionReviewVersions: pick(w.source, []string{"v1"}, []string{"v1"}, []string{"v1beta1"},
 			[]string{"v1", "v1beta1"}, []string{"v1beta1", "v1"}, []string{unknownVersion, "v1"}),
 		ReinvocationPolicy: pointer(w.reinvocation()),
-		MatchConditions:    w.conditions(),
+		MatchConditions:    w.matchConditions(),
 	}
+}
+
+func (w *writer) matchConditions() []admissionregistrationv1.MatchCondition {
+	if conditions := w.conditions(); !w.once {
+		return conditions
+	}
+	return nil
 }
 
 func (w *writer) reinvocation() admissionregistrationv1.ReinvocationPolicyType {
