@@ -267,9 +267,10 @@ type Limits struct {
 	// AdmissionsPerCluster bounds those of one cluster. Default: 512. Danger: as
 	// many as admissions, and one cluster's storm is everybody's.
 	AdmissionsPerCluster int `json:"admissionsPerCluster,omitempty"`
-	// ReviewBytes bounds the reviews of those admissions, in bytes. Default:
-	// 536870912 (512 MiB). Danger: above it all are shed, above half of it those
-	// over 256 KiB.
+	// ReviewBytes bounds the reviews that are held until the last call with them has
+	// ended, in bytes; at least requestBytes. Default: 536870912 (512 MiB). Danger:
+	// above its share of them a cluster's admissions are shed; alone it gets half, and
+	// a third for reviews over 256 KiB.
 	ReviewBytes int `json:"reviewBytes,omitempty"`
 	// CallsPerEndpoint bounds the calls under way to one address of a webhook.
 	// Default: 256. Danger: one beyond waits 100 ms and then fails with cause Shed.

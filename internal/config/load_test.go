@@ -168,7 +168,10 @@ func TestProblems(t *testing.T) {
 		"too little memory": {minimal + "limits: {requestBytes: 1000, bodyBytes: 3999}\n", []string{
 			`limits.bodyBytes: "3999": Invalid value: must be at least four times limits.requestBytes`,
 		}},
-		"enough memory": {minimal + "limits: {requestBytes: 1000, bodyBytes: 4000}\n", nil},
+		"less than one review": {minimal + "limits: {requestBytes: 1000, reviewBytes: 999}\n", []string{
+			`limits.reviewBytes: "999": Invalid value: must be at least limits.requestBytes, or the largest reviews are always shed`,
+		}},
+		"enough memory": {minimal + "limits: {requestBytes: 1000, bodyBytes: 4000, reviewBytes: 1000}\n", nil},
 		"clientAuth": {strings.Replace(minimal, "clientCAFile: ca.crt", "clientAuth: Maybe", 1),
 			[]string{`tls.clientAuth: "Maybe": Unsupported value: supported values: "Require", "IfGiven"`}},
 		"tokens only": {strings.Replace(minimal, "clientCAFile: ca.crt", "clientAuth: IfGiven", 1), nil},

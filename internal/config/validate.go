@@ -165,6 +165,9 @@ func (l *Limits) validate(at *field.Path) field.ErrorList {
 	if l.BodyBytes/bodiesInMemory < l.RequestBytes {
 		errs = append(errs, field.Invalid(at.Child("bodyBytes"), l.BodyBytes, "must be at least four times limits.requestBytes"))
 	}
+	if l.ReviewBytes < l.RequestBytes {
+		errs = append(errs, field.Invalid(at.Child("reviewBytes"), l.ReviewBytes, "must be at least limits.requestBytes, or the largest reviews are always shed"))
+	}
 	return slices.Concat(
 		errs,
 		positive(at.Child("requestBytes"), l.RequestBytes),
