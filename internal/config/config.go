@@ -248,7 +248,8 @@ type Limits struct {
 	ResponseBytes int `json:"responseBytes,omitempty"`
 	// Connections bounds open connections of callers. Beyond it, the cluster with
 	// most connections loses the one that has been idle for longest; an eighth is
-	// kept for callers that have not shown yet who they are. Default: 4096. Danger:
+	// kept for callers that have not shown yet who they are. An eighth, 16 at least,
+	// may be amid the head of a request. Default: 4096. Danger:
 	// with fewer than the API servers need, calls fail on connections that are
 	// closed as a request arrives.
 	Connections int `json:"connections,omitempty"`

@@ -94,6 +94,7 @@ func connState(c net.Conn, state fasthttp.ConnState) {
 		c.arrived = time.Now()
 		c.used.Store(true)
 		c.turns(true, c.arrived)
+		c.listener.evict(c.listener.heads.begin(c), tooManyHeads, c.listener.heads.limit)
 	case fasthttp.StateIdle:
 		c.(*conn).turns(false, time.Now())
 	}
@@ -136,7 +137,7 @@ func (c *conn) belongTo(cluster string) bool {
 	}
 	victim := c.listener.slots.claim(c, cluster)
 	if victim != c {
-		c.listener.evict(victim)
+		c.listener.evict(victim, tooManyOpen, c.listener.cfg.Connections)
 	}
 	return victim != c
 }
@@ -154,7 +155,7 @@ func (c *conn) Handshake() error {
 	}
 	c.turns(false, time.Now())
 	if !c.belongTo(c.shown) {
-		c.listener.evict(c)
+		c.listener.evict(c, tooManyOpen, c.listener.cfg.Connections)
 		return errNoSlot
 	}
 	return c.SetDeadline(time.Time{})
@@ -202,6 +203,7 @@ func (c *conn) Close() error {
 		c.linger()
 	}
 	defer c.listener.slots.leave(c)
+	defer c.listener.heads.end(c)
 	return c.Conn.Close()
 }
 

@@ -35,6 +35,7 @@ const unlimited = -3
 // dropped.
 func (s *Server) headIsRead(ctx *fasthttp.RequestCtx) int {
 	c, h := connOf(ctx), &ctx.Request.Header
+	c.listener.heads.end(c)
 	c.announced = h.ContentLength()
 	h.SetContentLength(unlimited)
 	s.memory.buffers.put(ctx.Request.SwapBody(s.memory.buffers.get()))

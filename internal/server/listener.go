@@ -22,6 +22,7 @@ type listener struct {
 	verifier *trust.Verifier
 	records  *records
 	slots    *slots
+	heads    *heads
 	close    func() error
 }
 
@@ -32,6 +33,7 @@ func newListener(ln net.Listener, cfg Config, verifier *trust.Verifier, records 
 		verifier: verifier,
 		records:  records,
 		slots:    newSlots(cfg.Connections),
+		heads:    newHeads(cfg.Connections),
 		close:    sync.OnceValue(ln.Close),
 	}
 }
@@ -63,21 +65,22 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		c := newConn(raw, l)
 		victim := l.slots.enter(c)
-		l.evict(victim)
+		l.evict(victim, tooManyOpen, l.cfg.Connections)
 		if victim != c {
 			return c, nil
 		}
 	}
 }
 
-// evict closes a connection that has lost its slot, if there is one. It goes at
-// once and without a byte: writing could take as long as its caller likes.
-func (l *listener) evict(victim *conn) {
+// evict closes a connection that makes way, if there is one: there are more than the
+// limit of something. It goes at once and without a byte: writing could take as long
+// as its caller likes.
+func (l *listener) evict(victim *conn, why string, limit int) {
 	if victim == nil {
 		return
 	}
 	_ = victim.raw.Close()
-	l.records.tooManyConnections(victim.owner, victim.RemoteAddr(), l.cfg.Connections)
+	l.records.connectionClosed(victim.owner, victim.RemoteAddr(), why, limit)
 }
 
 // verify returns the verified chains of what a client sent, and the name of the

@@ -80,16 +80,22 @@ func (r *records) handshakeFailed(remote net.Addr, err error) {
 		slog.String("remote", remote.String()), slog.String("error", cut(err.Error())))
 }
 
-// tooManyConnections records that a connection is closed for another; cluster is
+// Why a connection makes way for another.
+const (
+	tooManyOpen  = "connection closed: too many are open"
+	tooManyHeads = "connection closed: too many are amid the head of a request"
+)
+
+// connectionClosed records that a connection is closed for another; cluster is
 // whose it was, "" for a stranger's.
-func (r *records) tooManyConnections(cluster string, remote net.Addr, limit int) {
+func (r *records) connectionClosed(cluster string, remote net.Addr, why string, limit int) {
 	r.observer.TurnedAway(cluster, tooManyConnections)
 	pass, attrs := r.crowds.Pass, []slog.Attr{slog.String("remote", remote.String()), slog.Int("limit", limit)}
 	if cluster != "" {
 		pass = of(&r.connections, cluster)
 		attrs = append(attrs, slog.String("cluster", cluster))
 	}
-	r.warn(pass, "connection closed: too many are open", attrs...)
+	r.warn(pass, why, attrs...)
 }
 
 func (r *records) acceptFailed(err error) {

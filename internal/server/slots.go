@@ -117,7 +117,7 @@ func (s *slots) surplus(c *conn) *conn {
 
 // oldest returns the connection among those that count which has been as it is
 // for longest, or nil.
-func oldest(list map[*conn]struct{}, counts func(*conn) bool) *conn {
+func oldest[V any](list map[*conn]V, counts func(*conn) bool) *conn {
 	var found *conn
 	for c := range list {
 		if counts(c) && (found == nil || c.since.Load() < found.since.Load()) {

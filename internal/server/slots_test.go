@@ -5,6 +5,7 @@ package server_test
 import (
 	"crypto/tls"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,5 +147,41 @@ func TestConnectionAge(t *testing.T) {
 				t.Error("Connection: close")
 			}
 		}
+	})
+}
+
+// Heads that never end cost the buffers of a few, whoever sends them, and hold up
+// nobody else's.
+func TestHeadsAreShared(t *testing.T) {
+	part := text("POST /v1/clusters/a/validate HTTP/1.1\r\nX: " + strings.Repeat("x", 30<<10))
+	for name, open := range map[string]func(w *world) *caller{
+		"of a cluster":                func(w *world) *caller { return w.dialAs(a) },
+		"of a cluster that is served": func(w *world) *caller { c := w.dialAs(a); c.isAllowed(c.ask(good("1")), "1"); return c },
+		"of a certificate nobody's":   func(w *world) *caller { return w.dialAs(pki.Subject{CommonName: "stranger"}) },
+	} {
+		t.Run("A4 "+name, func(t *testing.T) {
+			w := crowd(t, nil)
+			for range 60 {
+				open(w).send(part)
+			}
+			w.eventually("the others are closed", func() bool { return w.server.Connections() <= 16 })
+			w.isAnswered()
+			if n := w.turned.counts()["a too_many_connections"] + w.turned.counts()[" too_many_connections"]; n < 44 {
+				t.Errorf("%d are counted", n)
+			}
+		})
+	}
+	t.Run("A4 of another cluster", func(t *testing.T) {
+		w := crowd(t, nil)
+		slow := w.dialAs(b)
+		first, rest, _ := strings.Cut(message{target: "/v1/clusters/b/validate", body: review("1")}.String(), "\r\n")
+		slow.send(text(first))
+		w.isAnswered() // the head of the other has been begun by then, or nearly
+		for range 40 {
+			w.dialAs(a).send(part)
+		}
+		w.eventually("the others are closed", func() bool { return w.server.Connections() <= 17 })
+		slow.send(text("\r\n" + rest))
+		slow.isAllowed(slow.answer(), "1")
 	})
 }
