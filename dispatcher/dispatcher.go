@@ -13,6 +13,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
+	"github.com/admission-dispatcher/dispatcher/internal/share"
 	"github.com/admission-dispatcher/dispatcher/internal/throttle"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
@@ -34,8 +35,9 @@ type Config struct {
 	Impatience time.Duration
 	Limits     Limits
 	// Transcoder makes the objects of webhooks that take them as native protobuf; none: nobody gets that.
-	Transcoder  codec.Transcoder
-	ShadowCalls int // Shadow calls under way at once; above it they are dropped, 256
+	Transcoder codec.Transcoder
+	// ShadowCalls bounds the Shadow calls under way, which clusters share. Above it they are dropped; 256.
+	ShadowCalls int
 	// AllowsPerSecond is how many allowed admissions get a line at level info in
 	// each second; at level debug all get one. 0: none.
 	AllowsPerSecond int
@@ -84,7 +86,8 @@ type Dispatcher struct {
 	bypasses    bypassLog
 	allows      throttle.Throttle // lines about them, all clusters'
 	denials     throttle.PerCluster
-	shadowSlots chan struct{}
+	shadowCalls int
+	shadowSlots *share.Pool    // of those
 	calls       sync.WaitGroup // those that may outlive their Dispatch
 	batches     sync.Pool      // of *batch
 	admissions  sync.Pool      // of *admission
@@ -114,7 +117,8 @@ func New(cfg Config) (*Dispatcher, error) {
 		log:         cfg.Logger,
 		allows:      throttle.Throttle{Burst: cfg.AllowsPerSecond, Window: time.Second},
 		denials:     throttle.PerCluster{Burst: denialsPerSecond, Window: time.Second},
-		shadowSlots: make(chan struct{}, cfg.ShadowCalls),
+		shadowCalls: cfg.ShadowCalls,
+		shadowSlots: share.NewPool(int64(cfg.ShadowCalls)),
 		admissions:  sync.Pool{New: func() any { return new(admission) }},
 	}, nil
 }

@@ -48,7 +48,7 @@ func watched(t *testing.T, caller Caller) (*Dispatcher, *witness, *bytes.Buffer)
 	t.Helper()
 	told, log := &witness{}, &bytes.Buffer{}
 	d, err := New(Config{
-		Caller: caller, ShadowCalls: 1, Observers: []Observer{told}, Shadows: []ShadowObserver{told},
+		Caller: caller, ShadowCalls: 2, Observers: []Observer{told}, Shadows: []ShadowObserver{told},
 		Logger: slog.New(slog.NewJSONHandler(log, nil)),
 	})
 	if err != nil {
@@ -155,5 +155,39 @@ func TestShadowIsTold(t *testing.T) {
 				t.Errorf("told %q, want %q", told.shadows, want)
 			}
 		})
+	}
+}
+
+// The Shadow calls of one cluster leave room for another's.
+func TestShadowCallsAreShared(t *testing.T) {
+	const calls = 8
+	var later []webhook.Receiver
+	d, err := New(Config{
+		Caller:      calling(func(_ *webhook.Call, to webhook.Receiver) { later = append(later, to) }),
+		ShadowCalls: calls, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shadows := func(cluster string) (made int) {
+		before := len(later)
+		for range 2 * calls {
+			a := &admission{Request: request(), ctx: t.Context()}
+			a.Cluster = &registry.Cluster{Name: cluster}
+			inv := d.newBatch().add(&registry.Webhook{Name: "a", Mode: registry.Shadow}, 0, 0)
+			inv.call.Body = a.Review.Body
+			d.shadow(a, inv)
+		}
+		return len(later) - before
+	}
+	for round := range 2 {
+		if east, west := shadows("east"), shadows("west"); east != calls/2 || west != calls/4 {
+			t.Errorf("round %d: %d calls of east, %d of west", round, east, west)
+		}
+		for _, to := range later {
+			to.Receive(codec.Response{Allowed: true}, nil)
+		}
+		d.Wait()
+		later = nil
 	}
 }

@@ -135,7 +135,7 @@ func (d *Dispatcher) recordShadow(ctx context.Context, cluster *registry.Cluster
 }
 
 func (d *Dispatcher) recordShadowDropped(ctx context.Context, cluster *registry.Cluster, w *registry.Webhook) {
-	attrs := append(outcomeAttrs(w, nil), slog.String("cluster", cluster.Name), slog.Int("limit", cap(d.shadowSlots)))
+	attrs := append(outcomeAttrs(w, nil), slog.String("cluster", cluster.Name), slog.Int("limit", d.shadowCalls))
 	d.log.LogAttrs(ctx, slog.LevelWarn, "shadow call dropped: too many under way", attrs...)
 }
 

@@ -11,11 +11,11 @@ import (
 )
 
 // shadow makes a call whose answer is recorded and never decides. It never
-// waits: above the limit of Shadow calls under way, or of the bytes that the cluster
-// may hold, this one is dropped, visibly.
+// waits: above the cluster's share of the Shadow calls under way, or of the bytes that
+// are held, this one is dropped, visibly.
 func (d *Dispatcher) shadow(a *admission, inv *invocation) {
 	s := d.newShadowed(a)
-	if !a.holdShadowed() || !d.takeShadowSlot() {
+	if !a.holdShadowed() || !d.shadowSlots.Take(a.Cluster.Name, 1, 0) {
 		d.recordShadowDropped(a.ctx, a.Cluster, inv.webhook)
 		s.tell(&Outcome{Webhook: inv.webhook}, true)
 		return
@@ -26,7 +26,7 @@ func (d *Dispatcher) shadow(a *admission, inv *invocation) {
 	alone.call = inv.call
 	d.start(s.ctx, alone)
 	d.calls.Go(func() {
-		defer func() { <-d.shadowSlots }()
+		defer d.shadowSlots.Give(s.cluster.Name, 1)
 		defer own.release()
 		defer func() {
 			if value := recover(); value != nil {
@@ -36,16 +36,6 @@ func (d *Dispatcher) shadow(a *admission, inv *invocation) {
 		<-own.answers
 		s.conclude(alone)
 	})
-}
-
-// takeShadowSlot reports whether there was room for one more Shadow call.
-func (d *Dispatcher) takeShadowSlot() bool {
-	select {
-	case d.shadowSlots <- struct{}{}:
-		return true
-	default:
-		return false
-	}
 }
 
 // shadowed is what is kept of an admission for a Shadow call that outlives it.

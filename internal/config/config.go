@@ -258,8 +258,9 @@ type Limits struct {
 	// alone. 0s: as old as it likes. Default: 5m. Danger: without it busy callers
 	// never come to replicas that are added later; a short one costs TLS handshakes.
 	ConnectionAge Duration `json:"connectionAge,omitzero"`
-	// ShadowCalls bounds calls of Shadow webhooks under way. Default: 256. Danger:
-	// those beyond it are dropped, with a log line.
+	// ShadowCalls bounds calls of Shadow webhooks under way. Clusters share them; one
+	// alone gets half. Default: 256. Danger: those beyond it are dropped, with a log
+	// line.
 	ShadowCalls int `json:"shadowCalls,omitempty"`
 	// Admissions bounds the admissions for which webhooks are being called.
 	// Default: 1024. Danger: those beyond wait 10 ms and are then shed: denied

@@ -26,7 +26,7 @@ func packages() map[string][]string {
 		"registry":        {"codec", "match", "webhook", "internal/celenv", "internal/trust"},
 		"internal/trust":  {},
 		"registry/kube":   {"registry", "match"}, // match for the interface of sources
-		"dispatcher":      {"codec", "codec/jsonpatch", "match", "webhook", "registry", "internal/crash", "internal/throttle"},
+		"dispatcher":      {"codec", "codec/jsonpatch", "match", "webhook", "registry", "internal/crash", "internal/share", "internal/throttle"},
 		"internal/server": {"dispatcher", "registry", "codec", "internal/crash", "internal/throttle", "internal/trust"},
 		// What there is to tell of a process, from everywhere that knows.
 		"internal/status":     {"breaker", "match", "webhook", "registry", "registry/kube", "dispatcher"},
