@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/throttle"
 )
 
 // bypassInterval is the time between two log lines about one rule in one cluster:
@@ -15,43 +17,38 @@ const bypassInterval = time.Minute
 
 // bypassLog says that a bypass is in use without a line for each request.
 type bypassLog struct {
-	mu   sync.Mutex
-	seen map[bypassKey]*bypassCount
-}
-
-type bypassKey struct{ cluster, rule string }
-
-type bypassCount struct {
-	said  time.Time
-	since int // requests since then
+	mu    sync.Mutex
+	rules map[string]*throttle.PerCluster // by name, which the configuration gives
 }
 
 // count notes one more bypass and returns how many there were since the last
 // line, if it is time for another.
-func (l *bypassLog) count(key bypassKey, now time.Time) (requests int, due bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.seen == nil {
-		l.seen = map[bypassKey]*bypassCount{}
-	}
-	c := l.seen[key]
-	if c == nil {
-		c = &bypassCount{}
-		l.seen[key] = c
-	}
-	c.since++
-	if now.Sub(c.said) < bypassInterval {
+func (l *bypassLog) count(cluster, rule string, now time.Time) (requests int, due bool) {
+	before, due := l.of(rule).Pass(cluster, now)
+	if !due {
 		return 0, false
 	}
-	requests = c.since
-	c.said, c.since = now, 0
-	return requests, true
+	return before + 1, true
+}
+
+func (l *bypassLog) of(rule string) *throttle.PerCluster {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.rules[rule]
+	if p == nil {
+		p = &throttle.PerCluster{Burst: 1, Window: bypassInterval}
+		if l.rules == nil {
+			l.rules = map[string]*throttle.PerCluster{}
+		}
+		l.rules[rule] = p
+	}
+	return p
 }
 
 // recordBypass logs a bypass, with the request that it let pass, at most once per
 // interval for a rule in a cluster.
 func (d *Dispatcher) recordBypass(ctx context.Context, req Request, rule string) {
-	requests, due := d.bypasses.count(bypassKey{req.Cluster.Name, rule}, time.Now())
+	requests, due := d.bypasses.count(req.Cluster.Name, rule, time.Now())
 	if !due {
 		return
 	}

@@ -21,22 +21,24 @@ import (
 // A bypass is said at once and then once per interval, with how many there were.
 func TestBypassLog(t *testing.T) {
 	var l bypassLog
-	key, other := bypassKey{"east", "leases"}, bypassKey{"west", "leases"}
+	type key struct{ cluster, rule string }
+	leases, other, nodes := key{"east", "leases"}, key{"west", "leases"}, key{"east", "nodes"}
 	start := time.Now()
 	for _, step := range []struct {
-		key      bypassKey
+		key      key
 		after    time.Duration
 		requests int
 		due      bool
 	}{
-		{key, 0, 1, true},
-		{key, time.Second, 0, false},
+		{leases, 0, 1, true},
+		{leases, time.Second, 0, false},
 		{other, time.Second, 1, true},
-		{key, 2 * time.Second, 0, false},
-		{key, bypassInterval, 3, true},
-		{key, bypassInterval + time.Second, 0, false},
+		{nodes, time.Second, 1, true},
+		{leases, 2 * time.Second, 0, false},
+		{leases, bypassInterval, 3, true},
+		{leases, bypassInterval + time.Second, 0, false},
 	} {
-		if n, due := l.count(step.key, start.Add(step.after)); n != step.requests || due != step.due {
+		if n, due := l.count(step.key.cluster, step.key.rule, start.Add(step.after)); n != step.requests || due != step.due {
 			t.Errorf("%v after %v: %d, %v", step.key, step.after, n, due)
 		}
 	}

@@ -49,11 +49,15 @@ func (t *Throttle) Pass(now time.Time) (dropped int, ok bool) {
 	return dropped, true
 }
 
+// silence is after how long without a record a count is not worth telling any more.
+const silence = time.Hour
+
 // idle reports whether t has nothing to tell, and lets the next record pass.
 func (t *Throttle) idle(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.dropped == 0 && now.Sub(t.start) >= max(t.Window, Window)
+	since := now.Sub(t.start)
+	return since >= max(t.Window, silence) || t.dropped == 0 && since >= max(t.Window, Window)
 }
 
 // PerCluster is a Throttle for each cluster, so that what one causes takes nothing

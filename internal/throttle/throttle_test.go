@@ -52,3 +52,19 @@ func TestPerCluster(t *testing.T) {
 		t.Errorf("%d clusters are remembered that have been silent", len(p.each))
 	}
 }
+
+// A cluster that is gone is forgotten, whatever was dropped at its end.
+func TestPerClusterForgets(t *testing.T) {
+	p := PerCluster{Burst: 1, Window: time.Second}
+	now := time.Now()
+	for i := range maxClusters {
+		p.Pass(fmt.Sprint("c", i), now)
+		p.Pass(fmt.Sprint("c", i), now)
+	}
+	if p.Pass("new", now.Add(Window)); len(p.each) != maxClusters {
+		t.Errorf("%d clusters are remembered that have something to tell", len(p.each))
+	}
+	if p.Pass("new", now.Add(silence)); len(p.each) != 1 {
+		t.Errorf("%d clusters are remembered that have been silent", len(p.each))
+	}
+}
