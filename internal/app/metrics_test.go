@@ -91,3 +91,29 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 }
+
+// TestCircuitsOfClustersAreMeasured has a cluster's reviews make a webhook fail: a
+// circuit of its own opens, and not that of the endpoint.
+func TestCircuitsOfClustersAreMeasured(t *testing.T) {
+	w := newWorld(t)
+	p := w.start("lameDuck: 0s\nlog: {level: error}\n")
+	c := w.clientOf(p.awaitReady())
+	address := strings.TrimPrefix(w.webhook.URL, "https://")
+	series := func(family, value string) string {
+		return family + `{endpoint="` + address + `",target="` + w.webhook.URL + `/policy"} ` + value + "\n"
+	}
+	for _, step := range []struct{ members, clusters string }{{`"allowed":true`, "0.0"}, {`nonsense`, "1.0"}} {
+		w.says(step.members)
+		for range 30 {
+			if _, err := ask(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := p.scrape()
+		for _, want := range []string{series("dispatcher_breaker_clusters", step.clusters), series("dispatcher_breaker_state", "0.0")} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: no %s in %s", step.members, want, got)
+			}
+		}
+	}
+}
