@@ -9,8 +9,8 @@ import "time"
 // times, Append at Result and Nesting.
 type Limits struct {
 	Operations int           // number of operations
-	PatchBytes int           // size of the patch document
-	CopyBytes  int           // bytes copied by all copy operations on the Document together
+	PatchBytes int           // size of the patch document, as it is written
+	CopyBytes  int           // bytes copied by all copy operations on the Document together, as they are written
 	Depth      int           // reference tokens in one pointer
 	Result     int           // size of the patched document, escapes counted as what they stand for
 	Nesting    int           // depth of the patched document; never above 10,000
@@ -19,7 +19,7 @@ type Limits struct {
 }
 
 // DefaultLimits are the limits for the patch of a webhook. CopyBytes is
-// kube-apiserver's own, and Result the size of the largest object it takes.
+// kube-apiserver's own, which counts an escape as it is written too, and Result the size of the largest object it takes.
 func DefaultLimits() Limits {
 	return Limits{
 		Operations: 2000,
