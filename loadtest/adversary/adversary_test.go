@@ -32,6 +32,7 @@ type visit struct {
 	shook bool // hands
 	head  *http.Request
 	body  int // bytes of it that came
+	came  int // bytes in all
 }
 
 // newVictim serves until the test ends. The conduct of an attack is seen by what it
@@ -84,16 +85,26 @@ func (v *victim) receive(conn *tls.Conn) {
 	var seen visit
 	if seen.shook = conn.Handshake() == nil; seen.shook {
 		_ = conn.SetDeadline(time.Now().Add(silence))
-		if r, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+		var came counter
+		if r, err := http.ReadRequest(bufio.NewReader(io.TeeReader(conn, &came))); err == nil {
 			seen.head = r
 			n, _ := io.Copy(io.Discard, r.Body) // what came of it
 			seen.body = int(n)
 		}
+		seen.came = int(came)
 	}
 	select {
 	case v.saw <- seen:
 	default:
 	}
+}
+
+// counter counts what is written to it.
+type counter int
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
 }
 
 // Each attack does what it is named after.
@@ -113,6 +124,9 @@ func TestAttacks(t *testing.T) {
 		}},
 		"Bomb": {Bomb(3, 1<<20), func(v visit) error {
 			return when(v.head == nil || v.head.Header.Get("Content-Encoding") != "gzip" || v.body == 0 || v.body > 1<<20/100, "no bomb")
+		}},
+		"Stall": {Stall(3, 20<<10), func(v visit) error {
+			return when(v.head != nil || v.came < 20<<10, "a whole head, or little of one")
 		}},
 		"Deaf": {Deaf(3, 10*time.Millisecond), func(v visit) error {
 			return when(v.head == nil || int64(v.body) != v.head.ContentLength, "no whole request")
