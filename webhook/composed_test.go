@@ -459,7 +459,9 @@ func (c composer) response() string {
 
 func (c composer) patch() (patch, patchType string) {
 	if c.mutating != c.maybe(90) {
-		return c.optional(2, `""`), c.optional(1, "null")
+		patch = c.optional(2, `""`)
+		c.plus = c.plus || c.version == codec.V1beta1 && !c.mutating && patch == "[null]" // a byte, which is a patch
+		return patch, c.optional(1, "null")
 	}
 	operations := c.one(`[{"op":"add","path":"/a","value":1}]`, `[{"op":"add","path":"/a","value":1}]`, "[]", "null", "[null]", "[1]", "{}", "[", `[{"op":"x"}] x`, "", " ", "[{}]")
 	if c.version == codec.V1beta1 && !c.mutating {
@@ -639,6 +641,7 @@ func (c composer) framed(body []byte) []byte {
 		b.Write(body)
 	}
 	if c.rarely() {
+		c.plus = c.plus || c.version == codec.V1beta1 // YAML that is cut in its uid is whole
 		b.Truncate(max(0, b.Len()-1-c.IntN(3)))
 	}
 	return b.Bytes()
