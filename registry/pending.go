@@ -86,7 +86,7 @@ func (w *withholding) chain(next, previous *Chain) *Chain {
 	}
 	chain := next
 	if !slices.Equal(list, next.Webhooks) {
-		chain = newChain(list)
+		chain = next.with(list)
 	}
 	w.chains[key] = chain
 	return chain
@@ -127,12 +127,14 @@ func (c *Chain) find(configuration, name string) *Webhook {
 	return nil
 }
 
-func newChain(list []*Webhook) *Chain {
+// with returns c with a list in which each webhook stands in the place of one of c.
+// Paths are those of c, which the cluster's registration is made of.
+func (c *Chain) with(list []*Webhook) *Chain {
 	matchers := make([]*match.Matcher, len(list))
 	for i, w := range list {
 		matchers[i] = w.Matcher
 	}
-	return &Chain{Webhooks: list, Index: match.NewIndex(matchers)}
+	return &Chain{Webhooks: list, Index: match.NewIndex(matchers), Paths: c.Paths, positions: c.positions}
 }
 
 // targets returns those of kept that are not there already, each once.

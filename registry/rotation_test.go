@@ -199,6 +199,56 @@ func TestE15PendingWebhookChanges(t *testing.T) {
 	r.is("answers", "b 5s")
 }
 
+// While something is pending, every webhook stays on the path that the cluster calls
+// for it.
+func TestE15PendingKeepsPaths(t *testing.T) {
+	const conflicting = "\n- name: %s.example.com\n  clientConfig: {url: \"https://hook.example.com/%s\"}\n" +
+		"  rules: [{operations: [CREATE], apiGroups: [x], apiVersions: [%s], resources: [things]}]\n  sideEffects: None\n  admissionReviewVersions: [v1]"
+	for _, tt := range []struct{ name, join, before, after string }{
+		{"a version of before takes part", "Enforce", "b1", "b2"},
+		{"a webhook joins", "WhenReady", "", "b2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRotating(t)
+			r.put("binding.yaml", "apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: joins}\nspec: {webhooks: [\"*/b.example.com\"], join: "+tt.join+"}\n")
+			conflict := func(b string) {
+				text := "apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\nmetadata: {name: conflict}\nwebhooks:" +
+					fmt.Sprintf(conflicting, "a", "a", `"*"`) + fmt.Sprintf(conflicting, "c", "c", "v1")
+				if b != "" {
+					text += fmt.Sprintf(conflicting, "b", b, "v1")
+				}
+				r.put("conflict.yaml", text)
+			}
+			conflict(tt.before)
+			r.good(r.Registry)
+			r.down[at("b2")] = true
+			conflict(tt.after)
+			if r.good(r.Registry); len(r.Snapshot().Pending) != 1 {
+				t.Fatalf("pending: %v", r.Snapshot().Pending)
+			}
+			chain := r.Snapshot().Clusters["dev"].Mutating
+			want := map[string]string{"a.example.com": "only", "b.example.com": "not", "c.example.com": "not"}
+			if len(chain.Paths) != 2 || len(chain.Webhooks) != len(want) {
+				t.Fatalf("%d webhooks on %d paths", len(chain.Webhooks), len(chain.Paths))
+			}
+			for i, w := range chain.Webhooks {
+				printed := chain.PathOf(i)
+				if kind, _, _ := strings.Cut(printed.Segment, "."); kind != want[w.Name] {
+					t.Errorf("%s is on %q", w.Name, printed.Segment)
+				}
+				for _, p := range chain.Paths {
+					if called, current := chain.Path([]byte(p.Segment)); !current || called.Considers(i) != (p == printed) {
+						t.Errorf("%s is considered on %q: %v, which is printed: %v", w.Name, p.Segment, called.Considers(i), current)
+					}
+				}
+				if older, _ := chain.Path([]byte("only." + w.PathID)); !older.Considers(i) {
+					t.Errorf("%s is not considered where an older registration calls for it", w.Name)
+				}
+			}
+		})
+	}
+}
+
 // What is taken back while it is pending is gone.
 func TestE15PendingWebhookIsRemoved(t *testing.T) {
 	r := newRotating(t)
