@@ -27,6 +27,7 @@ type asked struct {
 	operation   admission.Operation
 	sub         string
 	kind        string
+	sent        schema.GroupVersion // of kind and resource; they are converted to v1
 	object, old map[string]any
 	options     runtime.Object
 	dryRun      bool
@@ -47,24 +48,29 @@ func requestsAsked() map[string]asked {
 	}
 	ada := user.DefaultInfo{Name: "ada", UID: "7", Groups: []string{"dev", "ops"}, Extra: map[string][]string{"scopes": {"a", "b"}}}
 	grace, uid := int64(30), types.UID("u")
+	v1 := schema.GroupVersion{Version: "v1"}
 	return map[string]asked{
+		"converted": {
+			operation: admission.Create, kind: "Pod", sent: schema.GroupVersion{Group: "old.example.com", Version: "v1beta1"}, object: labelled("1"), user: ada,
+			options: &metav1.CreateOptions{TypeMeta: optionsType("CreateOptions"), FieldManager: "kubectl"},
+		},
 		"CREATE": {
-			operation: admission.Create, kind: "Pod", object: labelled("1"), user: ada,
+			operation: admission.Create, kind: "Pod", sent: v1, object: labelled("1"), user: ada,
 			options: &metav1.CreateOptions{TypeMeta: optionsType("CreateOptions"), FieldManager: "kubectl", FieldValidation: "Strict"},
 		},
 		"UPDATE": {
-			operation: admission.Update, kind: "Pod", sub: "status", object: labelled("2"), old: labelled("1"), dryRun: true,
+			operation: admission.Update, kind: "Pod", sent: v1, sub: "status", object: labelled("2"), old: labelled("1"), dryRun: true,
 			user:    user.DefaultInfo{Name: "system:serviceaccount:shop:web"},
 			options: &metav1.UpdateOptions{TypeMeta: optionsType("UpdateOptions"), DryRun: []string{"All"}},
 		},
 		"DELETE": {
-			operation: admission.Delete, kind: "Pod", old: labelled("1"), user: ada,
+			operation: admission.Delete, kind: "Pod", sent: v1, old: labelled("1"), user: ada,
 			options: &metav1.DeleteOptions{
 				TypeMeta: optionsType("DeleteOptions"), GracePeriodSeconds: &grace, Preconditions: &metav1.Preconditions{UID: &uid},
 			},
 		},
 		"CONNECT": {
-			operation: admission.Connect, kind: "PodExecOptions", sub: "exec", user: ada,
+			operation: admission.Connect, kind: "PodExecOptions", sent: v1, sub: "exec", user: ada,
 			object: map[string]any{"apiVersion": "v1", "kind": "PodExecOptions", "command": []any{"sh"}},
 		},
 	}
@@ -85,6 +91,7 @@ func TestVariablesAgainstAPIServer(t *testing.T) {
 		`request.dryRun`, `has(request.dryRun)`, `request.subResource == 'exec'`, `has(request.subResource)`, `request.requestSubResource == 'status'`,
 		`request.kind.kind == 'Pod'`, `request.kind == request.requestKind`, `has(request.kind.group)`, `request.kind.group == ''`,
 		`request.resource.resource == 'pods' && request.resource.version == 'v1'`, `request.requestResource.version == 'v1'`,
+		`request.resource == request.requestResource`, `request.resource.group == ''`, `request.kind.version == 'v1'`, `request.requestKind.group == ''`,
 		`request.userInfo.username == 'ada'`, `request.userInfo.uid == '7'`, `has(request.userInfo.uid)`, `'ops' in request.userInfo.groups`,
 		`has(request.userInfo.groups)`, `request.userInfo.extra['scopes'] == ['a', 'b']`, `has(request.userInfo.extra)`,
 		`request.userInfo.username.startsWith('system:serviceaccount:')`, `namespaceObject == null`, `namespaceObject.metadata.name == 'shop'`,
@@ -120,8 +127,7 @@ func TestVariablesAgainstAPIServer(t *testing.T) {
 }
 
 func (a *asked) attributes() *admission.VersionedAttributes {
-	kind := schema.GroupVersionKind{Version: "v1", Kind: a.kind}
-	v := &admission.VersionedAttributes{VersionedKind: kind}
+	v := &admission.VersionedAttributes{VersionedKind: schema.GroupVersionKind{Version: "v1", Kind: a.kind}}
 	var object, old runtime.Object
 	if a.object != nil {
 		object = &unstructured.Unstructured{Object: a.object}
@@ -131,7 +137,7 @@ func (a *asked) attributes() *admission.VersionedAttributes {
 		old = &unstructured.Unstructured{Object: a.old}
 		v.VersionedOldObject = admission.NewLazyObject(old)
 	}
-	v.Attributes = admission.NewAttributesRecord(object, old, kind, "shop", "it", schema.GroupVersionResource{Version: "v1", Resource: "pods"},
+	v.Attributes = admission.NewAttributesRecord(object, old, a.sent.WithKind(a.kind), "shop", "it", a.sent.WithResource("pods"),
 		a.sub, a.operation, a.options, a.dryRun, &a.user)
 	return v
 }
@@ -140,11 +146,13 @@ func (a *asked) attributes() *admission.VersionedAttributes {
 func (a *asked) review(t *testing.T) *codec.Review {
 	t.Helper()
 	kind, resource := map[string]any{"group": "", "version": "v1", "kind": a.kind}, map[string]any{"group": "", "version": "v1", "resource": "pods"}
+	sentKind := map[string]any{"group": a.sent.Group, "version": a.sent.Version, "kind": a.kind}
+	sentResource := map[string]any{"group": a.sent.Group, "version": a.sent.Version, "resource": "pods"}
 	info := map[string]any{"username": a.user.Name, "uid": a.user.UID, "groups": a.user.Groups, "extra": a.user.Extra}
 	raw, err := json.Marshal(map[string]any{
 		"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": map[string]any{
 			"uid": "u", "kind": kind, "resource": resource, "subResource": a.sub,
-			"requestKind": kind, "requestResource": resource, "requestSubResource": a.sub,
+			"requestKind": sentKind, "requestResource": sentResource, "requestSubResource": a.sub,
 			"name": "it", "namespace": "shop", "operation": a.operation, "userInfo": info,
 			"object": a.object, "oldObject": a.old, "dryRun": a.dryRun, "options": a.options,
 		},

@@ -14,7 +14,9 @@ import (
 )
 
 // requestOf is the review's request as kube-apiserver shows it to conditions:
-// without uid, object and oldObject. Options are borrowed, the rest is copied.
+// without uid, object and oldObject, and with the resource as the user sent it, where
+// a webhook gets the converted one. The kind is the converted one in both. Options
+// are borrowed, the rest is copied.
 func requestOf(r *codec.Review) *admissionv1.AdmissionRequest {
 	var c copier
 	c.text.Grow(usualText)
@@ -22,8 +24,8 @@ func requestOf(r *codec.Review) *admissionv1.AdmissionRequest {
 	dryRun := r.DryRun
 	return &admissionv1.AdmissionRequest{
 		Kind:               c.kind(r.Kind),
-		Resource:           c.resource(r.Resource),
-		SubResource:        c.string(r.SubResource),
+		Resource:           requestResource,
+		SubResource:        c.string(r.RequestSubResource),
 		RequestKind:        &requestKind,
 		RequestResource:    &requestResource,
 		RequestSubResource: c.string(r.RequestSubResource),

@@ -80,6 +80,7 @@ func TestVariables(t *testing.T) {
 		{"request", update, []string{
 			`request.kind.group == 'apps' && request.kind.version == 'v1' && request.kind.kind == 'Deployment'`,
 			`request.resource.resource == 'deployments' && request.subResource == 'scale'`,
+			`request.resource.version == 'v1beta1'`,
 			`request.requestKind.version == 'v1beta1' && request.requestResource.version == 'v1beta1' && request.requestSubResource == 'scale'`,
 			`request.name == 'web' && request.namespace == 'shop' && request.operation == 'UPDATE' && request.dryRun`,
 			`request.userInfo.username == 'ada' && request.userInfo.uid == '7' && 'ops' in request.userInfo.groups`,
