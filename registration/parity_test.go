@@ -142,6 +142,65 @@ func (c *comparison) up(t *testing.T, seed int, seen map[string]int) {
 	}
 }
 
+// TestLabelsThatChange: whoever changes the labels of a namespace while the API
+// server goes from entry to entry escapes no webhook that fails closed and does not
+// look at them.
+func TestLabelsThatChange(t *testing.T) {
+	judged, divided := 0, 0
+	for seed := range worlds {
+		d := diceOf(seed)
+		w := d.world(t)
+		for range requests {
+			q := d.request(w)
+			if q.resource.Resource == "namespaces" {
+				continue
+			}
+			for _, phase := range []registry.Phase{registry.Validating, registry.Mutating} {
+				chain, entries := w.cluster.Chain(phase), w.made.entries[phase]
+				called := make([]bool, len(chain.Webhooks))
+				for i := range entries {
+					if w.api.namespaces = d.relabelled(); strings.Contains(entries[i].name, "-2") {
+						divided++
+					}
+					if _, ok := w.api.calls(entries[i].hook(), q); ok {
+						for _, position := range entries[i].path.Positions {
+							called[position] = true
+						}
+					}
+				}
+				_, bypassed := w.cluster.Bypass.Match(w.api.subject(q, q.resource).Review)
+				for i, hook := range chain.Webhooks {
+					_, labels := requirementsOf(namespaceSelector(hook)).byName()
+					if bypassed || hook.FailurePolicy != registry.Fail || hook.Mode != registry.Enforce || len(labels) > 0 {
+						continue
+					}
+					if _, wanted := w.api.calls(direct(hook), q); wanted {
+						if judged++; !called[i] {
+							t.Fatalf("seed %d, %s: %+v does not reach %s\n%+v", seed, phase, q, hook.Name, hook.Rules)
+						}
+					}
+				}
+			}
+		}
+	}
+	if judged == 0 || divided == 0 {
+		t.Errorf("the draws were one-sided: %d judged, %d entries of divided parts", judged, divided)
+	}
+}
+
+// relabelled are the stored namespaces, with other labels but for the name.
+func (d dice) relabelled() map[string]map[string]string {
+	namespaces := storedNamespaces()
+	for _, l := range namespaces {
+		for _, key := range []string{"tier", "team"} {
+			if delete(l, key); d.IntN(2) == 0 {
+				l[key] = pick(d, "a", "shop", "lab")
+			}
+		}
+	}
+	return namespaces
+}
+
 // mutated: no URL is called twice although what is called first changes labels.
 func (c *comparison) mutated(t *testing.T, seed int, d dice) {
 	t.Helper()

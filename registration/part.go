@@ -24,7 +24,7 @@ const (
 	// beyond it they are taken to want everything that the part selects.
 	longestClaim = 30_000
 	// mostDivided is how many entries a phase may have because namespaceSelectors of
-	// webhooks that fail closed differ.
+	// webhooks that fail closed differ, beside those that go by no label.
 	mostDivided = 8
 )
 
@@ -64,10 +64,10 @@ func partOf(chain *registry.Chain, phase registry.Phase, path *registry.Path) (*
 // cell is a part of the requests, by the labels of their namespaces: together cells
 // are all requests, and no request is in two.
 type cell struct {
-	name    string
-	labels  requirements
-	where   string   // a condition beside labels
-	claimed []*claim // that may hold here
+	name   string
+	labels requirements
+	where  string // a condition beside labels
+	closed string // the condition under which a claim holds here
 }
 
 // cells divides the requests of a part so that in each cell the namespaceSelector
@@ -75,8 +75,16 @@ type cell struct {
 // in CEL. The complement of "r1 and r2" is "not r1" and "r1, and not r2".
 // One cell, in which each claim is taken to hold, if there would be more than most
 // entries.
+//
+// The API server reads a namespace's labels anew for each entry. Somebody who
+// changes them all the time may slip between two cells, so that what is claimed
+// whatever the labels are has a cell of its own, which goes by no label.
 func (p *part) cells(most int) []cell {
-	whole := cell{where: always, claimed: p.claims}
+	whole := cell{where: always, closed: p.claimed(func(*claim) bool { return true })}
+	anywhere := p.claimed(func(c *claim) bool { return len(c.labels) == 0 })
+	if anywhere == always {
+		return []cell{whole}
+	}
 	var divided []cell
 	for _, c := range p.claims {
 		if len(c.labels) == 0 {
@@ -96,7 +104,7 @@ func (p *part) cells(most int) []cell {
 		return []cell{whole}
 	}
 	for i := range divided {
-		divided[i].claimed = slices.DeleteFunc(slices.Clone(p.claims), func(c *claim) bool { return len(c.labels.without(divided[i].labels)) > 0 })
+		divided[i].closed = p.claimed(func(c *claim) bool { return len(c.labels) > 0 && len(c.labels.without(divided[i].labels)) == 0 })
 		if i > 0 {
 			divided[i].name = fmt.Sprintf("-%d", i+1)
 			// Cluster-scoped objects pass every namespaceSelector: the first cell has them.
@@ -108,9 +116,15 @@ func (p *part) cells(most int) []cell {
 		for i := range divided {
 			divided[i].where = allOf(divided[i].where, negation(ofNamespaces))
 		}
-		divided = append(divided, cell{name: "-namespaces", where: ofNamespaces, claimed: p.claims})
+		divided = append(divided, cell{name: "-namespaces", where: ofNamespaces, closed: whole.closed})
 	}
-	return divided
+	if anywhere == never {
+		return divided
+	}
+	for i := range divided {
+		divided[i].where = allOf(divided[i].where, negation(anywhere))
+	}
+	return append(divided, cell{name: "-anywhere", where: anywhere, closed: always})
 }
 
 func (c *claim) labelledAs(other *claim) bool {
@@ -171,7 +185,7 @@ type entry struct {
 func (p *part) entries(name string, cells []cell, bypass []admissionregistrationv1.MatchCondition, failOpen []match.RequestRule) ([]entry, error) {
 	var entries []entry
 	for _, c := range cells {
-		closed := allOf(p.claimed(c.claimed), negation(anyRequestRule(failOpen)))
+		closed := allOf(c.closed, negation(anyRequestRule(failOpen)))
 		add := func(name string, policy admissionregistrationv1.FailurePolicyType, holds string) {
 			e := entry{part: p, name: name, failurePolicy: policy, namespaces: p.namespaces.and(c.labels...).selector(), conditions: slices.Clone(bypass)}
 			for _, condition := range []admissionregistrationv1.MatchCondition{{Name: "namespaces", Expression: c.where}, {Name: "fails-closed", Expression: holds}} {
@@ -198,11 +212,13 @@ func (p *part) entries(name string, cells []cell, bypass []admissionregistration
 	return entries, errors.Join(errs...)
 }
 
-// claimed is the text of what is claimed by any of the claims.
-func (p *part) claimed(claims []*claim) string {
-	some := make([]string, len(claims))
-	for i, c := range claims {
-		some[i] = c.text(p)
+// claimed is the text of what is claimed by any of some claims.
+func (p *part) claimed(which func(*claim) bool) string {
+	var some []string
+	for _, c := range p.claims {
+		if which(c) {
+			some = append(some, c.text(p))
+		}
 	}
 	if text := anyOf(some...); len(text) <= longestClaim {
 		return text
