@@ -20,7 +20,7 @@ const (
 	pairsVariable = "CONFORMANCE_N"
 	seedVariable  = "CONFORMANCE_SEED"
 
-	defaultPairs = 2000
+	defaultPairs = 3000
 	defaultSeed  = 7001 // from which so many pairs reach everything
 )
 

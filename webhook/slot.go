@@ -15,8 +15,8 @@ const (
 	// slotQueue is how many attempts of one holder wait.
 	slotQueue = 64
 	// slotShare is how many times the free slots a holder may have: one alone takes
-	// three quarters of all, the next three quarters of the rest, and so on. There is
-	// always one for who has none.
+	// three quarters of all, the next three quarters of the rest, and so on. Of 256
+	// slots it takes five that hoard at once to leave none for a sixth.
 	slotShare = 3
 )
 

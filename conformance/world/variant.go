@@ -117,7 +117,7 @@ func namedOnly(s *metav1.LabelSelector) bool {
 // convertible is false for a webhook that lists the resource in other forms only,
 // and wants to have it converted, where the API server does not do that.
 func convertible(c *random.Case, w *random.Webhook, a admission.Attributes) bool {
-	return c.Registered || *w.MatchPolicy == admissionregistrationv1.Exact || matches(w.Rules, a) || !matches(anyVersion(w.Rules), a) && !matchesConverted(w.Rules, a)
+	return c.Registered || *w.MatchPolicy == admissionregistrationv1.Exact || matches(w.Rules, a) || !matches(anyVersion(w.Rules), a) && !matchesConverted(anyVersion(w.Rules), a)
 }
 
 func matches(all []admissionregistrationv1.RuleWithOperations, a admission.Attributes) bool {

@@ -20,7 +20,7 @@ func TestStrangersHaveTimeForTheirHandshake(t *testing.T) {
 			return c
 		}
 		first := enter()
-		time.Sleep(10 * time.Millisecond)
+		<-time.After(10 * time.Millisecond)
 		for range 7 {
 			if wait := s.crowded(); wait != 0 {
 				t.Fatalf("a slot is free, and accepting waits for %v", wait)
@@ -30,7 +30,7 @@ func TestStrangersHaveTimeForTheirHandshake(t *testing.T) {
 		if wait := s.crowded(); wait != handshakeTime-10*time.Millisecond {
 			t.Errorf("accepting waits for %v", wait)
 		}
-		time.Sleep(handshakeTime - 10*time.Millisecond)
+		<-time.After(handshakeTime - 10*time.Millisecond)
 		if wait := s.crowded(); wait != 0 {
 			t.Errorf("the oldest has had its time, and accepting waits for %v", wait)
 		}
