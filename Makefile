@@ -29,7 +29,7 @@ COUNTED := imports alerts race examples conformance faults e2e fuzz
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help build demo demo-once test race examples fuzz bench profile pgo microbench screenshots lint vet fmt imports alerts conformance cost faults e2e check clean
+.PHONY: print-lint help build demo demo-once test race examples fuzz bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -109,11 +109,18 @@ alerts: ## alert rules and dashboards: promtool check and unit tests, and Promet
 	  echo "prometheus is missing: apt-get install --no-install-recommends prometheus (which also starts a service)" >&2; exit 1; }
 	LIVE=1 $(TEST) -count=1 -v ./dashboards
 
-conformance: ## the API server's own webhook plugins as caller and as oracle; N=100000 random pairs, SEED=1
-	cd conformance && CONFORMANCE_N=$(N) CONFORMANCE_SEED=$(SEED) $(TEST) -timeout 3h ./...
+conformance: ## the API server's own webhook plugins as caller and as oracle; N=100000 random pairs, SEED=1, REGISTERED=1 behind printed registrations only
+	cd conformance && CONFORMANCE_N=$(N) CONFORMANCE_SEED=$(SEED) CONFORMANCE_REGISTERED=$(REGISTERED) $(TEST) -timeout 3h ./...
 
 faults: ## the fault matrix in smoke size; FULL=1 for full size, ROW=F8 for one row, SEED=7
 	FAULTS=1 $(TEST) -count=1 -v -timeout 300m ./loadtest/faults
+
+long: ## what takes hours: 50,000 registered pairs, a million composed answers, large objects in time, the fault matrix in full size, 10 minutes of each fuzz target
+	$(MAKE) conformance N=50000 REGISTERED=1
+	COMPOSED_ANSWERS=1000000 $(GO) test -count=1 -v -timeout 2h -run '^TestComposedAnswers$$' ./webhook
+	FULL=1 $(GO) test -count=1 -v -timeout 1h -run '^TestLargeObjectsInTime$$' ./dispatcher
+	FULL=1 $(MAKE) faults
+	$(MAKE) fuzz FUZZTIME=10m
 
 cost: ## what webhooks cost the API server, directly and through the dispatcher (Linux)
 	cd conformance && $(GO) test -run '^TestCost$$' -count=1 -v . -args -cost -cost-in-flight $(COST_IN_FLIGHT)
