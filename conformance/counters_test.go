@@ -24,7 +24,9 @@ func newCounters() *counters {
 		c.counts[formCounter(form)] = 0
 	}
 	for _, row := range pair.Table {
-		c.counts["difference: "+row.ID] = 0
+		if !row.Rare {
+			c.counts["difference: "+row.ID] = 0
+		}
 	}
 	for _, name := range append(random.Features(), verdicts...) {
 		c.counts[name] = 0

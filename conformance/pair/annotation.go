@@ -146,7 +146,11 @@ func patches(direct, through caller.Result) []Difference {
 	if size >= maxAnnotationValue || maps.Equal(was, is) { // a list that is too long is cut
 		return nil
 	}
-	return []Difference{{Aspect: "patches by round", Direct: fmt.Sprint(was), Through: fmt.Sprint(is)}}
+	row := ""
+	if was["0"] == is["0"] && was["1"] < is["1"] {
+		row = Again
+	}
+	return []Difference{{Row: row, Aspect: "patches by round", Direct: fmt.Sprint(was), Through: fmt.Sprint(is)}}
 }
 
 // entries are those of one of the dispatcher's own annotations.

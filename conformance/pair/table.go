@@ -9,6 +9,8 @@ type Row struct {
 	ID string
 	// What differs, and Why.
 	What, Why string
+	// Rare: one in ten thousand pairs; no run need reach it.
+	Rare bool
 }
 
 // The rows that are about how a decision is told, not about which it is.
@@ -24,32 +26,34 @@ const (
 	Convert     = "convert"
 	Name        = "name"
 	Paths       = "paths"
+	Again       = "again"
 )
 
 // Table holds all meant differences. Any other one is a defect.
 var Table = []Row{
-	{"B17", "a denial that needs no call (a dry run that is not supported, a resource that cannot be converted) comes before any call", "no answer can change it"},
-	{"C3", "a denial in an answer with another uid, kind or version stands", "a deny is not lost to a formality"},
-	{"C5", "`allowed` or `response` twice is no answer, and a denial if any copy says so", "where JSON readers disagree a verdict can be forged"},
-	{"C6", "`Allowed` for `allowed` is a denial", "where JSON readers disagree a verdict can be forged"},
-	{"C9", "an answer that is not valid UTF-8 is no answer, and a denial in it, or in one that is not JSON, stands", "where JSON readers disagree a verdict can be forged, and a deny is not lost to a formality"},
-	{"C11", "a redirect is never followed", "the target would see the object"},
-	{"C12", "an answer of more than 4 MiB is no answer", "one webhook must not exhaust what many clusters share"},
-	{"C13", "a v1beta1 validating webhook that answers with a patch gave no answer, and its denial stands", "the patch would be dropped in silence"},
-	{"C14", "next to a broken patch a denial stands, and an allow is no answer of which warnings could be passed on", "a deny is not lost to a formality"},
-	{"C16", "a patch on CONNECT is refused", "the object is the options of a request, and nobody's to change"},
-	{"C18", "a patch that changes the object's identity is refused", "the webhooks after it would judge another object than the user sent"},
-	{"C19", "a patch of more than 2,000 operations is refused", "one webhook must not exhaust what many clusters share"},
-	{"C21", "a denial with a code of 600 and above has the code 400", "clients cannot read such a code"},
-	{"C22", "retryAfterSeconds is at most 30", "a webhook must not park a cluster's clients"},
-	{"C23", "a webhook's message is cut at 4,096 runes, its control characters but line feeds are replaced, its further lines are indented", "one webhook must not hide the denials of others, or write them"},
-	{"C24", "at most 16 warnings of 256 runes per webhook, control characters replaced", "one webhook must not hide the warnings of others"},
-	{"C25", "at most 32 audit annotations of 1 KiB per webhook, keys of at most 63 characters, the first value of a key", "the API server drops what does not fit, without a trace"},
-	{"C28", "v1beta1 answers are held to uid, kind and version as well", "a stale answer must not count"},
-	{"A!", "a call that failed open, or a webhook that was skipped because a condition failed, is a warning", "a failure is never silent"},
-	{"causes", "a failed call is 503 or 504 where that is what it was, not always 500", "the code says whether trying again helps"},
-	{"convert", "a webhook that lists the resource in other versions only is a failed call", "the dispatcher cannot convert, and does not skip in silence"},
-	{"name", "a namespaceSelector on kubernetes.io/metadata.name alone is decided for an unknown namespace too", "that label is always known"},
-	{"paths", "of denials on several paths of the registration one path's are told", "the API server shows whichever was first to arrive"},
-	{"merged", "all denials are told, in configuration order, and the code is that of the first", "the API server shows whichever was first to arrive"},
+	{ID: "B17", What: "a denial that needs no call (a dry run that is not supported, a resource that cannot be converted) comes before any call", Why: "no answer can change it"},
+	{ID: "C3", What: "a denial in an answer with another uid, kind or version stands", Why: "a deny is not lost to a formality"},
+	{ID: "C5", What: "`allowed` or `response` twice is no answer, and a denial if any copy says so", Why: "where JSON readers disagree a verdict can be forged"},
+	{ID: "C6", What: "`Allowed` for `allowed` is a denial", Why: "where JSON readers disagree a verdict can be forged"},
+	{ID: "C9", What: "an answer that is not valid UTF-8 is no answer, and a denial in it, or in one that is not JSON, stands", Why: "where JSON readers disagree a verdict can be forged, and a deny is not lost to a formality"},
+	{ID: "C11", What: "a redirect is never followed", Why: "the target would see the object"},
+	{ID: "C12", What: "an answer of more than 4 MiB is no answer", Why: "one webhook must not exhaust what many clusters share"},
+	{ID: "C13", What: "a v1beta1 validating webhook that answers with a patch gave no answer, and its denial stands", Why: "the patch would be dropped in silence"},
+	{ID: "C14", What: "next to a broken patch a denial stands, and an allow is no answer of which warnings could be passed on", Why: "a deny is not lost to a formality"},
+	{ID: "C16", What: "a patch on CONNECT is refused", Why: "the object is the options of a request, and nobody's to change"},
+	{ID: "C18", What: "a patch that changes the object's identity is refused", Why: "the webhooks after it would judge another object than the user sent"},
+	{ID: "C19", What: "a patch of more than 2,000 operations is refused", Why: "one webhook must not exhaust what many clusters share"},
+	{ID: "C21", What: "a denial with a code of 600 and above has the code 400", Why: "clients cannot read such a code"},
+	{ID: "C22", What: "retryAfterSeconds is at most 30", Why: "a webhook must not park a cluster's clients"},
+	{ID: "C23", What: "a webhook's message is cut at 4,096 runes, its control characters but line feeds are replaced, its further lines are indented", Why: "one webhook must not hide the denials of others, or write them"},
+	{ID: "C24", What: "at most 16 warnings of 256 runes per webhook, control characters replaced", Why: "one webhook must not hide the warnings of others"},
+	{ID: "C25", What: "at most 32 audit annotations of 1 KiB per webhook, keys of at most 63 characters, the first value of a key", Why: "the API server drops what does not fit, without a trace"},
+	{ID: "C28", What: "v1beta1 answers are held to uid, kind and version as well", Why: "a stale answer must not count"},
+	{ID: "A!", What: "a call that failed open, or a webhook that was skipped because a condition failed, is a warning", Why: "a failure is never silent"},
+	{ID: "causes", What: "a failed call is 503 or 504 where that is what it was, not always 500", Why: "the code says whether trying again helps"},
+	{ID: "convert", What: "a webhook that lists the resource in other versions only is a failed call", Why: "the dispatcher cannot convert, and does not skip in silence"},
+	{ID: "name", What: "a namespaceSelector on kubernetes.io/metadata.name alone is decided for an unknown namespace too", Why: "that label is always known"},
+	{ID: "again", What: "a webhook is called in a second round where a patch has changed a value and changed it back", Why: "what a patch changes is told by its operations: comparing large objects costs too much", Rare: true},
+	{ID: "paths", What: "of denials on several paths of the registration one path's are told", Why: "the API server shows whichever was first to arrive"},
+	{ID: "merged", What: "all denials are told, in configuration order, and the code is that of the first", Why: "the API server shows whichever was first to arrive"},
 }
