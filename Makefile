@@ -112,8 +112,8 @@ alerts: ## alert rules and dashboards: promtool check and unit tests, and Promet
 conformance: ## the API server's own webhook plugins as caller and as oracle; N=100000 random pairs, SEED=1, REGISTERED=1 behind printed registrations only
 	cd conformance && CONFORMANCE_N=$(N) CONFORMANCE_SEED=$(SEED) CONFORMANCE_REGISTERED=$(REGISTERED) $(TEST) -timeout 3h ./...
 
-faults: ## the fault matrix in smoke size; FULL=1 for full size, ROW=F8 for one row, SEED=7
-	FAULTS=1 $(TEST) -count=1 -v -timeout 300m ./loadtest/faults
+faults: ## the fault matrix in smoke size; FULL=1 for full size, ROW=F8 for one row, SEED=7; BITE=1: each row against a bug that it must notice
+	FAULTS=1 $(TEST) -count=1 -v -timeout 300m $(if $(BITE),-run '^TestBite$$') ./loadtest/faults $(if $(UPDATE),-args -update)
 
 long: ## what takes hours: 50,000 registered pairs, a million composed answers, large objects in time, the fault matrix in full size, 10 minutes of each fuzz target
 	$(MAKE) conformance N=50000 REGISTERED=1

@@ -6,8 +6,9 @@
 //
 // "make faults" runs every row in smoke size, with FULL=1 in full size, with
 // ROW=F8 one row only, with SEED=7 another load, with RACE=1 a binary that looks
-// for data races. ROW=P11, P12 and MIXED are figures and a mixture of faults. Among all other tests only a few
-// short rows run.
+// for data races. ROW=P11, P12 and MIXED are figures and a mixture of faults. BITE=1 has each row
+// fail: against a dispatcher with a bug. Among all other tests only a few short
+// rows run.
 package faults
 
 import (
@@ -44,6 +45,12 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	if given := os.Getenv("DISPATCHER"); given != "" {
+		binary = given
+		progress("%s", header())
+		m.Run()
+		return
+	}
 	binary = filepath.Join(dir, "dispatcher")
 	build := exec.Command("go", "build", "-o", binary, "../../cmd/dispatcher")
 	if race {

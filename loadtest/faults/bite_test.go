@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mutant is a bug on purpose: a dispatcher with one edit of its source, with which
+// a row of the matrix must fail.
+type mutant struct {
+	row, bug string
+	file     string // from the root of the repository
+	old, new string // text that stands in the file once, and what replaces it
+	says     string // what the row's failure says, so that it fails for its own reason
+}
+
+var bite, update = os.Getenv("BITE") != "", flag.Bool("update", false, "rewrite BITE.md")
+
+// TestBite builds every mutant and runs its row, which must fail as it is meant to
+// ("make faults BITE=1"; ROW=F8 for one row).
+func TestBite(t *testing.T) {
+	if !bite {
+		t.Skip(`runs by name: "make faults BITE=1"`)
+	}
+	var table strings.Builder
+	for _, m := range mutants {
+		if only != "" && !strings.EqualFold(only, m.row) {
+			continue
+		}
+		t.Run(m.row, func(t *testing.T) {
+			finding := m.finding(t)
+			progress("%-4s %-60s %s", m.row, m.bug, finding)
+			fmt.Fprintf(&table, "| %s | %s | %s |\n", m.row, m.bug, m.says)
+		})
+	}
+	if *update && only == "" && !t.Failed() {
+		if err := os.WriteFile(biteFile, []byte(biteHead+table.String()), 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// finding plays the row against m and returns the first line of what it says.
+func (m *mutant) finding(t *testing.T) string {
+	t.Helper()
+	row := exec.Command(os.Args[0], "-test.run=^TestFaults$", "-test.v", "-test.timeout=10m")
+	row.Env = append(os.Environ(), "FAULTS=1", "BITE=", "ROW="+m.row, "DISPATCHER="+m.build(t))
+	out, err := row.CombinedOutput()
+	if err == nil {
+		t.Fatalf("row %s does not notice: %s\n%s", m.row, m.bug, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, m.says) {
+			return strings.TrimSpace(line)
+		}
+	}
+	t.Fatalf("row %s fails without saying %q:\n%s", m.row, m.says, out)
+	return ""
+}
+
+// build builds the dispatcher with m and returns its path.
+func (m *mutant) build(t *testing.T) string {
+	t.Helper()
+	dir, root := t.TempDir(), repository(t)
+	edited := filepath.Join(dir, "edited.go")
+	source := strings.Replace(m.source(t), m.old, m.new, 1)
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, m.file): edited}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string][]byte{edited: []byte(source), filepath.Join(dir, "overlay.json"): overlay} {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	binary := filepath.Join(dir, "dispatcher")
+	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, "./cmd/dispatcher")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build with the bug %q: %v\n%s", m.bug, err, out)
+	}
+	return binary
+}
+
+// source returns the file that m edits.
+func (m *mutant) source(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository(t), m.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func repository(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// TestMutants: each bug still finds the text that it replaces, and BITE.md is the
+// table of the last run of all.
+func TestMutants(t *testing.T) {
+	table, err := os.ReadFile(biteFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for _, m := range mutants {
+		if n := strings.Count(m.source(t), m.old); n != 1 || m.old == m.new {
+			t.Errorf("%s, %q: the text to be replaced stands %d times in %s:\n%s", m.row, m.bug, n, m.file, m.old)
+		}
+		lines++
+		if line := fmt.Sprintf("| %s | %s | %s |\n", m.row, m.bug, m.says); !strings.Contains(string(table), line) {
+			t.Errorf(`%s does not have the line below: "make faults BITE=1 UPDATE=1"`+"\n%s", biteFile, line)
+		}
+	}
+	if n := strings.Count(string(table), "\n| ") - 1; n != lines {
+		t.Errorf("%s has %d lines, there are %d bugs", biteFile, n, lines)
+	}
+}
+
+const (
+	biteFile = "BITE.md"
+	biteHead = `# What each row of the fault matrix notices
+
+Each line is a dispatcher with one bug, built from the edit in ` + "`mutants_test.go`" + `, and what its row says of it.
+` + "`make faults BITE=1 UPDATE=1`" + ` runs them all and writes this page, ` + "`make faults BITE=1 ROW=F8`" + ` one of them.
+
+| row | bug | the row fails and says |
+|---|---|---|
+`
+)
