@@ -29,7 +29,7 @@ COUNTED := imports alerts race examples conformance faults e2e fuzz
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help build demo demo-once test race examples fuzz bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e check clean
+.PHONY: print-lint help build demo demo-once test race examples fuzz bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e mutate check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -129,6 +129,9 @@ e2e: ## real kube-apiservers call the built binary; needs etcd, builds the rest
 	@command -v etcd >/dev/null || { \
 	  echo "etcd is missing: apt-get install etcd-server" >&2; exit 1; }
 	cd e2e && $(TEST) -count=1 -v -timeout 30m .
+
+mutate: ## the tests of PACKAGE=./match against small bugs in it; ONLY=Limiter for some
+	@$(GO) run ./internal/mutate -only "$(ONLY)" $(PACKAGE)
 
 check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, alerts, race, examples, conformance, faults, e2e, fuzz, demo
 	@: > $(COUNTS); failed=""; \

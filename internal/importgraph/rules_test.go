@@ -40,10 +40,11 @@ func packages() map[string][]string {
 		"examples/quickstart": {},
 		"registration":        {"registry", "match"},
 		// codec and dispatcher for explain, which reads a Review.
-		"cmd/dispatcher": {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/telemetry", "internal/status"},
-		"webhookserver":  {}, // for webhook authors: it brings nothing of ours into their binaries
-		"internal/tally": {},
-		"dashboards":     {}, // its tests compare it with internal/telemetry
+		"cmd/dispatcher":  {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/telemetry", "internal/status"},
+		"webhookserver":   {}, // for webhook authors: it brings nothing of ours into their binaries
+		"internal/tally":  {},
+		"internal/mutate": {},
+		"dashboards":      {}, // its tests compare it with internal/telemetry
 		// It judges the dispatcher, so it shares nothing with it.
 		"loadtest/history": {},
 		"loadtest/load":    {"loadtest/history"},
