@@ -101,7 +101,7 @@ func (s *subject) build(dir string) error {
 	for {
 		replace := map[string]string{}
 		write := func(path string, text []byte) error {
-			at := filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
+			at := filepath.Join(dir, "mutated_"+filepath.Base(path))
 			replace[path] = at
 			return os.WriteFile(at, text, 0o600)
 		}
@@ -138,7 +138,7 @@ func (s *subject) dropUnbuilt(output string) bool {
 	dropped := false
 	for _, f := range s.files {
 		bad := map[int]bool{}
-		where := regexp.MustCompile(`(?m)(?:^|[/\\])` + regexp.QuoteMeta(filepath.Base(f.path)) + `:(\d+):`)
+		where := regexp.MustCompile(`(?m)/mutated_` + regexp.QuoteMeta(filepath.Base(f.path)) + `:(\d+):`)
 		for _, found := range where.FindAllStringSubmatch(output, -1) {
 			line, _ := strconv.Atoi(found[1]) // digits
 			bad[line] = true
