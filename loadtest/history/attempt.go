@@ -23,7 +23,7 @@ func (m *model) attempt(a *Attempt) []Finding {
 		return found
 	}
 	limits := m.world.Limits
-	if after := a.Arrived - c.Done; c.Err == "" && w.Mode != Shadow && after > limits.Grace+limits.Slack {
+	if after := a.Arrived - c.Done; c.Err == "" && w.Mode != Shadow && after > limits.Grace+limits.Slack+c.Stall {
 		found = append(found, c.finding(AfterAnswer, "%s was asked %v after the answer", a.Webhook, after))
 	}
 	return append(found, m.again(a, w, c)...)

@@ -45,6 +45,8 @@ const (
 	deniesForNothing
 	inventsFailure
 	noRecovery
+	opensAtOnce
+	outlastsCaller
 	bugs // how many
 )
 
@@ -91,6 +93,8 @@ var seeded = [bugs]struct {
 	deniesForNothing:     {"denial of somebody who allows", WrongDeny},
 	inventsFailure:       {"failure without a fault", FalseFailure},
 	noRecovery:           {"more failures than faults", FailureShare},
+	opensAtOnce:          {"breaker opens at once", BreakerOpened},
+	outlastsCaller:       {"answer after the caller gave up", LateAnswer},
 	chainGoesOn:          {"chain goes on after denial", ChainBroken},
 }
 

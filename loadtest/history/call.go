@@ -27,8 +27,12 @@ type Call struct {
 	Sent     time.Duration
 	Done     time.Duration // when the answer, or the error, was there
 	Timeout  time.Duration // as in ?timeout=
+	// Stall is for how long the caller itself did not run between Sent and Done: on a
+	// machine that is shared the answer may have been there for so long.
+	Stall time.Duration
 
 	Err         string // no answer: why
+	GaveUp      bool   // no answer: the Timeout was over, and the Stall
 	Status      int    // of HTTP
 	UIDAnswered string
 	Allowed     bool

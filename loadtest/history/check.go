@@ -26,6 +26,9 @@ type model struct {
 	attempts map[string]attempts
 	// snapshots are those that may explain the call of a uid.
 	snapshots map[string][]*Snapshot
+	// hit are the times at which calls were sent that may have met a Fault with an
+	// After, ascending.
+	hit map[*Fault][]time.Duration
 }
 
 func newModel(w World, calls []Call, tries []Attempt) *model {
@@ -34,11 +37,13 @@ func newModel(w World, calls []Call, tries []Attempt) *model {
 		calls:     make(map[string]*Call, len(calls)),
 		attempts:  byUID(tries),
 		snapshots: make(map[string][]*Snapshot, len(calls)),
+		hit:       map[*Fault][]time.Duration{},
 	}
 	for i := range calls {
 		c := &calls[i]
 		m.calls[c.UID], m.snapshots[c.UID] = c, w.candidates(c)
 	}
+	m.count(calls)
 	return m
 }
 
@@ -46,7 +51,7 @@ func newModel(w World, calls []Call, tries []Attempt) *model {
 // against the Snapshots of its time.
 func (m *model) call(c *Call) []Finding {
 	switch {
-	case c.Err != "" || c.Status != statusOK:
+	case c.GaveUp || c.Err != "" || c.Status != statusOK:
 		return m.lost(c)
 	case c.UIDAnswered != c.UID:
 		return []Finding{c.finding(ForeignUID, "the answer is for %q", c.UIDAnswered)}
@@ -64,6 +69,9 @@ func (m *model) lost(c *Call) []Finding {
 		if s.covers(c) {
 			return nil
 		}
+	}
+	if c.GaveUp {
+		return []Finding{c.finding(LateAnswer, "the caller gave up after %v, the deadline was %v", c.Done-c.Sent, m.budget(c))}
 	}
 	return []Finding{c.finding(LostCall, "status %d: %s", c.Status, c.Err)}
 }
@@ -86,7 +94,7 @@ func (m *model) exempt(c *Call) []Finding {
 
 // late checks the deadline, which holds whatever the webhooks do.
 func (m *model) late(c *Call) []Finding {
-	if took := c.Done - c.Sent; took > m.budget(c)+m.world.Limits.Slack {
+	if took := c.Done - c.Sent; took > m.budget(c)+m.world.Limits.Late+c.Stall {
 		return []Finding{c.finding(LateAnswer, "answered after %v, the deadline was %v", took, m.budget(c))}
 	}
 	return nil

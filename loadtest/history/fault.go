@@ -22,6 +22,9 @@ type Fault struct {
 	Cuts bool
 	// Share is the largest share of the affected calls that may fail; 0: any.
 	Share float64
+	// After is how many other calls of the webhook must have been made within the
+	// Fault before it excuses anything: a circuit does not open by itself.
+	After int
 }
 
 // hits reports whether f may have touched the call of w for c.
@@ -50,6 +53,9 @@ type part struct {
 func (m *model) part(w *Webhook, c *Call, chain []*Webhook) part {
 	p := part{webhook: w, truth: w.Truth(c.UID)}
 	p.excuses, p.must = m.excuses(w, c)
+	if c.Stall > w.Timeout/4 { // nor did those run on whom it waited
+		p.excuses = append(p.excuses, Timeout)
+	}
 	if m.starved(w, c, chain) {
 		p.excuses = append(p.excuses, NoTimeLeft)
 	}
@@ -72,7 +78,7 @@ func (m *model) part(w *Webhook, c *Call, chain []*Webhook) part {
 func (m *model) excuses(w *Webhook, c *Call) (causes []Cause, must bool) {
 	for i := range m.world.Faults {
 		f := &m.world.Faults[i]
-		if !f.hits(w, c) {
+		if !f.hits(w, c) || f.After > 0 && before(m.hit[f], c.Done)-1 < f.After {
 			continue
 		}
 		causes = append(causes, f.Causes...)
@@ -82,6 +88,22 @@ func (m *model) excuses(w *Webhook, c *Call) (causes []Cause, must bool) {
 		causes = append(causes, Shed)
 	}
 	return causes, must
+}
+
+// count notes the calls that meet a Fault with an After.
+func (m *model) count(calls []Call) {
+	for i := range m.world.Faults {
+		f := &m.world.Faults[i]
+		if f.After == 0 {
+			continue
+		}
+		for j := range calls {
+			if c := &calls[j]; !c.Exempt && m.aims(f, c) {
+				m.hit[f] = append(m.hit[f], c.Sent)
+			}
+		}
+		slices.Sort(m.hit[f])
+	}
 }
 
 // starved reports whether a mutating webhook before w may have used up the time.
@@ -108,7 +130,7 @@ func (m *model) hear(p *part, c *Call) {
 	}
 	var (
 		timeout  = p.webhook.Timeout
-		slack    = m.world.Limits.Slack
+		slack    = m.world.Limits.Slack + c.Stall
 		latest   = min(attempts[0].Arrived+timeout, c.Sent+m.budget(c), c.Done) + slack
 		surely   = latest - 2*slack
 		hearable = !p.must && !m.cut(p.webhook, c)

@@ -85,7 +85,12 @@ func (s *simulator) fault(c *Call, w *Webhook) *Fault {
 	for i := range s.world.Faults {
 		f := &s.world.Faults[i]
 		begun := f.From <= c.Sent && c.Sent <= f.Until
-		if begun && f.hits(w, c) && (!f.MayStillAnswer || s.rand.IntN(3) == 0 || s.bug == noRecovery) {
+		if !begun || !f.hits(w, c) {
+			continue
+		}
+		s.met[f]++
+		early := f.After > 0 && s.met[f] <= f.After+1 && s.bug != opensAtOnce
+		if !early && (!f.MayStillAnswer || s.rand.IntN(3) == 0 || s.bug == noRecovery) {
 			return f
 		}
 	}

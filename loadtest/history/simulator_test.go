@@ -18,12 +18,13 @@ type simulator struct {
 	bug      bug
 	attempts []Attempt
 	extra    map[string][]time.Duration // when hedges and retries were made, by webhook
+	met      map[*Fault]int             // calls that a Fault has met
 }
 
 // simulate runs n calls in the world of the seed.
 func simulate(seed uint64, n int, b bug) (World, []Call, []Attempt) {
 	r := rand.New(rand.NewPCG(seed, 7))
-	s := &simulator{world: randomWorld(r), rand: r, bug: b, extra: map[string][]time.Duration{}}
+	s := &simulator{world: randomWorld(r), rand: r, bug: b, extra: map[string][]time.Duration{}, met: map[*Fault]int{}}
 	calls := randomCalls(r, n)
 	for i := range calls {
 		s.admit(&calls[i])
@@ -41,6 +42,10 @@ func (s *simulator) admit(c *Call) {
 	}
 	if s.world.Losses[0].covers(c) && s.rare() {
 		c.Status, c.Err, c.Done = 0, "connection reset by peer", c.Sent+ms
+		return
+	}
+	if s.bug == outlastsCaller && s.rare() {
+		c.Status, c.Err, c.GaveUp, c.Done = 0, "timeout", true, c.Sent+c.Timeout
 		return
 	}
 	if s.bug == foreignUID && s.rare() {

@@ -79,7 +79,7 @@ func (t *trial) announcing() {
 // for longer than the grace.
 func (t *trial) timing() {
 	var (
-		slack  = t.m.world.Limits.Slack
+		slack  = t.m.world.Limits.Slack + t.c.Stall
 		bound  time.Duration
 		denial time.Duration
 	)

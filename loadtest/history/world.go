@@ -105,7 +105,8 @@ func (a Answer) denies() bool { return a.Cause == "" && !a.Allowed }
 
 // Limits are the bounds of the contracts.
 type Limits struct {
-	Slack       time.Duration // noise that every bound in time is given
+	Slack       time.Duration // noise that bounds in time are given
+	Late        time.Duration // noise that the deadline of an admission is given, beside a Call's Stall
 	Grace       time.Duration // for others after the first denial
 	MaxTimeout  time.Duration // the configured maximum of the caller's timeout
 	ExtraShare  float64       // extra attempts per first attempt ...
@@ -117,6 +118,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Slack:       60 * time.Millisecond,
+		Late:        60 * time.Millisecond,
 		Grace:       100 * time.Millisecond,
 		MaxTimeout:  30 * time.Second,
 		ExtraShare:  0.05,

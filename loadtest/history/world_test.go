@@ -118,6 +118,7 @@ func randomFault(r *rand.Rand, w World) Fault {
 		{Causes: []Cause{Unreachable, BreakerOpen}},
 		{Causes: []Cause{Timeout}},
 		{Causes: []Cause{Timeout, BreakerOpen}, Resources: resources[:1]},
+		{Causes: []Cause{BreakerOpen}, MayStillAnswer: true, After: 3},
 		{Causes: []Cause{BadAnswer}},
 		{Causes: []Cause{Unreachable}, MayStillAnswer: true, Cuts: true},
 		{Causes: []Cause{Timeout}, MayStillAnswer: true, Cuts: true},
