@@ -8,8 +8,10 @@ package load
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"time"
 
@@ -34,6 +36,9 @@ type Config struct {
 	// what most of them is.
 	Bytes  int
 	Filler Filler
+	// Webhook, if not empty, is a path that is asked directly, with no dispatcher in
+	// between.
+	Webhook string
 	// Prefix makes uids unique among runs of one record.
 	Prefix string
 	// Observe, if not nil, is told of each call when it has ended, by several
@@ -74,23 +79,28 @@ var Pods = Resource{Version: "v1", Resource: "pods", Kind: "Pod", Namespace: "sh
 // Run makes the calls and returns their record when the last has ended. ctx ends
 // it early.
 func Run(ctx context.Context, cfg Config) []history.Call {
-	g := generator{cfg: cfg}
+	g := generator{cfg: cfg, pulse: newPulse(cfg.Start)}
 	if len(g.cfg.Resources) == 0 {
 		g.cfg.Resources = []Resource{Pods}
 	}
 	if len(g.cfg.Phases) == 0 {
 		g.cfg.Phases = []history.Phase{history.Validating}
 	}
-	var wg sync.WaitGroup
+	beating, end := context.WithCancel(context.WithoutCancel(ctx))
+	var wg, pulse sync.WaitGroup
+	pulse.Go(func() { g.pulse.Run(beating) })
 	for i, c := range cfg.Clusters {
 		wg.Go(func() { g.play(ctx, c, rand.New(rand.NewPCG(cfg.Seed, uint64(i)))) })
 	}
 	wg.Wait()
+	end()
+	pulse.Wait()
 	return g.calls
 }
 
 type generator struct {
 	cfg   Config
+	pulse *pulse
 	mu    sync.Mutex
 	calls []history.Call
 }
@@ -98,7 +108,8 @@ type generator struct {
 // play makes one cluster's calls at random times (a Poisson process).
 func (g *generator) play(ctx context.Context, c Cluster, draw *rand.Rand) {
 	client := &fasthttp.HostClient{
-		Addr: g.cfg.Address, IsTLS: true, TLSConfig: c.TLS, MaxConns: 1 << 16, MaxIdleConnDuration: 30 * time.Second,
+		Addr: g.cfg.Address, IsTLS: true, MaxConns: 1 << 16, MaxIdleConnDuration: 30 * time.Second,
+		DialTimeout:               func(address string, timeout time.Duration) (net.Conn, error) { return g.dial(c.TLS, address, timeout) },
 		MaxIdemponentCallAttempts: 1, ReadBufferSize: 16 << 10, WriteBufferSize: 16 << 10,
 		RetryIfErr: func(*fasthttp.Request, int, error) (bool, bool) { return false, false },
 	}
@@ -154,20 +165,35 @@ func (g *generator) call(client *fasthttp.HostClient, cluster string, n int, int
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
 	defer fasthttp.ReleaseResponse(resp)
-	req.SetRequestURI(fmt.Sprintf("https://%s/v1/clusters/%s/%s?timeout=%ds", g.cfg.Address, cluster, paths[phase], int(g.cfg.Timeout.Seconds())))
+	req.SetRequestURI(fmt.Sprintf("https://%s/%s?timeout=%ds", g.cfg.Address, g.path(cluster, phase), int(g.cfg.Timeout.Seconds())))
 	req.Header.SetMethod(fasthttp.MethodPost)
 	req.Header.SetContentType("application/json")
 	req.SetBodyRaw(body)
 	c.Sent = time.Since(g.cfg.Start)
-	err := client.DoTimeout(req, resp, g.cfg.Timeout+5*time.Second)
+	err := client.DoTimeout(req, resp, g.cfg.Timeout)
 	c.Done = time.Since(g.cfg.Start)
+	c.Stall = g.pulse.stood(c.Sent, c.Done)
 	if err != nil {
-		c.Err = err.Error()
+		c.Err, c.GaveUp = err.Error(), isTimeout(err)
 		return c
 	}
 	c.Status = resp.StatusCode()
 	read(&c, resp.Body())
 	return c
+}
+
+// isTimeout reports whether a call has ended because the caller's time was over.
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// path returns what is asked.
+func (g *generator) path(cluster string, phase history.Phase) string {
+	if g.cfg.Webhook != "" {
+		return g.cfg.Webhook
+	}
+	return fmt.Sprintf("v1/clusters/%s/%s", cluster, paths[phase])
 }
 
 var paths = map[history.Phase]string{history.Validating: "validate", history.Mutating: "mutate"}

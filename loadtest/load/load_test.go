@@ -8,6 +8,8 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -95,5 +97,65 @@ func TestSummarize(t *testing.T) {
 	}
 	if text, err := json.Marshal(all); err != nil || !strings.Contains(string(text), `"Max":6.0`) {
 		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// A caller gives up when its time is over, and closes the connection.
+func TestGivesUp(t *testing.T) {
+	left := make(chan struct{}, 1)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done() // the connection has gone
+		left <- struct{}{}
+	}))
+	defer server.Close()
+	calls := Run(t.Context(), Config{
+		Address: strings.TrimPrefix(server.URL, "https://"), Start: time.Now(), Rate: 1, Duration: time.Millisecond, Timeout: time.Second,
+		Clusters: []Cluster{{Name: "east", TLS: &tls.Config{InsecureSkipVerify: true}}},
+	})
+	if len(calls) != 1 {
+		t.Fatalf("%d calls", len(calls))
+	}
+	if c := calls[0]; !c.GaveUp || c.Err == "" || c.Done-c.Sent < c.Timeout {
+		t.Errorf("%+v", c)
+	}
+	<-left
+}
+
+// A caller that did not run cannot tell when an answer came, and waits for it.
+func TestWaitsWhileStill(t *testing.T) {
+	const timeout = 20 * time.Millisecond
+	near, far := net.Pipe()
+	defer func() { _ = near.Close() }()
+	c := &conn{Conn: near, pulse: newPulse(time.Now()), timeout: timeout} // a pulse that does not beat
+	if err := c.SetReadDeadline(time.Now().Add(timeout)); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-time.After(5 * timeout)
+		_, _ = far.Write([]byte("late"))
+		_ = far.Close()
+	}()
+	if text, err := io.ReadAll(c); err != nil || string(text) != "late" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+func TestStall(t *testing.T) {
+	p := newPulse(time.Now())
+	for _, at := range []int{0, 1, 2, 302, 303, 304, 404, 405} {
+		p.note(time.Duration(at) * time.Millisecond)
+	}
+	for _, c := range []struct{ from, now, want int }{
+		{0, 405, 398},   // both
+		{100, 405, 301}, // what of them was within the call
+		{303, 405, 99},  // one of them
+		{303, 350, 45},  // within
+		{302, 304, 0},
+		{405, 505, 99}, // a beat that has not come yet
+	} {
+		if got := p.stood(time.Duration(c.from)*time.Millisecond, time.Duration(c.now)*time.Millisecond); got != time.Duration(c.want)*time.Millisecond {
+			t.Errorf("from %d to %d ms: %v, want %d ms", c.from, c.now, got, c.want)
+		}
 	}
 }
