@@ -30,6 +30,8 @@ type Behaviour struct {
 	// Form is what is wrong with the answer.
 	Form   Form
 	Status int // of Persuasive; 500
+	// Statuses are those of Persuasive, each webhook's in turn; nil: Status alone.
+	Statuses []int
 
 	// Cluster, if not empty, is the only one to which all this happens, and Above the
 	// size in bytes of reviews to which it does not.

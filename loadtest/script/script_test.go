@@ -120,3 +120,37 @@ func TestForms(t *testing.T) {
 		}
 	}
 }
+
+// A server shows the certificate that it was given last, also to who knows a session.
+func TestPresent(t *testing.T) {
+	s, client := serve(t)
+	security := client.Transport.(*http.Transport).TLSClientConfig
+	security.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+	authority, err := pki.NewAuthority("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"webhook", "another"} {
+		if name != "webhook" {
+			pair, err := authority.Issue(pki.Subject{CommonName: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := pair.TLS()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Present(c)
+		}
+		resp, err := client.Post("https://"+s.Address()+"/"+name, "application/json", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		client.CloseIdleConnections()
+		if shown := resp.TLS.PeerCertificates[0].Subject.CommonName; shown != name {
+			t.Errorf("shown %q, not %q", shown, name)
+		}
+	}
+}

@@ -27,7 +27,9 @@ type Server struct {
 	mu        sync.Mutex
 	behaviour map[string]Behaviour // by webhook; "" is for all others
 	attempts  []history.Attempt
-	strays    int // requests for Elsewhere
+	turns     map[string]int // of Statuses, by webhook
+	strays    int            // requests for Elsewhere
+	shown     *tls.Config    // to connections to come
 	over      chan struct{}
 }
 
@@ -42,9 +44,11 @@ type Config struct {
 
 // Serve starts a Server on loopback; it must be closed.
 func Serve(cfg Config) *Server {
-	s := &Server{name: cfg.Name, start: cfg.Start, truths: cfg.Truths, behaviour: map[string]Behaviour{}, over: make(chan struct{})}
+	s := &Server{name: cfg.Name, start: cfg.Start, truths: cfg.Truths, behaviour: map[string]Behaviour{}, turns: map[string]int{}, over: make(chan struct{})}
+	s.shown = security(cfg.Certificate)
 	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.handle))
-	s.http.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cfg.Certificate}, NextProtos: []string{"http/1.1"}}
+	s.http.TLS = s.shown.Clone()
+	s.http.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.security(), nil }
 	s.http.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.http.StartTLS()
 	return s
@@ -72,6 +76,25 @@ func (s *Server) Behave(webhook string, b Behaviour) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.behaviour[webhook] = b
+}
+
+// Present shows another certificate to connections from now on. As a server that has
+// been restarted it does not know sessions from before.
+func (s *Server) Present(c tls.Certificate) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shown = security(c)
+	s.shown.SessionTicketsDisabled = true
+}
+
+func security(c tls.Certificate) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{c}, NextProtos: []string{"http/1.1"}}
+}
+
+func (s *Server) security() *tls.Config {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown
 }
 
 // Attempts returns what has arrived so far.
@@ -165,6 +188,10 @@ func (s *Server) arrive(a history.Attempt) (int, Behaviour) {
 	b, ok := s.behaviour[a.Webhook]
 	if !ok {
 		b = s.behaviour[""]
+	}
+	if n := len(b.Statuses); n > 0 {
+		b.Status = b.Statuses[s.turns[a.Webhook]%n]
+		s.turns[a.Webhook]++
 	}
 	return len(s.attempts) - 1, b
 }
