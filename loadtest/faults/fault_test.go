@@ -4,6 +4,7 @@ package faults
 
 import (
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
@@ -16,11 +17,12 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
 	"github.com/admission-dispatcher/dispatcher/loadtest/history"
 	"github.com/admission-dispatcher/dispatcher/loadtest/load"
+	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
 	"github.com/admission-dispatcher/dispatcher/loadtest/script"
 	"github.com/admission-dispatcher/dispatcher/loadtest/zone"
 )
 
-// nothing is the fault of rows in which something is wrong from the beginning.
+// nothing happens: what is wrong ends by itself.
 func nothing(*world) {}
 
 var deployments = load.Resource{Group: "apps", Version: "v1", Resource: "deployments", Kind: "Deployment", Namespace: "shop", User: "user"}
@@ -40,13 +42,14 @@ func nasty(w *world) {
 	w.every(600*time.Millisecond, len(forms), func(i int) { behave(script.Behaviour{Form: forms[i]})(w) })
 }
 
-// persuade answers with one HTTP error after the other, and a body that allows.
-func persuade(w *world) {
-	statuses := []int{400, 401, 403, 404, 409, 422, 429, 500, 502, 503, 504}
-	w.every(250*time.Millisecond, len(statuses), func(i int) {
-		behave(script.Behaviour{Form: script.Persuasive, Status: statuses[i]})(w)
-	})
-}
+// statuses are those of HTTP errors that the contract names.
+var statuses = func() []int {
+	var all []int
+	for s := 400; s <= 504; s++ {
+		all = append(all, s)
+	}
+	return all
+}()
 
 // every does something n times, in the background, the first time at once. What
 // takes longer than the interval is followed by the next at once.
@@ -68,18 +71,16 @@ func (w *world) every(interval time.Duration, n int, do func(i int)) {
 	w.t.Cleanup(func() { <-done })
 }
 
-var chainOfFour = func() []history.Webhook {
+// chainOfFour has a webhook in its second place that is hurt.
+func chainOfFour(hurt string, policy history.Policy) []history.Webhook {
 	var all []history.Webhook
-	for i, name := range []string{"well-1.example.com", hurtIgnore, "well-3.example.com", "well-4.example.com"} {
-		policy := history.Fail
-		if name == hurtIgnore {
-			policy = history.Ignore
-		}
-		all = append(all, history.Webhook{Name: name, Phase: history.Mutating, Order: i, FailurePolicy: policy, SideEffects: history.NoSideEffects,
+	for i, name := range []string{"well-1.example.com", hurt, "well-3.example.com", "well-4.example.com"} {
+		all = append(all, history.Webhook{Name: name, Phase: history.Mutating, Order: i, FailurePolicy: history.Fail, SideEffects: history.NoSideEffects,
 			Timeout: time.Second, Truth: script.Mutating(name)})
 	}
+	all[1].FailurePolicy = policy
 	return all
-}()
+}
 
 var eight = func() []history.Webhook {
 	var all []history.Webhook
@@ -265,9 +266,32 @@ func (w *world) reload(n int) {
 	})
 }
 
-// otherAuthority is what webhooks do not have certificates of.
-func (w *world) otherAuthority() {
-	other, err := pki.NewAuthority("other")
+// present has the hurt webhooks show another certificate, and their connections
+// reset.
+func present(issue func(w *world) tls.Certificate) func(*world) {
+	return func(w *world) {
+		c := issue(w)
+		for _, e := range w.hurt {
+			e.Present(c)
+		}
+		all(proxy.Fault{Sever: true})(w)
+	}
+}
+
+func expired(w *world) tls.Certificate {
+	s := served
+	s.NotAfter = time.Now().Add(-time.Minute)
+	return w.certificate(w.authority, s)
+}
+
+func ofAnotherAuthority(w *world) tls.Certificate {
+	other, err := pki.NewAuthority("faults")
 	w.must(err)
-	w.write("other.crt", other.PEM)
+	return w.certificate(other, served)
+}
+
+func ofAnotherName(w *world) tls.Certificate {
+	s := served
+	s.DNSNames, s.IPs = []string{"other.example.com"}, nil
+	return w.certificate(w.authority, s)
 }

@@ -20,6 +20,28 @@ var (
 	timedOutOrCut = []history.Cause{history.Timeout, history.Unreachable, history.TLS, history.BreakerOpen}
 )
 
+// callers is how long the callers of webhooks that hang have.
+var callers = time.Duration(sized(3, 10)) * time.Second
+
+// until is a fault that makes calls fail with some causes until the circuit is open,
+// at the latest at a time after the fault: then only those fail so that try whether it
+// may close. It does not open before so many calls.
+func until(open time.Duration, after int, causes ...history.Cause) []excuse {
+	const tries = 0.5 // of each cluster ten a second at most
+	return []excuse{
+		{causes: causes, until: time.Millisecond, cuts: true}, // connections are reset as it is set
+		{causes: causes, until: open},
+		{causes: causes, from: open, share: tries},
+		{causes: []history.Cause{history.BreakerOpen}, after: after},
+	}
+}
+
+// failing is a fault that makes calls fail with some causes, after so many of which
+// the circuit may open.
+func failing(after int, causes ...history.Cause) []excuse {
+	return []excuse{{causes: causes}, {causes: []history.Cause{history.BreakerOpen}, after: after}}
+}
+
 // perProcess is what the budgets of the processes that live one after the other in
 // ten seconds come to: each has a burst of its own.
 const perProcess = 70
@@ -50,16 +72,22 @@ func behave(b script.Behaviour) func(*world) {
 }
 
 var matrix = []row{
-	{id: "F1", what: "connection refused, every Endpoint", servers: 2, fault: all(proxy.Fault{Refuse: true, Sever: true}),
-		causes: unreachable, within: 20 * time.Millisecond},
+	{id: "F1", what: "connection refused, every Endpoint", servers: 2, rate: 60, during: 2500 * time.Millisecond, fault: all(proxy.Fault{Refuse: true, Sever: true}),
+		excuses: until(time.Second, 3, history.Unreachable, history.TLS), within: 20 * time.Millisecond, opens: time.Second, then: 5 * time.Millisecond},
 	{id: "F2", what: "one of three Endpoints refused", servers: 3, fault: first(proxy.Fault{Refuse: true}), within: 5 * time.Millisecond},
-	{id: "F3", what: "SYN into a black hole, every Endpoint", timeout: 3, fault: all(proxy.Fault{BlackHole: true, Sever: true}),
-		causes: timedOutOrCut, within: time.Second},
+	{id: "F3", what: "SYN into a black hole, every Endpoint", timeout: 3, rate: 60, during: 3500 * time.Millisecond, fault: all(proxy.Fault{BlackHole: true, Sever: true}),
+		excuses: until(2*time.Second, 3, history.Timeout, history.Unreachable, history.TLS), within: time.Second, opens: 2 * time.Second, then: 5 * time.Millisecond},
 	{id: "F4", what: "one of three black-holed", servers: 3, timeout: 3, fault: first(proxy.Fault{BlackHole: true, Sever: true}), within: time.Second},
-	{id: "F5", what: "accepts and is silent", fault: all(proxy.Fault{Silent: true, Sever: true}), causes: timedOutOrCut, within: time.Second, check: noLeak},
-	{id: "F6", what: "certificate of another authority", ca: "other.crt", before: 10 * time.Millisecond, fault: nothing,
-		causes: []history.Cause{history.TLS, history.BreakerOpen}, within: 30 * time.Millisecond, check: nothingArrived},
-	{id: "F7", what: "answers after its timeout", fault: behave(script.Behaviour{Delay: 1500 * time.Millisecond}), causes: timedOut, within: time.Second},
+	{id: "F5", what: "accepts and is silent", rate: 60, during: 3500 * time.Millisecond, fault: all(proxy.Fault{Silent: true, Sever: true}),
+		excuses: until(2*time.Second, 3, history.Timeout, history.Unreachable, history.TLS), within: time.Second, check: noLeak},
+	{id: "F6", what: "certificate", rate: 60, excuses: until(time.Second, 3, history.TLS, history.Unreachable), within: 30 * time.Millisecond, check: nothingArrived,
+		variants: []variant{
+			{"expired", func(r *row) { r.fault = present(expired) }},
+			{"other-authority", func(r *row) { r.fault = present(ofAnotherAuthority) }},
+			{"wrong-name", func(r *row) { r.fault = present(ofAnotherName) }},
+		}},
+	{id: "F7", what: "answers after its timeout", fault: behave(script.Behaviour{Delay: 1800 * time.Millisecond}),
+		excuses: failing(10, history.Timeout), within: time.Second},
 	{id: "F8", what: "1 % of calls +100 ms", servers: 2, rate: 60, during: 4 * time.Second,
 		fault: behave(script.Behaviour{SlowBy: 100 * time.Millisecond, SlowShare: 0.01})},
 	{id: "F9", what: "all calls suddenly +200 ms", servers: 2, fault: behave(script.Behaviour{Delay: 200 * time.Millisecond}), within: 200 * time.Millisecond},
@@ -73,10 +101,13 @@ var matrix = []row{
 	{id: "F14", what: "idle connection closed as it is reused", rate: 20, fault: all(proxy.Fault{CloseIdle: true, Share: 0.2, Seed: seed})},
 	{id: "F15", what: "cut, huge, many headers, 1xx, trickle", fault: nasty, during: 4 * time.Second,
 		causes: append([]history.Cause{history.BadAnswer, history.HTTPStatus}, timedOutOrCut...), within: time.Second, check: smallMemory},
-	{id: "F16", what: "307 to another host", fault: behave(script.Behaviour{Form: script.Redirect}),
-		causes: []history.Cause{history.HTTPStatus, history.BreakerOpen}, check: noStrays},
-	{id: "F17", what: "statuses 400 to 504, persuasive bodies", fault: persuade, during: 3 * time.Second,
-		causes: []history.Cause{history.HTTPStatus, history.BreakerOpen}, within: 20 * time.Millisecond},
+	{id: "F16", what: "307 to another host", fault: behave(script.Behaviour{Form: script.Redirect}), excuses: failing(10, history.HTTPStatus), check: noStrays},
+	{id: "F17", what: "statuses 400 to 504, persuasive bodies", rate: 60, fault: behave(script.Behaviour{Form: script.Persuasive, Statuses: statuses}), during: 3 * time.Second,
+		excuses: failing(10, history.HTTPStatus), within: 20 * time.Millisecond,
+		variants: []variant{
+			{"each", func(r *row) { r.binding, r.check = "  breaker: {enabled: false}\n", everyStatus }},
+			{"open", func(*row) {}},
+		}},
 	{id: "F18", what: "flapping", binding: quickBreaker, during: 4 * time.Second,
 		fault:  all(proxy.Fault{Refuse: true, Sever: true, Flap: proxy.Flap{Up: 500 * time.Millisecond, Down: 500 * time.Millisecond}}),
 		causes: unreachable, cuts: true, within: 20 * time.Millisecond},
@@ -86,14 +117,18 @@ var matrix = []row{
 		causes: timedOut, within: time.Second, check: fewWait},
 	{id: "F21", what: "hedge twin: error, then the truth", servers: 2, rate: 10, fault: unequalTwins,
 		causes: []history.Cause{history.HTTPStatus, history.BadAnswer, history.BreakerOpen}, check: twinsAreHeard},
-	{id: "F22", what: "mutating: webhook 2 of 4 dead", phases: []history.Phase{history.Mutating}, hooks: chainOfFour, fault: all(proxy.Fault{Refuse: true, Sever: true}), causes: unreachable},
+	{id: "F22", what: "mutating, webhook 2 of 4 dead", phases: []history.Phase{history.Mutating}, fault: all(proxy.Fault{Refuse: true, Sever: true}),
+		excuses: failing(2, history.Unreachable, history.TLS), variants: []variant{
+			{"Fail", func(r *row) { r.hooks = chainOfFour(hurtFail, history.Fail) }},
+			{"Ignore", func(r *row) { r.hooks = chainOfFour(hurtIgnore, history.Ignore) }},
+		}},
 	{id: "F23", what: "mutating: no time left for the next", rate: 10, caller: time.Second, phases: []history.Phase{history.Mutating}, hooks: patient,
 		binding: "  breaker: {enabled: false}\n", fault: func(w *world) { w.hurt[0].Behave("", script.Behaviour{Hang: true}) },
 		causes: []history.Cause{history.Timeout, history.NoTimeLeft}, within: time.Second, check: lastIsNotAsked},
 	{id: "F24", what: "DNS dead, NXDOMAIN, slow, rebinding", named: true, fault: loseNames, repair: func(w *world) { w.names.Set(home) },
 		during: 4500 * time.Millisecond, after: time.Second, within: 100 * time.Millisecond, check: namesAreRare},
-	{id: "F25", what: "8 webhooks hang, caller's timeout 3 s", timeout: 10, rate: 10, caller: 3 * time.Second, hooks: eight,
-		fault: func(w *world) { w.hurt[0].Behave("", script.Behaviour{Hang: true}) }, causes: append([]history.Cause{history.NoTimeLeft}, timedOut...), within: 3 * time.Second},
+	{id: "F25", what: "8 webhooks hang", timeout: 10, rate: 10, caller: callers, hooks: eight,
+		fault: func(w *world) { w.hurt[0].Behave("", script.Behaviour{Hang: true}) }, causes: append([]history.Cause{history.NoTimeLeft}, timedOut...), within: callers},
 	{id: "F26", what: "callers disconnect", rate: 20, fault: disconnect, check: noLeak},
 	{id: "F27", what: "one cluster at 20 times its share", rate: 10, weights: map[string]float64{"east": 20},
 		process: "limits: {admissions: 16, admissionsPerCluster: 8}\n", fault: slowWell, sheds: "east", check: onlyEastIsShed},
@@ -109,6 +144,6 @@ var matrix = []row{
 	{id: "F35", what: "kill -9 with two replicas", fault: kills(sized(3, 200)), during: lasting(killEvery, sized(3, 200)), bunch: perProcess, losses: true, check: fewLost},
 	{id: "F36", what: "reloads, some of them invalid", process: "reloadInterval: 50ms\n", rate: float64(sized(30, 100)),
 		fault: reloads(sized(80, 10_000)), during: lasting(reloadEvery, sized(80, 10_000)), snapshots: true},
-	{id: "F37", what: "leases, auth reviews, kube-system", fault: all(proxy.Fault{Silent: true, Sever: true}), resources: exempt, within: 10 * time.Millisecond},
+	{id: "F37", what: "leases, heartbeats, auth reviews", amid: []string{"F1", "F3", "F25", "F27"}, within: 10 * time.Millisecond},
 	{id: "F38", what: "panic inside one webhook's call path", skip: "nothing outside can cause one: TestStories/validate_panic in package dispatcher"},
 }

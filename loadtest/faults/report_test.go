@@ -8,32 +8,50 @@ import (
 	"testing"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/admission-dispatcher/dispatcher/loadtest/history"
 )
 
-// noise is what a bound is given here beyond what it says: machines are shared.
-const noise = time.Second
-
 // TestFaults runs the matrix.
 func TestFaults(t *testing.T) {
-	rows := slices.Concat(matrix, attacks)
-	for i := range rows {
-		r := &rows[i]
-		if !wanted(r.id) {
-			continue
-		}
-		t.Run(r.id, func(t *testing.T) {
-			if r.skip != "" {
-				progress("%-4s %-44s not run: %s", r.id, r.what, r.skip)
-				t.Skip(r.skip)
+	for _, listed := range slices.Concat(matrix, attacks) {
+		for _, r := range listed.played() {
+			if !wanted(r.id) {
+				continue
 			}
-			w, rec := r.run(t)
-			r.judge(t, w, rec)
-			progress("%s", r.line(rec))
-		})
+			for again := true; again; {
+				again = false
+				t.Run(r.id, func(t *testing.T) { again = r.play(t) })
+			}
+		}
 	}
+}
+
+// play plays the row and judges it, unless the machine stood still: then it is to be
+// played once more.
+func (r *row) play(t *testing.T) (again bool) {
+	const still = time.Second // within one call: timeouts of webhooks are over
+	if r.skip != "" {
+		progress("%-10s %-52s not run: %s", r.id, r.what, r.skip)
+		t.Skip(r.skip)
+	}
+	w, rec := r.run(t)
+	if rec.stall() > still && !r.again {
+		progress("%-10s %-52s played again: the callers stood still for %v", r.id, r.what, rounded(rec.stall()))
+		r.again = true
+		return true
+	}
+	r.judge(t, w, rec)
+	progress("%s", r.line(rec))
+	return false
+}
+
+// stall is the longest time within one call for which the callers stood still.
+func (rec *record) stall() time.Duration {
+	var most time.Duration
+	for i := range rec.calls {
+		most = max(most, rec.calls[i].Stall)
+	}
+	return most
 }
 
 // judge holds the record against the model and the row's own bounds.
@@ -47,9 +65,7 @@ func (r *row) judge(t *testing.T, w *world, rec *record) {
 		}
 		t.Errorf("%v\n%s", f, rec.story(f.UID))
 	}
-	if high := rec.quantile(99.9); r.within > 0 && high > r.within+noise {
-		t.Errorf("p99.9 is %v, the bound %v", high, r.within)
-	}
+	r.bounded(t, rec)
 	if r.check != nil {
 		r.check(t, w, rec)
 	}
@@ -80,15 +96,6 @@ func (rec *record) affected() []history.Call {
 		}
 	}
 	return some
-}
-
-// quantile is of the times of affected calls.
-func (rec *record) quantile(q float64) time.Duration {
-	h := hdrhistogram.New(1, (2 * time.Minute).Microseconds(), 3)
-	for _, c := range rec.affected() {
-		_ = h.RecordValue((c.Done - c.Sent).Microseconds()) // within the range, or patience was over
-	}
-	return time.Duration(h.ValueAtQuantile(q)) * time.Microsecond
 }
 
 // extra counts attempts beyond the first of each webhook and call.
@@ -123,10 +130,22 @@ func (r *row) line(rec *record) string {
 			denied++
 		}
 	}
+	l := r.latencies(rec)
 	bound := "-"
 	if r.within > 0 {
 		bound = r.within.String()
 	}
-	return fmt.Sprintf("%-4s %-44s %7d %7d %7d %6d %6d %6d %9s %9s", r.id, r.what, len(calls), allowed, denied, failed, shed,
-		rec.extra(), rec.quantile(99.9).Round(100*time.Microsecond), bound)
+	if r.then > 0 {
+		bound += ", " + r.then.String()
+	}
+	return fmt.Sprintf("%-10s %-52s %6d %7d %6d %6d %5d %5d %8v %8v %8v %8v %9s %8v", r.id, r.what, len(calls), allowed, denied, failed, shed, rec.extra(),
+		at(l.direct.took, 0.5), at(l.control.took, 0.5), at(l.under.took, 0.5), at(l.under.took, 0.99), bound, rounded(rec.stall()))
+}
+
+// at is a quantile, or nothing where there is nothing.
+func at(sorted []time.Duration, q float64) string {
+	if len(sorted) == 0 {
+		return "-"
+	}
+	return rounded(quantile(sorted, q)).String()
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,10 @@ import (
 type row struct {
 	id, what string
 	skip     string // why it cannot be run here
+	again    bool   // it is played again
+
+	variants []variant // it is played in each of them
+	amid     []string  // its bound is for exempt calls, under the faults of these rows
 
 	servers     int    // Endpoints of the hurt webhooks
 	timeout     int    // of the hurt webhooks, in seconds
@@ -29,7 +34,6 @@ type row struct {
 	binding     string // more of their binding's spec
 	process     string // more of the process's configuration
 	descriptors int    // limit of the process
-	ca          string // file of the authority that the hurt webhooks are verified against
 	named       bool   // the hurt webhooks are found by name
 	traced      bool   // every admission is traced, to a collector that hangs
 	hooks       []history.Webhook
@@ -46,11 +50,13 @@ type row struct {
 	fault                 func(w *world)
 	repair                func(w *world)
 
-	// What the fault excuses.
+	// What the fault excuses: these causes as long as it lasts, for a share of the
+	// calls (0: any), and others for a while.
 	causes    []history.Cause
+	share     float64
+	excuses   []excuse
 	resource  []string // of these; nil: all
 	cuts      bool
-	share     float64
 	settle    time.Duration // how long after the repair a breaker may still be open
 	sheds     string        // a cluster that may be shed
 	losses    bool
@@ -66,24 +72,39 @@ type row struct {
 	bytes    int   // of the load's objects
 	filler   load.Filler
 
-	within time.Duration // bound of the answers' times during the fault
-	check  func(t *testing.T, w *world, r *record)
+	// The bound of the answers' times during the fault, beyond those before it; and
+	// another one for the time from opens after the fault on.
+	within, then, opens time.Duration
+	exempts             bool // the bounds are for exempt calls
+	check               func(t *testing.T, w *world, r *record)
+}
+
+// excuse is what a fault excuses for a while, from one time after it on until
+// another (0: its end).
+type excuse struct {
+	causes      []history.Cause
+	from, until time.Duration
+	share       float64 // of the calls; 0: any
+	after       int     // calls that must have met the fault before
+	cuts        bool    // answers that the webhook has given may not arrive
 }
 
 // record is what came of a row.
 type record struct {
 	calls    []history.Call
+	direct   []history.Call // of a webhook that is well, without the dispatcher, before the fault
 	attempts []history.Attempt
+	started  time.Duration // when the first call was made
 	broken   time.Duration // when the fault was set
 	repaired time.Duration
+	// descriptors are those that were open before.
+	descriptors int
 
 	tally adversary.Tally
 	grown int64 // bytes by which the process grew under an attack, at most
 }
 
 func (r *row) endpoints() int { return max(r.servers, 1) }
-
-func (r *row) authority() string { return cmp.Or(r.ca, "ca.crt") }
 
 func (r *row) webhooks() []history.Webhook {
 	if r.hooks != nil {
@@ -128,6 +149,7 @@ func (r *row) manifests() []byte {
 // exempt is traffic that no webhook is ever asked about (F37).
 var exempt = []load.Resource{
 	{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Kind: "Lease", Namespace: "kube-node-lease", User: "system:node:n1", Groups: []string{"system:nodes"}, Operation: "UPDATE", Exempt: true},
+	{Version: "v1", Resource: "nodes", SubResource: "status", Kind: "Node", User: "system:node:n1", Groups: []string{"system:nodes"}, Operation: "UPDATE", Exempt: true},
 	{Version: "v1", Resource: "pods", Kind: "Pod", Namespace: "kube-system", User: "system:serviceaccount:kube-system:job", Exempt: true},
 	// From 1.37 on, which is what the clusters of these tests are.
 	{Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews", Kind: "TokenReview", User: "system:kube-controller-manager", Exempt: true},
@@ -147,6 +169,17 @@ func (r *row) load(w *world) load.Config {
 		Rate: cmp.Or(r.rate, 30), Duration: r.whole(), Timeout: cmp.Or(r.caller, 10*time.Second),
 		Resources: append(slices.Clone(resources), exempt...), Phases: r.phases,
 	}
+}
+
+// direct begins the uids of calls without a dispatcher.
+const direct = "direct"
+
+// direct asks a webhook itself as long as all is well.
+func (r *row) direct(w *world) load.Config {
+	cfg := r.load(w)
+	cfg.Address, cfg.Webhook, cfg.Prefix = w.well.Address(), r.webhooks()[0].Name, direct
+	cfg.Resources, cfg.Clusters, cfg.Duration = nil, cfg.Clusters[:1], r.well()
+	return cfg
 }
 
 func (r *row) whole() time.Duration { return r.well() + r.broken() + r.after }
@@ -174,12 +207,14 @@ func (r *row) run(t *testing.T) (*world, *record) {
 	if r.begin != nil {
 		r.begin(w)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		rec.calls = load.Run(t.Context(), r.load(w))
-	}()
+	rec.started = w.now()
+	var runs sync.WaitGroup
+	runs.Go(func() { rec.calls = load.Run(t.Context(), r.load(w)) })
+	if r.within > 0 && len(r.phases) == 0 {
+		runs.Go(func() { rec.direct = load.Run(t.Context(), r.direct(w)) })
+	}
 	pass(r.well())
+	rec.descriptors, _ = descriptors(w.servers[0]) // noLeak says if that does not work
 	rec.broken = w.now()
 	if r.fault != nil {
 		r.fault(w)
@@ -193,10 +228,11 @@ func (r *row) run(t *testing.T) (*world, *record) {
 	if r.repair != nil {
 		r.repair(w)
 	}
-	<-done
+	runs.Wait()
 	for _, s := range w.scripts() {
 		rec.attempts = append(rec.attempts, s.Attempts()...)
 	}
+	rec.attempts = slices.DeleteFunc(rec.attempts, func(a history.Attempt) bool { return strings.HasPrefix(a.UID, direct) })
 	if r.attack != nil { // what comes of the attacker's own calls is its affair
 		rec.attempts = slices.DeleteFunc(rec.attempts, func(a history.Attempt) bool { return a.Cluster == attacker })
 	}
@@ -219,6 +255,7 @@ func (r *row) judged(w *world, rec *record) history.World {
 	const edge = 100 * time.Millisecond // around the moment in which a fault is set
 	limits := history.DefaultLimits()
 	limits.Slack = 500*time.Millisecond + r.pause
+	limits.Late += r.pause
 	limits.ExtraBurst += 2 + r.bunch // a first attempt counts also if it never arrives
 	world := history.World{Limits: limits, Snapshots: w.snapshots(r)}
 	until := never
@@ -230,11 +267,19 @@ func (r *row) judged(w *world, rec *record) history.World {
 		if !strings.HasPrefix(name, "hurt-") {
 			continue
 		}
+		excuses := r.excuses
 		if len(r.causes) > 0 {
-			world.Faults = append(world.Faults, history.Fault{
-				Webhook: name, Resources: r.resource, From: rec.broken - edge, Until: until,
-				Causes: r.causes, MayStillAnswer: true, Cuts: r.cuts, Share: r.share,
-			})
+			excuses = append(slices.Clone(excuses), excuse{causes: r.causes, share: r.share})
+		}
+		for _, e := range excuses {
+			f := history.Fault{
+				Webhook: name, Resources: r.resource, From: rec.broken + e.from - edge, Until: until,
+				Causes: e.causes, MayStillAnswer: true, Cuts: r.cuts || e.cuts, Share: e.share, After: e.after,
+			}
+			if e.until > 0 {
+				f.Until = rec.broken + e.until
+			}
+			world.Faults = append(world.Faults, f)
 		}
 		if r.settle > 0 {
 			world.Faults = append(world.Faults, history.Fault{

@@ -85,7 +85,6 @@ func newWorld(t *testing.T, r *row) *world {
 		w.truths[h.Name] = h.Truth
 	}
 	w.write("ca.crt", authority.PEM)
-	w.otherAuthority()
 	w.issue("serving", "dispatcher")
 	for range r.endpoints() {
 		s := w.script(fmt.Sprintf("hurt-%d", len(w.hurt)))
@@ -120,13 +119,21 @@ func (w *world) must(err error) {
 
 // script starts a server of all webhooks.
 func (w *world) script(name string) *script.Server {
-	pair, err := w.authority.Issue(pki.Subject{CommonName: name, DNSNames: []string{"hooks.example.com"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	s := script.Serve(script.Config{Name: name, Start: w.start, Certificate: w.certificate(w.authority, served), Truths: w.truths})
+	w.t.Cleanup(s.Close)
+	return s
+}
+
+// served is who the webhooks are.
+var served = pki.Subject{CommonName: "webhooks", DNSNames: []string{"hooks.example.com"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}
+
+func (w *world) certificate(by *pki.Authority, s pki.Subject) tls.Certificate {
+	w.t.Helper()
+	pair, err := by.Issue(s)
 	w.must(err)
 	certificate, err := pair.TLS()
 	w.must(err)
-	s := script.Serve(script.Config{Name: name, Start: w.start, Certificate: certificate, Truths: w.truths})
-	w.t.Cleanup(s.Close)
-	return s
+	return certificate
 }
 
 func (w *world) issue(file, name string) tls.Certificate {
@@ -197,10 +204,10 @@ func (w *world) configure(r *row) {
 // bindings say where the webhooks are served.
 func (w *world) bindings(r *row) []byte {
 	var out strings.Builder
-	bind := func(name, globs, more, authority string, addresses ...string) {
+	bind := func(name, globs, more string, addresses ...string) {
 		fmt.Fprintf(&out, "---\napiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: %s}\nspec:\n  webhooks: [%s]\n%s  endpoints:\n", name, globs, more)
 		for _, a := range addresses {
-			fmt.Fprintf(&out, "  - {address: %q, serverName: hooks.example.com, caFile: ../%s}\n", a, authority)
+			fmt.Fprintf(&out, "  - {address: %q, serverName: hooks.example.com, caFile: ../ca.crt}\n", a)
 		}
 	}
 	var hurt []string
@@ -211,8 +218,8 @@ func (w *world) bindings(r *row) []byte {
 		}
 		hurt = append(hurt, at)
 	}
-	bind("hurt", `"*/hurt-*"`, r.binding, r.authority(), hurt...)
-	bind("well", `"*/well*"`, "", "ca.crt", w.well.Address())
+	bind("hurt", `"*/hurt-*"`, r.binding, hurt...)
+	bind("well", `"*/well*"`, "", w.well.Address())
 	return []byte(out.String())
 }
 
