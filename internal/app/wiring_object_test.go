@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+)
+
+// clusterWires are the fields of Cluster.spec.
+func clusterWires() []wire {
+	known := func(s pki.Subject) func(*testing.T, *rig) {
+		return func(_ *testing.T, r *rig) {
+			r.issue("somebody", s)
+			r.start().allows(question{client: r.clientAs("somebody")})
+		}
+	}
+	return []wire{
+		{field: "authentication.certificate.commonNames", value: "authentication: {certificate: {commonNames: [somebody]}}", observe: known(pki.Subject{CommonName: "somebody"})},
+		{field: "authentication.certificate.dnsNames", value: "authentication: {certificate: {dnsNames: [api.example.com]}}", observe: known(pki.Subject{DNSNames: []string{"api.example.com"}})},
+		{field: "authentication.certificate.uris", value: `authentication: {certificate: {uris: ["spiffe://example.com/east"]}}`, observe: known(pki.Subject{URIs: []string{"spiffe://example.com/east"}})},
+		{field: "authentication.certificate.caFile", by: "internal/app.TestPinnedAuthority"},
+		{field: "authentication.bearerTokenSHA256", value: fmt.Sprintf("authentication: {bearerTokenSHA256: [%q]}", fmt.Sprintf("%x", sha256.Sum256([]byte("a-token")))), observe: func(_ *testing.T, r *rig) {
+			r.configure("tls: {clientAuth: IfGiven}")
+			r.start().allows(question{client: r.clientAs(""), token: "a-token"})
+		}},
+		{field: "authentication.anonymous", value: "authentication: {anonymous: true}", observe: func(_ *testing.T, r *rig) {
+			r.configure("tls: {clientAuth: IfGiven}")
+			r.start().allows(question{client: r.clientAs("")})
+		}},
+		{field: "timeoutSeconds", value: "timeoutSeconds: 10", observe: func(_ *testing.T, r *rig) {
+			r.start().allows(question{timeout: "5s"})
+			r.toldWithin(4)
+		}},
+		{field: "kubernetesVersion", value: `kubernetesVersion: "1.37"`, observe: func(_ *testing.T, r *rig) {
+			r.play((*call).deny)
+			r.start().allows(question{group: "authorization.k8s.io", resource: "subjectaccessreviews"})
+		}},
+		{field: "namespaces.labels", value: "namespaces: {labels: {shop: {tier: gold}}}", observe: labelled},
+		{field: "namespaces.defaultLabels", value: "namespaces: {defaultLabels: {tier: gold}}", observe: labelled},
+		{field: "kubeconfigFile", by: "internal/app.TestNamespacesOfTheCluster"},
+		{field: "bypass.inherit", value: "bypass: {inherit: false}", observe: func(_ *testing.T, r *rig) {
+			r.play((*call).deny)
+			r.start().denies(question{namespace: "kube-system"}, "says policy")
+		}},
+		{field: "bypass.rules", value: "bypass: {rules: [{name: mine, users: [ann]}]}", observe: func(_ *testing.T, r *rig) {
+			r.play((*call).deny)
+			r.start().allows(question{}, `"mine"`)
+		}},
+		{field: "failOpen.inherit", value: "failOpen: {inherit: false}", observe: func(_ *testing.T, r *rig) {
+			r.play((*call).fail)
+			r.start().denies(question{resource: "nodes", operation: "UPDATE", user: "system:kube-controller-manager"}, "HTTPStatus")
+		}},
+		{field: "failOpen.rules", value: "failOpen: {rules: [{name: mine, users: [ann]}]}", observe: func(_ *testing.T, r *rig) {
+			r.play((*call).fail)
+			r.start().allows(question{}, "mine")
+		}},
+		{field: "limits.requestBytes", value: "limits: {requestBytes: 2000}", observe: func(_ *testing.T, r *rig) {
+			r.start().denies(question{size: 3000}, `"code":413`)
+		}},
+	}
+}
+
+// labelled is a webhook for gold namespaces alone.
+func labelled(_ *testing.T, r *rig) {
+	r.register(hook{name: "policy", more: "namespaceSelector: {matchLabels: {tier: gold}}"})
+	r.play((*call).deny)
+	r.start().denies(question{}, "says policy")
+}
+
+// bindingWires are the fields of WebhookBinding.spec. The webhook that is bound is
+// policy.
+func bindingWires() []wire {
+	return []wire{
+		{field: "webhooks", value: `{webhooks: ["oth*/*"], mode: Warn}`, observe: func(_ *testing.T, r *rig) {
+			r.register(hook{name: "other"})
+			r.play((*call).deny)
+			r.start().allows(question{}, "says other")
+		}},
+		{field: "clusterSelector", value: "{mode: Warn, clusterSelector: {matchLabels: {name: west}}}", observe: func(_ *testing.T, r *rig) {
+			r.cluster("west", "")
+			r.play((*call).deny)
+			r.start().denies(question{})
+			r.allows(question{cluster: "west"}, "says policy")
+		}},
+		{field: "onlySelectedClusters", value: "{onlySelectedClusters: true, clusterSelector: {matchLabels: {name: west}}}", observe: func(_ *testing.T, r *rig) {
+			r.cluster("west", "")
+			r.play((*call).deny)
+			r.start().allows(question{})
+			r.denies(question{cluster: "west"}, "says policy")
+		}},
+		{field: "mode", value: "mode: Warn", observe: func(_ *testing.T, r *rig) {
+			r.play((*call).deny)
+			r.start().allows(question{}, "says policy")
+		}},
+		{field: "timeout", value: "timeout: 3s", observe: func(_ *testing.T, r *rig) {
+			r.start().allows(question{})
+			r.toldWithin(3)
+		}},
+		{field: "endpoints[].address", value: `endpoints: [{address: "127.0.0.1:1"}]`, observe: elsewhere},
+		{field: "endpoints[].caFile", value: "endpoints: [{caFile: elsewhere.pem}]", observe: elsewhere},
+		{field: "endpoints[].serverName", value: "endpoints: [{serverName: elsewhere.example.com}]", observe: elsewhere},
+		{field: "clientCertificate.certFile", value: "clientCertificate: {certFile: own.crt, keyFile: own.key}", observe: presents},
+		{field: "clientCertificate.keyFile", value: "clientCertificate: {certFile: own.crt, keyFile: own.key}", observe: presents},
+		{field: "bearerTokenFile", value: "bearerTokenFile: token", observe: func(t *testing.T, r *rig) {
+			r.write("registry/token", []byte("a-token\n"))
+			r.start().allows(question{})
+			if got := r.last().header.Get("Authorization"); got != "Bearer a-token" {
+				t.Errorf("the webhook is shown %q", got)
+			}
+		}},
+		{field: "stage", value: "stage: Transactional", observe: func(t *testing.T, r *rig) {
+			r.register(hook{name: "policy"}, hook{name: "quick"})
+			r.play((*call).deny)
+			r.start().denies(question{}, "says quick")
+			if n := len(r.calls("policy")); n > 0 {
+				t.Error("it is called although another webhook denied")
+			}
+		}},
+		{field: "order", value: "order: -1", observe: func(t *testing.T, r *rig) {
+			r.register(hook{name: "first", mutating: true}, hook{name: "policy", mutating: true})
+			r.start().allows(question{phase: "mutate"})
+			if last := r.last().hook; last != "first" {
+				t.Errorf("%s is called last", last)
+			}
+		}},
+		{field: "failurePolicy", value: "failurePolicy: Retry", observe: func(_ *testing.T, r *rig) {
+			r.play(func(c *call) {
+				if c.nth == 1 {
+					c.fail()
+					return
+				}
+				c.allow()
+			})
+			r.start().allows(question{})
+		}},
+		{field: "hedge", value: `hedge: "Off"`, observe: neverHedged},
+		{field: "denyWins", value: "denyWins: true", observe: denialWins},
+		{field: "breaker.enabled", value: "breaker: {enabled: false}", observe: staysClosed((*call).fail)},
+		{field: "breaker.failurePercent", value: "breaker: {failurePercent: 100}", observe: staysClosed(func(c *call) {
+			if c.nth%4 == 0 {
+				c.allow()
+				return
+			}
+			c.fail()
+		})},
+		{field: "breaker.minRequests", value: "breaker: {minRequests: 1000}", observe: staysClosed((*call).fail)},
+		{field: "breaker.openTime", value: "breaker: {openTime: 100ms}", observe: func(_ *testing.T, r *rig) {
+			r.play((*call).fail)
+			r.start()
+			r.eventually("the circuit opens", func() bool { return strings.Contains(r.ask(question{}).text, "BreakerOpen") })
+			r.play((*call).allow)
+			r.within(4*time.Second, func() {
+				r.eventually("it closes", func() bool { return r.ask(question{}).allowed })
+			})
+		}},
+		{field: "probe", by: "internal/app.TestE15ProbeReview"},
+		{field: "join", by: "internal/app.TestE15NewWebhookJoinsWhenItAnswers"},
+		{field: "encoding", value: "encoding: Protobuf", observe: func(t *testing.T, r *rig) {
+			r.start().allows(question{})
+			if got := r.last().header.Get("Content-Type"); got != "application/vnd.kubernetes.protobuf" {
+				t.Errorf("the webhook is sent %s", got)
+			}
+		}},
+		{field: "compression", value: "compression: Gzip", observe: func(t *testing.T, r *rig) {
+			r.start().allows(question{size: 20_000})
+			if got := r.last().header.Get("Content-Encoding"); got != "gzip" {
+				t.Errorf("the webhook is sent %q", got)
+			}
+		}},
+		{field: "compatibility", value: "compatibility: APIServer", observe: func(_ *testing.T, r *rig) {
+			r.play(func(c *call) { c.say(`"allowed":false,"allowed":true`) })
+			r.start().allows(question{})
+		}},
+	}
+}
+
+// elsewhere is an Endpoint with a certificate of another authority and name.
+func elsewhere(_ *testing.T, r *rig) {
+	authority := must(pki.NewAuthority("elsewhere"))
+	r.write("registry/elsewhere.pem", authority.PEM)
+	address := r.another(authority, pki.Subject{DNSNames: []string{"elsewhere.example.com"}})
+	r.bind("endpoints: [{address: " + address + ", caFile: elsewhere.pem, serverName: elsewhere.example.com}]")
+	r.webhook.Close()
+	r.play((*call).deny)
+	r.start().denies(question{}, "says policy")
+}
+
+// presents is a webhook that asks for certificates.
+func presents(t *testing.T, r *rig) {
+	pair := must(r.authority.Issue(pki.Subject{CommonName: "dispatcher-of-east"}))
+	r.write("registry/own.crt", pair.Certificate)
+	r.write("registry/own.key", pair.Key)
+	r.register(hook{name: "policy", url: "https://" + r.another(r.authority, pki.Subject{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})})
+	r.start().allows(question{})
+	if got := r.last().presented; got != "dispatcher-of-east" {
+		t.Errorf("the webhook is shown %q", got)
+	}
+}
+
+// staysClosed is a webhook that is called each time, however it behaves.
+func staysClosed(play func(*call)) func(*testing.T, *rig) {
+	return func(t *testing.T, r *rig) {
+		r.play(play)
+		r.start()
+		for range 40 {
+			if got := r.ask(question{}); strings.Contains(got.text, "BreakerOpen") {
+				t.Fatalf("the circuit is open: %s", got.text)
+			}
+		}
+	}
+}
+
+// round is an admission that follows many quick ones, and that webhooks answer only
+// when the hook named awaited is asked a second time, or after hold.
+type round struct {
+	reply
+	attempts map[string]int // by hook
+}
+
+// rounds repeats rounds until enough. How long an answer usually takes is not known at
+// first, and a busy machine hedges late: hold is longer each time. answer gives the
+// first answers, and the hedge's.
+func (r *rig) rounds(awaited string, answer func(c *call, hedged bool), enough func(round) bool) {
+	r.t.Helper()
+	client := r.clientAs("east")
+	hold := 50 * time.Millisecond
+	r.eventually("calls are hedged", func() bool {
+		r.play((*call).allow)
+		for range 25 {
+			r.allows(question{client: client})
+		}
+		before := map[string]int{}
+		for _, h := range r.hooks {
+			before[h.name] = len(r.calls(h.name))
+		}
+		hedged := make(chan struct{})
+		r.play(func(c *call) {
+			if c.hook == awaited && c.nth == before[awaited]+2 {
+				answer(c, true)
+				close(hedged)
+				return
+			}
+			select {
+			case <-hedged:
+				answer(c, false)
+			case <-time.After(hold):
+				c.allow()
+			}
+		})
+		hold *= 2
+		got := round{r.ask(question{client: client}), map[string]int{}}
+		for _, h := range r.hooks {
+			got.attempts[h.name] = len(r.calls(h.name)) - before[h.name]
+		}
+		return enough(got)
+	})
+}
+
+// neverHedged has another webhook hedged three times, and policy not.
+func neverHedged(t *testing.T, r *rig) {
+	r.register(hook{name: "policy"}, hook{name: "control"})
+	r.start()
+	hedged := 0
+	r.rounds("control", func(c *call, _ bool) { c.allow() }, func(got round) bool {
+		if got.attempts["policy"] > 1 {
+			t.Errorf("%d attempts", got.attempts["policy"])
+		}
+		if got.attempts["control"] > 1 {
+			hedged++
+		}
+		return hedged == 3
+	})
+}
+
+// denialWins has a hedge allow, and then the first attempt deny.
+func denialWins(_ *testing.T, r *rig) {
+	r.start()
+	r.rounds("policy", func(c *call, hedged bool) {
+		if !hedged {
+			c.deny()
+			return
+		}
+		c.allow()
+		_ = http.NewResponseController(c.rw).Flush()
+	}, func(got round) bool { return got.attempts["policy"] > 1 && !got.allowed })
+}
+
+// ruleWires are the fields of the rules of bypass and failOpen.
+func ruleWires() []wire {
+	by := func(field, value string, q question) wire {
+		return wire{field: field, value: "{name: mine, " + value + "}", observe: func(_ *testing.T, r *rig) {
+			r.play((*call).fail)
+			r.start().allows(q, `ignored by failOpen rule \"mine\"`)
+			r.denies(question{namespace: "other", user: "bob", operation: "DELETE", resource: "configmaps"}, "HTTPStatus")
+		}}
+	}
+	return []wire{
+		by("name", "users: [ann]", question{}),
+		by("namespaces", "namespaces: [shop]", question{}),
+		by("users", "users: [ann]", question{}),
+		by("groups", "groups: [dev]", question{groups: `["dev"]`}),
+		by("serviceAccounts", "serviceAccounts: [shop/robot]", question{user: "system:serviceaccount:shop:robot"}),
+		by("resources", "resources: [/pods]", question{}),
+		by("operations", "operations: [CREATE]", question{}),
+		by("extraKeys", "extraKeys: [example.com/scope]", question{extra: `{"example.com/scope":["x"]}`}),
+	}
+}
