@@ -37,6 +37,7 @@ type Config struct {
 	ConnectionAge time.Duration
 	HeaderTimeout time.Duration // TLS handshake, and request headers; 5 s each
 	BodyTimeout   time.Duration // request body; 5 s
+	WriteTimeout  time.Duration // one write to a caller that does not read; 10 s
 	IdleTimeout   time.Duration // between two requests; 120 s, above the 90 s of kube-apiserver
 	// DefaultTimeout is for a caller that sends no ?timeout=; 10 s. MaxTimeout
 	// is the longest that an admission may take; 30 s.
@@ -48,9 +49,6 @@ const (
 	uriLimit    = 8 << 10
 	headerLimit = 32 << 10
 )
-
-// writeTimeout bounds one write to a caller that does not read.
-const writeTimeout = 10 * time.Second
 
 func (c Config) withDefaults() Config {
 	if c.Authorities == nil {
@@ -64,6 +62,7 @@ func (c Config) withDefaults() Config {
 	c.Connections = cmp.Or(c.Connections, 4096)
 	c.HeaderTimeout = cmp.Or(c.HeaderTimeout, 5*time.Second)
 	c.BodyTimeout = cmp.Or(c.BodyTimeout, 5*time.Second)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)
 	c.IdleTimeout = cmp.Or(c.IdleTimeout, 120*time.Second)
 	c.DefaultTimeout = cmp.Or(c.DefaultTimeout, 10*time.Second)
 	c.MaxTimeout = cmp.Or(c.MaxTimeout, 30*time.Second)

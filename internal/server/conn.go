@@ -185,16 +185,21 @@ func (c *conn) Read(p []byte) (int, error) {
 }
 
 // Write writes p within the write timeout. fasthttp's own timeout would cover
-// answers only: not its refusals, not "100 Continue".
+// answers only: not its refusals, not "100 Continue". After a failure the connection
+// is closed: crypto/tls would try for 5 s more to take its leave.
 func (c *conn) Write(p []byte) (int, error) {
 	if c.muted {
 		c.muted = false
 		return len(p), nil
 	}
-	if err := c.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+	if err := c.SetWriteDeadline(time.Now().Add(c.listener.cfg.WriteTimeout)); err != nil {
 		return 0, err
 	}
-	return c.Conn.Write(p)
+	n, err := c.Conn.Write(p)
+	if err != nil {
+		_ = c.raw.Close()
+	}
+	return n, err
 }
 
 // Close closes the connection and gives its place to the next.

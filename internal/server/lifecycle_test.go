@@ -96,16 +96,21 @@ func TestShutdownEndsWithItsContext(t *testing.T) {
 }
 
 // kube-apiserver's client opens connections ahead of need: one on which nothing
-// was ever sent must not hold up the end for as long as it may be idle.
+// was ever sent, or whose handshake has not begun, must not hold up the end for as
+// long as it may take.
 func TestShutdownClosesUnusedConnections(t *testing.T) {
-	w := newWorld(t, nil)
-	unused, idle := w.dial(), w.dial()
+	w := newWorld(t, func(cfg *server.Config) { cfg.HeaderTimeout, cfg.IdleTimeout = time.Hour, time.Hour })
+	unused, idle, silent := w.dial(), w.dial(), w.dialPlain()
 	idle.isAllowed(idle.ask(good("1")), "1")
-	if err := w.server.Shutdown(t.Context()); err != nil {
+	w.eventually("all are accepted", func() bool { return w.server.Connections() == 3 })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := w.server.Shutdown(ctx); err != nil {
 		t.Errorf("Shutdown: %v", err)
 	}
 	unused.isClosed()
 	idle.isClosed()
+	silent.isClosed()
 }
 
 func TestShutdownBeforeServe(t *testing.T) {

@@ -121,7 +121,8 @@ func (l *listener) owner(chains trust.Chains) string {
 func (l *listener) Close() error { return l.close() }
 
 // closeUnused closes the connections on which no request ever began. fasthttp
-// closes those that are idle between requests, and would wait for these.
+// closes those that are idle between requests. It would wait 5 s for these, and for
+// as long as their handshake may take.
 func (l *listener) closeUnused() {
 	l.slots.each(func(c *conn) {
 		if !c.used.Load() {

@@ -4,6 +4,7 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"io"
 	"net"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
 )
 
@@ -71,7 +74,6 @@ func TestSlowCallers(t *testing.T) {
 		"A4 part of a ClientHello":  w.dialPlain(),
 		"A4 part of the headers":    w.dial(),
 		"A15 part of the body":      w.dial(),
-		"A15 min(T, 5 s)":           w.dial(),
 		"A17 nothing after 100":     w.dial(),
 		"A15 shorter than declared": w.dial(),
 	}
@@ -80,14 +82,13 @@ func TestSlowCallers(t *testing.T) {
 	closed["A4 part of a ClientHello"].send(text("\x16\x03\x01\x02\x00\x01"))
 	closed["A4 part of the headers"].send(text(half[:40]))
 	closed["A15 part of the body"].send(text(half))
-	closed["A15 min(T, 5 s)"].send(text(strings.Replace(half, "10s", "1ms", 1)))
 	closed["A17 nothing after 100"].send(text(message{headers: "Expect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 10\r\n"}.String()))
 	closed["A15 shorter than declared"].send(text(half))
 	if err := closed["A15 shorter than declared"].Conn.(*tls.Conn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
 	// Whose uid has come is denied.
-	denied := map[string]string{"A15 part of the body": `"code":408`, "A15 min(T, 5 s)": `"code":408`, "A15 shorter than declared": `"code":400`}
+	denied := map[string]string{"A15 part of the body": `"code":408`, "A15 shorter than declared": `"code":400`}
 	for name, c := range closed {
 		t.Run(name, func(t *testing.T) {
 			got, err := io.ReadAll(c.in)
@@ -103,6 +104,37 @@ func TestSlowCallers(t *testing.T) {
 	steady.isAllowed(steady.ask(good("2")), "2")
 	if n := len(w.judge.decisions()); n != 2 {
 		t.Errorf("%d decisions, want 2", n)
+	}
+}
+
+// A body has no longer than its admission: min(T, 5 s).
+func TestBodyHasUntilTheDeadline(t *testing.T) {
+	w := newWorld(t, func(cfg *server.Config) { cfg.BodyTimeout = time.Hour })
+	whole := message{target: "/v1/clusters/a/validate?timeout=150ms", body: review("1")}.String()
+	t.Run("A15 min(T, 5 s)", func(t *testing.T) {
+		c := w.dial()
+		if got := c.ask(text(whole[:len(whole)-10])); !strings.Contains(got.body, `"code":408`) {
+			t.Errorf("answer %q", got.body)
+		}
+	})
+}
+
+// A caller that does not read what it is answered is cut off: it would hold its
+// answers, and a goroutine, as long as it likes.
+func TestCallerThatDoesNotRead(t *testing.T) {
+	w := newWorld(t, func(cfg *server.Config) {
+		cfg.WriteTimeout, cfg.BodyTimeout, cfg.IdleTimeout = 100*time.Millisecond, time.Hour, time.Hour
+	})
+	w.judge.do = func(context.Context, dispatcher.Request) codec.Response {
+		return codec.Response{Code: http.StatusForbidden, Message: strings.Repeat("x", 1<<20)}
+	}
+	c, begin := w.dial(), time.Now()
+	for range 30 { // answers of more than all buffers between us
+		c.send(good("1"))
+	}
+	w.eventually("it is cut off", func() bool { return w.server.Connections() == 0 })
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("it is cut off after %v: as long as crypto/tls takes leave", took)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -114,4 +115,27 @@ func TestPerConnectionTLS(t *testing.T) {
 	})
 	c := w.dial()
 	c.isAllowed(c.ask(good("1")), "1")
+}
+
+// A connection lives longer than its certificate may: what expires between two
+// requests is refused with the second.
+func TestCertificateExpiresOnAnOpenConnection(t *testing.T) {
+	w := newWorld(t, nil)
+	for lifetime := 2 * time.Second; ; lifetime *= 2 { // until this machine is quick enough
+		cfg := w.clientTLS(pki.Subject{CommonName: "a", NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(lifetime)})
+		conn, err := tls.Dial("tcp", w.addr, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newCaller(t, conn)
+		c.send(good("1"))
+		resp, err := http.ReadResponse(c.in, nil)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			continue
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		<-time.After(time.Until(cfg.Certificates[0].Leaf.NotAfter) + time.Millisecond)
+		c.refusedWith(c.ask(good("2")), http.StatusForbidden)
+		return
+	}
 }
