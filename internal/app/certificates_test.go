@@ -8,8 +8,13 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	diff "github.com/google/go-cmp/cmp"
 
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
 )
@@ -65,13 +70,53 @@ func TestCertificateOfAnotherKey(t *testing.T) {
 	eventually(t, "the new pair is served", func() bool { return servedName(t, w, address) == "successor" })
 }
 
-// Each certificate that can end has its role in the metrics, also those of the
-// admin listener.
-func TestExpiryOfEachRole(t *testing.T) {
+// Reload looks at the certificates of both listeners at once.
+func TestReloadReadsCertificates(t *testing.T) {
 	w := newWorld(t)
 	w.issue("admin", pki.Subject{CommonName: "admin", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	p := w.startFrom(strings.Replace(fileConfig, `admin: {listen: "127.0.0.1:0"}`,
-		`admin: {listen: "127.0.0.1:0", tls: {certFile: admin.crt, keyFile: admin.key, clientCAFile: ca.crt}}`, 1) + "lameDuck: 0s\n")
+		`admin: {listen: "127.0.0.1:0", tls: {certFile: admin.crt, keyFile: admin.key}}`, 1) + "lameDuck: 0s\nreloadInterval: 1h\n")
+	listeners := map[string]string{"serving": p.awaitReady(), "admin": p.app.AdminAddress().String()}
+	for name := range listeners {
+		w.issue(name, pki.Subject{CommonName: "successor of " + name, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	}
+	p.app.Reload()
+	for name, address := range listeners {
+		eventually(t, "the new certificate is served", func() bool { return servedName(t, w, address) == "successor of "+name })
+	}
+}
+
+// Each certificate that can end has its role in the metrics, with the end of the
+// first of that role.
+func TestExpiryOfEachRole(t *testing.T) {
+	w := newWorld(t)
+	ends := func(hours int) time.Time {
+		return time.Now().Truncate(time.Second).Add(time.Duration(hours) * time.Hour)
+	}
+	expected := map[string]time.Time{}
+	own := []net.IP{net.IPv4(127, 0, 0, 1)}
+	expected["serving"] = ends(1)
+	w.issue("serving", pki.Subject{CommonName: "dispatcher", IPs: own, NotAfter: expected["serving"]})
+	expected["admin_serving"] = ends(2)
+	w.issue("admin", pki.Subject{CommonName: "admin", IPs: own, NotAfter: expected["admin_serving"]})
+	expected["webhook_client"] = ends(3)
+	w.issue("registry/client", pki.Subject{CommonName: "client", NotAfter: expected["webhook_client"]})
+	w.issue("registry/later", pki.Subject{CommonName: "client", NotAfter: ends(4)})
+	for role, file := range map[string]string{"client_ca": "ca.crt", "admin_client_ca": "operators.crt"} {
+		expected[role] = ends(5 + len(role))
+		first, err := pki.NewAuthorityUntil("first", expected[role])
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(file, append(w.authority.PEM, first.PEM...))
+	}
+	w.configureMore("policy", "- name: other.example.com\n  clientConfig: {url: \"https://127.0.0.1:1/\"}\n  sideEffects: None\n  admissionReviewVersions: [v1]\n")
+	for name, webhook := range map[string]string{"client": "policy/policy*", "later": "policy/other*"} {
+		w.write("registry/"+name+".yaml", []byte("apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: "+name+"}\n"+
+			"spec: {webhooks: [\""+webhook+"\"], clientCertificate: {certFile: "+name+".crt, keyFile: "+name+".key}}\n"))
+	}
+	p := w.startFrom(strings.Replace(fileConfig, `admin: {listen: "127.0.0.1:0"}`,
+		`admin: {listen: "127.0.0.1:0", tls: {certFile: admin.crt, keyFile: admin.key, clientCAFile: operators.crt}}`, 1) + "lameDuck: 0s\n")
 	p.awaitReady()
 	operator, err := tls.LoadX509KeyPair(filepath.Join(w.dir, "east.crt"), filepath.Join(w.dir, "east.key"))
 	if err != nil {
@@ -88,9 +133,15 @@ func TestExpiryOfEachRole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, role := range []string{"serving", "client_ca", "admin_serving", "admin_client_ca"} {
-		if want := `dispatcher_certificate_expiry_timestamp_seconds{role="` + role + `"} `; !strings.Contains(string(page), want) {
-			t.Errorf("no %s", want)
+	found := map[string]time.Time{}
+	for _, m := range regexp.MustCompile(`dispatcher_certificate_expiry_timestamp_seconds\{role="(\w+)"\} (\S+)`).FindAllStringSubmatch(string(page), -1) {
+		seconds, err := strconv.ParseFloat(m[2], 64)
+		if err != nil {
+			t.Fatal(err)
 		}
+		found[m[1]] = time.Unix(int64(seconds), 0)
+	}
+	if d := diff.Diff(expected, found); d != "" {
+		t.Errorf("ends by role (-want +got):\n%s", d)
 	}
 }
