@@ -5,7 +5,6 @@
 package app_test
 
 import (
-	"sync/atomic"
 	"syscall"
 	"testing"
 )
@@ -36,11 +35,7 @@ func TestCallersLeaveHalfOfTheDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	const beyond = 30
-	var closed atomic.Int64
-	for range descriptors/2 + beyond {
-		conn := r.dial()
-		r.asking.Go(func() { _, _ = conn.Read(make([]byte, 1)); closed.Add(1) })
-	}
+	closed := r.closings(descriptors/2 + beyond)
 	r.eventually("those beyond are closed", func() bool { return closed.Load() >= beyond })
 	if !r.logged("is lowered") {
 		t.Error("it is not logged")

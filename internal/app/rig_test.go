@@ -15,9 +15,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -280,7 +282,7 @@ type question struct {
 	groups, extra                                                              string // JSON
 	labels                                                                     string // JSON
 	size                                                                       int
-	token                                                                      string
+	token, traceparent                                                         string
 	body                                                                       []byte // as it is sent
 	encoding                                                                   string
 	client                                                                     *http.Client
@@ -335,6 +337,9 @@ func (r *rig) ask(q question) reply {
 	if q.encoding != "" {
 		req.Header.Set("Content-Encoding", q.encoding)
 	}
+	if q.traceparent != "" {
+		req.Header.Set("Traceparent", q.traceparent)
+	}
 	if q.token != "" {
 		req.Header.Set("Authorization", "Bearer "+q.token)
 	}
@@ -380,6 +385,56 @@ func (r *rig) answers(q question, allowed bool, words []string) reply {
 		}
 	}
 	return got
+}
+
+// round is an admission that follows many quick ones, and that webhooks answer only
+// when the hook named awaited is asked a second time, or after hold.
+type round struct {
+	reply
+	attempts map[string]int // by hook
+}
+
+// rounds repeats rounds until enough. How long an answer usually takes is not known at
+// first, and a busy machine hedges late: hold is longer each time. answer gives the
+// first answers, and the hedge's.
+func (r *rig) rounds(awaited string, next func(round int) question, answer func(c *call, hedged bool), enough func(round) bool) {
+	r.t.Helper()
+	client, number := r.clientAs("east"), 0
+	hold := 50 * time.Millisecond
+	r.eventually("calls are hedged", func() bool {
+		r.play((*call).allow)
+		for range 25 {
+			r.allows(question{client: client})
+		}
+		before := map[string]int{}
+		for _, h := range r.hooks {
+			before[h.name] = len(r.calls(h.name))
+		}
+		hedged := make(chan struct{})
+		r.play(func(c *call) {
+			if c.hook == awaited && c.nth == before[awaited]+2 {
+				answer(c, true)
+				_ = http.NewResponseController(c.rw).Flush()
+				close(hedged)
+				return
+			}
+			select {
+			case <-hedged:
+				answer(c, false)
+			case <-time.After(hold):
+				c.allow()
+			}
+		})
+		hold *= 2
+		number++
+		q := next(number)
+		q.client = client
+		got := round{r.ask(q), map[string]int{}}
+		for _, h := range r.hooks {
+			got.attempts[h.name] = len(r.calls(h.name)) - before[h.name]
+		}
+		return enough(got)
+	})
 }
 
 // eventually waits until ok.
@@ -439,6 +494,21 @@ func (r *rig) dial() net.Conn {
 		r.t.Fatal(err)
 	}
 	return conn
+}
+
+// closings dials so often, and counts the connections that the process closes.
+func (r *rig) closings(dials int) *atomic.Int64 {
+	r.t.Helper()
+	closed := new(atomic.Int64)
+	for range dials {
+		conn := r.dial()
+		r.asking.Go(func() {
+			if _, err := conn.Read(make([]byte, 1)); !os.IsTimeout(err) {
+				closed.Add(1)
+			}
+		})
+	}
+	return closed
 }
 
 // dialAs connects with a certificate of a name.

@@ -8,10 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	diff "github.com/google/go-cmp/cmp"
 )
@@ -24,9 +21,6 @@ const (
 	unsampled    = "00-1af7651916cd43dd8448eb211c80319c-" + callersSpan + "-00"
 )
 
-// warmth is for how long answers are watched before their usual time is known.
-const warmth = 700 * time.Millisecond
-
 // TestTraceOfAHedgedCall has the collector receive what a hedged call looks like:
 // a server span below the caller's, a webhook's below it, two attempts below that,
 // the loser marked; each attempt told the webhook which span it is.
@@ -37,22 +31,36 @@ func TestTraceOfAHedgedCall(t *testing.T) {
 }
 
 func testTraceOfAHedgedCall(t *testing.T, protocol string) {
-	receiver, w := newReceiver(t, protocol), newWorld(t)
-	p := w.start("lameDuck: 0s\n")
-	c := w.clientOf(p.awaitReady())
-	for begin := time.Now(); time.Since(begin) < warmth; {
-		askTraced(t, c, unsampled)
+	receiver, r := newReceiver(t, protocol), newRig(t)
+	r.start()
+	client := r.clientOf(r.process.app.Address().String())
+	if askTraced(t, client, unsampled); r.last().header.Get("Traceparent") != unsampled || r.last().header.Get("Baggage") != "" {
+		t.Errorf("the webhook was told %q", r.last().header)
 	}
-	if got := w.headersOf(func() { askTraced(t, c, unsampled) }); got.Get("Traceparent") != unsampled || got.Get("Baggage") != "" {
-		t.Errorf("the webhook was told %q", got)
-	}
-	slow := newSlowFirst()
-	w.answers(slow.answer(w))
-	askTraced(t, c, sampled)
-	close(slow.release)
-	eventually(t, "the trace arrives", func() bool { return len(receiver.received(sampledTrace)) == 4 })
+	// Each round is a trace; in the last one the call is hedged, and the first attempt
+	// answered when it is too late.
+	trace, told, late := "", []string(nil), make(chan struct{})
+	r.rounds("policy", func(round int) question {
+		trace = fmt.Sprintf("%032x", round)
+		return question{traceparent: "00-" + trace + "-" + callersSpan + "-01"}
+	}, func(c *call, hedged bool) {
+		if !hedged {
+			<-late
+		}
+		c.allow()
+	}, func(got round) bool {
+		if got.attempts["policy"] < 2 {
+			return false
+		}
+		for _, c := range r.calls("policy") {
+			told = append(told, c.header.Get("Traceparent"))
+		}
+		close(late)
+		return true
+	})
+	eventually(t, "the trace arrives", func() bool { return len(receiver.received(trace)) == 4 })
 
-	spans := receiver.received(sampledTrace)
+	spans := receiver.received(trace)
 	got := newSpanTree(spans, marks).below(callersSpan, "")
 	want := `SERVER POST /v1/clusters/{cluster}/validate allowed
   INTERNAL webhook policy.example.com allowed
@@ -71,48 +79,16 @@ func testTraceOfAHedgedCall(t *testing.T, protocol string) {
 				}
 			}
 		}
-		if s.Name == "POST" && !slow.was("00-"+sampledTrace+"-"+hex.EncodeToString(s.SpanId)+"-01") {
+		if s.Name == "POST" && !slices.Contains(told, "00-"+trace+"-"+hex.EncodeToString(s.SpanId)+"-01") {
 			t.Errorf("no attempt told of span %x", s.SpanId)
 		}
 	}
 	if n := len(receiver.received("1af7651916cd43dd8448eb211c80319c")); n > 0 {
 		t.Errorf("%d spans of a trace that is not sampled", n)
 	}
-	if !strings.Contains(p.scrape(), `# {span_id=`) && !strings.Contains(p.scrape(), `trace_id="`+sampledTrace) {
+	if page := r.process.scrape(); !strings.Contains(page, `# {span_id=`) && !strings.Contains(page, `trace_id="`+trace) {
 		t.Error("no exemplar")
 	}
-}
-
-// slowFirst is a webhook whose first answer is late.
-type slowFirst struct {
-	release chan struct{}
-	came    atomic.Bool // the first
-	mu      sync.Mutex
-	told    []string
-}
-
-func newSlowFirst() *slowFirst { return &slowFirst{release: make(chan struct{})} }
-
-func (s *slowFirst) answer(w *world) func(http.ResponseWriter, string) {
-	return func(rw http.ResponseWriter, uid string) {
-		w.mu.Lock()
-		told := w.seen.Get("Traceparent")
-		w.mu.Unlock()
-		s.mu.Lock()
-		s.told = append(s.told, told)
-		s.mu.Unlock()
-		if s.came.CompareAndSwap(false, true) {
-			<-s.release
-		}
-		rw.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(rw, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%q,"allowed":true}}`, uid)
-	}
-}
-
-func (s *slowFirst) was(told string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Contains(s.told, told)
 }
 
 // askTraced asks as a caller that traces.

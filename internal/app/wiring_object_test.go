@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -218,58 +217,14 @@ func staysClosed(play func(*call)) func(*testing.T, *rig) {
 	}
 }
 
-// round is an admission that follows many quick ones, and that webhooks answer only
-// when the hook named awaited is asked a second time, or after hold.
-type round struct {
-	reply
-	attempts map[string]int // by hook
-}
-
-// rounds repeats rounds until enough. How long an answer usually takes is not known at
-// first, and a busy machine hedges late: hold is longer each time. answer gives the
-// first answers, and the hedge's.
-func (r *rig) rounds(awaited string, answer func(c *call, hedged bool), enough func(round) bool) {
-	r.t.Helper()
-	client := r.clientAs("east")
-	hold := 50 * time.Millisecond
-	r.eventually("calls are hedged", func() bool {
-		r.play((*call).allow)
-		for range 25 {
-			r.allows(question{client: client})
-		}
-		before := map[string]int{}
-		for _, h := range r.hooks {
-			before[h.name] = len(r.calls(h.name))
-		}
-		hedged := make(chan struct{})
-		r.play(func(c *call) {
-			if c.hook == awaited && c.nth == before[awaited]+2 {
-				answer(c, true)
-				close(hedged)
-				return
-			}
-			select {
-			case <-hedged:
-				answer(c, false)
-			case <-time.After(hold):
-				c.allow()
-			}
-		})
-		hold *= 2
-		got := round{r.ask(question{client: client}), map[string]int{}}
-		for _, h := range r.hooks {
-			got.attempts[h.name] = len(r.calls(h.name)) - before[h.name]
-		}
-		return enough(got)
-	})
-}
+func podOfAnn(int) question { return question{} }
 
 // neverHedged has another webhook hedged three times, and policy not.
 func neverHedged(t *testing.T, r *rig) {
 	r.register(hook{name: "policy"}, hook{name: "control"})
 	r.start()
 	hedged := 0
-	r.rounds("control", func(c *call, _ bool) { c.allow() }, func(got round) bool {
+	r.rounds("control", podOfAnn, func(c *call, _ bool) { c.allow() }, func(got round) bool {
 		if got.attempts["policy"] > 1 {
 			t.Errorf("%d attempts", got.attempts["policy"])
 		}
@@ -283,13 +238,12 @@ func neverHedged(t *testing.T, r *rig) {
 // denialWins has a hedge allow, and then the first attempt deny.
 func denialWins(_ *testing.T, r *rig) {
 	r.start()
-	r.rounds("policy", func(c *call, hedged bool) {
+	r.rounds("policy", podOfAnn, func(c *call, hedged bool) {
 		if !hedged {
 			c.deny()
 			return
 		}
 		c.allow()
-		_ = http.NewResponseController(c.rw).Flush()
 	}, func(got round) bool { return got.attempts["policy"] > 1 && !got.allowed })
 }
 

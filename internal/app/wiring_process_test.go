@@ -145,12 +145,7 @@ func processWires() []wire {
 			r.start().denies(question{}, "BadAnswer")
 		}},
 		{field: "limits.connections", value: "limits: {connections: 16}\ntimeouts: {headers: 1m}", observe: func(_ *testing.T, r *rig) {
-			r.start()
-			var closed atomic.Int64
-			for range 40 {
-				conn := r.dial()
-				r.asking.Go(func() { _, _ = conn.Read(make([]byte, 1)); closed.Add(1) })
-			}
+			closed := r.start().closings(40)
 			r.eventually("those beyond are closed", func() bool { return closed.Load() >= 24 })
 		}},
 		{field: "limits.connectionAge", value: "limits: {connectionAge: 1ns}", observe: func(t *testing.T, r *rig) {
