@@ -187,7 +187,7 @@ type call struct {
 	timeout   string // of the query
 	presented string // common name of the client certificate
 	uid, name string
-	nth       int // of the attempts for this hook, from 1
+	nth       int // of the calls of this hook about that name, from 1
 }
 
 func (r *rig) serve(rw http.ResponseWriter, req *http.Request) {
@@ -208,7 +208,7 @@ func (r *rig) serve(rw http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	c.nth = 1
 	for _, before := range r.seen {
-		if before.hook == c.hook {
+		if before.hook == c.hook && before.name == c.name {
 			c.nth++
 		}
 	}
@@ -259,21 +259,18 @@ func (c *call) deny() {
 	c.say(`"allowed":false,"status":{"code":403,"message":"no, says ` + c.hook + `"}`)
 }
 func (c *call) fail() { c.rw.WriteHeader(http.StatusInternalServerError) }
-func (c *call) after(d time.Duration) { // a webhook that takes its time
+
+// until waits until a channel is closed, and no longer than somebody wants to know.
+func (c *call) until(done <-chan struct{}) {
 	select {
-	case <-time.After(d):
+	case <-done:
 	case <-c.ctx.Done():
 	case <-c.rig.over:
 	}
 }
 
-// hang answers when the test is over, or when nobody wants to know any more.
-func (c *call) hang() {
-	select {
-	case <-c.ctx.Done():
-	case <-c.rig.over:
-	}
-}
+// hang answers when nobody wants to know any more.
+func (c *call) hang() { c.until(nil) }
 
 // question is one admission. Zero values mean a pod that ann creates in the
 // namespace shop of east.
@@ -392,6 +389,7 @@ func (r *rig) answers(q question, allowed bool, words []string) reply {
 type round struct {
 	reply
 	attempts map[string]int // by hook
+	hedged   bool           // the hedge came, and was answered first
 }
 
 // rounds repeats rounds until enough. How long an answer usually takes is not known at
@@ -406,13 +404,12 @@ func (r *rig) rounds(awaited string, next func(round int) question, answer func(
 		for range 25 {
 			r.allows(question{client: client})
 		}
-		before := map[string]int{}
-		for _, h := range r.hooks {
-			before[h.name] = len(r.calls(h.name))
-		}
-		hedged := make(chan struct{})
+		number++
+		q := next(number)
+		q.client, q.name = client, fmt.Sprint("round-", number)
+		hedged, gaveUp := make(chan struct{}), atomic.Bool{}
 		r.play(func(c *call) {
-			if c.hook == awaited && c.nth == before[awaited]+2 {
+			if c.hook == awaited && c.name == q.name && c.nth == 2 {
 				answer(c, true)
 				_ = http.NewResponseController(c.rw).Flush()
 				close(hedged)
@@ -422,17 +419,20 @@ func (r *rig) rounds(awaited string, next func(round int) question, answer func(
 			case <-hedged:
 				answer(c, false)
 			case <-time.After(hold):
+				gaveUp.Store(true)
 				c.allow()
 			}
 		})
 		hold *= 2
-		number++
-		q := next(number)
-		q.client = client
-		got := round{r.ask(q), map[string]int{}}
+		got := round{reply: r.ask(q), attempts: map[string]int{}}
 		for _, h := range r.hooks {
-			got.attempts[h.name] = len(r.calls(h.name)) - before[h.name]
+			for _, c := range r.calls(h.name) {
+				if c.name == q.name {
+					got.attempts[h.name]++
+				}
+			}
 		}
+		got.hedged = got.attempts[awaited] > 1 && !gaveUp.Load()
 		return enough(got)
 	})
 }

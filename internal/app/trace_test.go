@@ -45,11 +45,11 @@ func testTraceOfAHedgedCall(t *testing.T, protocol string) {
 		return question{traceparent: "00-" + trace + "-" + callersSpan + "-01"}
 	}, func(c *call, hedged bool) {
 		if !hedged {
-			<-late
+			c.until(late)
 		}
 		c.allow()
 	}, func(got round) bool {
-		if got.attempts["policy"] < 2 {
+		if !got.hedged {
 			return false
 		}
 		for _, c := range r.calls("policy") {

@@ -228,7 +228,7 @@ func neverHedged(t *testing.T, r *rig) {
 		if got.attempts["policy"] > 1 {
 			t.Errorf("%d attempts", got.attempts["policy"])
 		}
-		if got.attempts["control"] > 1 {
+		if got.hedged {
 			hedged++
 		}
 		return hedged == 3
@@ -244,7 +244,7 @@ func denialWins(_ *testing.T, r *rig) {
 			return
 		}
 		c.allow()
-	}, func(got round) bool { return got.attempts["policy"] > 1 && !got.allowed })
+	}, func(got round) bool { return got.hedged && !got.allowed })
 }
 
 // ruleWires are the fields of the rules of bypass and failOpen.

@@ -199,7 +199,7 @@ func processWires() []wire {
 			r.register(hook{name: "policy"}, hook{name: "slow"})
 			r.play(func(c *call) {
 				if c.hook == "slow" {
-					c.after(time.Second)
+					<-time.After(time.Second)
 				}
 				c.deny()
 			})
