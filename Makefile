@@ -24,12 +24,12 @@ TEST := $(GO) test
 
 # check runs every step, whatever became of those before it. COUNTED steps count
 # their tests; any other step counts as one if it fails.
-STEPS   := build vet fmt lint imports alerts race examples conformance faults e2e fuzz demo-once
-COUNTED := imports alerts race examples conformance faults e2e fuzz
+STEPS   := build vet fmt lint imports alerts race allocations examples conformance faults e2e fuzz demo-once
+COUNTED := imports alerts race allocations examples conformance faults e2e fuzz
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help build demo demo-once test race examples fuzz bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e mutate check clean
+.PHONY: print-lint help build demo demo-once test race allocations examples fuzz bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e mutate check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,11 @@ race: ## all tests with the race detector; needs a C compiler
 	@command -v $${CC:-cc} >/dev/null || command -v gcc >/dev/null || { \
 	  echo "the race detector needs a C compiler: install gcc, for example with apt-get install gcc libc6-dev" >&2; exit 1; }
 	$(TEST) -race $$($(GO) list ./... | grep -v -e /internal/importgraph$$ -e /dashboards$$ -e /loadtest/faults$$)
+
+# The tests that count them have Alloc in their names. They run one package after the
+# other: what else is busy takes turns with them.
+allocations: ## tests that count allocations, of which the race detector adds its own
+	$(TEST) -count=1 -p 1 -run Alloc $$(grep -lrE '^func Test[A-Za-z0-9_]*Alloc' --include='*_test.go' . | xargs -n1 dirname | sort -u)
 
 examples: ## the example that is a module of its own
 	cd examples/controller-runtime && $(TEST) ./...
@@ -88,6 +93,10 @@ lint: ## golangci-lint with .golangci.yml
 	@command -v $(GOLANGCI_LINT) >/dev/null || { \
 	  echo "golangci-lint is missing: $(GO) install $(GOLANGCI)" >&2; exit 1; }
 	$(GOLANGCI_LINT) run ./...
+	@# Modules of their own, with the same file.
+	cd conformance && $(GOLANGCI_LINT) run ./...
+	cd e2e && $(GOLANGCI_LINT) run ./...
+	cd examples/controller-runtime && $(GOLANGCI_LINT) run ./...
 
 vet:
 	$(GO) vet ./...
@@ -133,7 +142,7 @@ e2e: ## real kube-apiservers call the built binary; needs etcd, builds the rest
 mutate: ## the tests of PACKAGE=./match against small bugs in it; ONLY=Limiter for some
 	@$(GO) run ./internal/mutate -only "$(ONLY)" $(PACKAGE)
 
-check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, alerts, race, examples, conformance, faults, e2e, fuzz, demo
+check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, alerts, race, allocations, examples, conformance, faults, e2e, fuzz, demo
 	@: > $(COUNTS); failed=""; \
 	for step in $(STEPS); do \
 	  echo "== $$step"; start=$$(date +%s); \
