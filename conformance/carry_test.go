@@ -20,16 +20,19 @@ const serverName = "webhook-test.default.svc"
 // notCarried are the published cases that no registry could hold, with the
 // reason. A case that is not listed must be carried.
 var notCarried = map[string]string{
-	"match & invalid client config": "neither url nor service: the API server refuses to store it, and so do we",
+	"NewNonMutatingTestCases/Validating/match & invalid client config":  neitherURLNorService,
+	"ConvertToMutatingTestCases/Mutating/match & invalid client config": neitherURLNorService,
+	"NewNonMutatingPanicTestCases/Validating/match & allow, but panic":  "the API server panics in its own code before it calls a webhook that allows: nothing outside of the dispatcher can make it panic",
 }
+
+const neitherURLNorService = "neither url nor service: the API server refuses to store it, and so do we"
 
 // carrier writes the webhooks of many cases into one registry: each case is a
 // cluster of its own, whose configurations serve that cluster alone.
 type carrier struct {
-	t      *testing.T
-	dir    string
-	server *url.URL
-	cases  int
+	t     *testing.T
+	dir   string
+	cases int
 }
 
 // carry adds one case and returns the name of its cluster. What is changed on the
@@ -39,13 +42,17 @@ type carrier struct {
 //     what the plugins take an absent failurePolicy for;
 //   - rules without groups, versions or resources, which select nothing;
 //   - Services, whose names mean nothing here, become URLs of the same path.
-func (c *carrier) carry(kind string, webhooks any) (cluster string) {
+func (c *carrier) carry(p *published) (cluster string) {
 	c.t.Helper()
 	c.cases++
+	var webhooks any = p.validating
+	if p.kind == "Mutating" {
+		webhooks = p.mutating
+	}
 	cluster = fmt.Sprintf("case-%d", c.cases)
 	manifest := map[string]any{
 		"apiVersion": "admissionregistration.k8s.io/v1beta1",
-		"kind":       kind + "WebhookConfiguration",
+		"kind":       p.kind + "WebhookConfiguration",
 		"metadata":   map[string]any{"name": cluster},
 		"webhooks":   c.webhooks(webhooks),
 	}
@@ -54,7 +61,7 @@ func (c *carrier) carry(kind string, webhooks any) (cluster string) {
 		c.t.Fatal(err)
 	}
 	write(c.t, c.dir, "registry/"+cluster+".yaml", data)
-	write(c.t, c.dir, "registry/"+cluster+"-cluster.yaml", fmt.Appendf(nil, clusterManifest, cluster, c.server.Host, serverName))
+	write(c.t, c.dir, "registry/"+cluster+"-cluster.yaml", fmt.Appendf(nil, clusterManifest, cluster, p.server.Host, serverName))
 	return cluster
 }
 

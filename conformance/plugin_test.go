@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"testing"
@@ -52,7 +53,7 @@ func (r route) prepare(t *testing.T, p plugin, client kubernetes.Interface, fact
 	factory.WaitForCacheSync(t.Context().Done())
 }
 
-func (r route) validate(t *testing.T, hooks []admissionregistrationv1.ValidatingWebhook, a admission.Attributes) error {
+func (r route) validate(ctx context.Context, t *testing.T, hooks []admissionregistrationv1.ValidatingWebhook, a admission.Attributes) error {
 	t.Helper()
 	p, err := validating.NewValidatingAdmissionWebhook(nil)
 	if err != nil {
@@ -60,10 +61,10 @@ func (r route) validate(t *testing.T, hooks []admissionregistrationv1.Validating
 	}
 	client, factory := webhooktesting.NewFakeValidatingDataSource(namespace, hooks, t.Context().Done())
 	r.prepare(t, p, client, factory)
-	return p.Validate(t.Context(), a, webhooktesting.NewObjectInterfacesForTest())
+	return p.Validate(ctx, a, webhooktesting.NewObjectInterfacesForTest())
 }
 
-func (r route) admit(t *testing.T, hooks []admissionregistrationv1.MutatingWebhook, a admission.Attributes) error {
+func (r route) admit(ctx context.Context, t *testing.T, hooks []admissionregistrationv1.MutatingWebhook, a admission.Attributes) error {
 	t.Helper()
 	p, err := mutating.NewMutatingWebhook(nil)
 	if err != nil {
@@ -71,11 +72,15 @@ func (r route) admit(t *testing.T, hooks []admissionregistrationv1.MutatingWebho
 	}
 	client, factory := webhooktesting.NewFakeMutatingDataSource(namespace, hooks, t.Context().Done())
 	r.prepare(t, p, client, factory)
-	return p.Admit(t.Context(), a, webhooktesting.NewObjectInterfacesForTest())
+	return p.Admit(ctx, a, webhooktesting.NewObjectInterfacesForTest())
 }
 
-// direct calls the published webhooks with the credentials that they ask for.
-func direct(server *url.URL) route {
+// direct calls the published webhooks with the credentials that they ask for, or
+// panics instead of finding them.
+func direct(server *url.URL, panics string) route {
+	if panics != "" {
+		return route{server, webhooktesting.NewPanickingAuthenticationInfoResolver(panics)}
+	}
 	return route{server, webhooktesting.NewAuthenticationInfoResolver(new(int32))}
 }
 

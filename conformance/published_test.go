@@ -4,8 +4,10 @@ package conformance
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,65 +21,98 @@ import (
 
 // published is one case of k8s.io/apiserver's webhook tests.
 type published struct {
-	name, kind, phase string
-	webhooks          any
-	contains          string // what the error must say
-	attributes        func() admission.Attributes
-	direct            func(t *testing.T, r route, a admission.Attributes) error
-	via               func(t *testing.T, r route, outer admissionregistrationv1.ValidatingWebhook, a admission.Attributes) error
+	list, name, kind string
+	validating       []admissionregistrationv1.ValidatingWebhook
+	mutating         []admissionregistrationv1.MutatingWebhook
+	attributes       func() admission.Attributes
+	server           *url.URL // of the webhooks
+	contains         string   // what the error must say
+	panics           string   // what the direct call of each webhook panics with
+	took             *took    // nil: nobody measures
 
 	cluster string // in the registry; empty: not carried
 }
 
+// id names a case: lists repeat names.
+func (c *published) id() string { return c.list + "/" + c.kind + "/" + c.name }
+
 // TestPublished decides every published case twice. Allow or deny, code, the
-// resulting object and the webhooks' audit annotations must be the same.
+// resulting object, the webhooks' audit annotations and who failed open must be the
+// same.
 func TestPublished(t *testing.T) {
-	server := webhooktesting.NewTestServer(t)
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	address, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cases := append(validatingCases(address), mutatingCases(address)...)
-	c := &carrier{t: t, dir: t.TempDir(), server: address}
-	c.credentials()
-	for i := range cases {
-		if _, listed := notCarried[cases[i].name]; !listed {
-			cases[i].cluster = c.carry(cases[i].kind, cases[i].webhooks)
+	var cases []published
+	s := startPublished(t)
+	for _, name := range slices.Sorted(maps.Keys(lists)) {
+		of := lists[name](s)
+		if len(of) == 0 {
+			t.Errorf("%s has no case", name)
 		}
+		for _, c := range of {
+			c.list = name
+			cases = append(cases, c)
+		}
+	}
+	c := &carrier{t: t, dir: t.TempDir()}
+	c.credentials()
+	left := maps.Clone(notCarried)
+	for i := range cases {
+		if _, listed := notCarried[cases[i].id()]; !listed {
+			cases[i].cluster = c.carry(&cases[i])
+		}
+		delete(left, cases[i].id())
+	}
+	if len(left) > 0 {
+		t.Errorf("not carried, and not published either: %v", left)
 	}
 	p := serve(t, c.dir)
 	counts := map[string]int{}
 	for _, each := range cases {
-		t.Run(each.kind+"/"+each.name, func(t *testing.T) {
+		t.Run(each.id(), func(t *testing.T) {
 			if each.cluster == "" {
 				counts["not carried"]++
-				t.Log("not carried: " + notCarried[each.name])
+				t.Log("not carried: " + notCarried[each.id()])
 				return
 			}
-			counts[each.compare(t, c.dir, p, address)]++
+			counts[each.compare(t, c.dir, p)]++
 		})
 	}
 	t.Logf("%d published cases: %v", len(cases), counts)
 }
 
+// decide plays the case with some webhooks: its own, or the dispatcher alone.
+func (c *published) decide(t *testing.T, r route, validating []admissionregistrationv1.ValidatingWebhook, mutating []admissionregistrationv1.MutatingWebhook) decision {
+	t.Helper()
+	var (
+		ctx = c.took.in(t.Context())
+		a   = c.attributes()
+		err error
+	)
+	if c.kind == "Validating" {
+		err = r.validate(ctx, t, validating, a)
+	} else {
+		err = r.admit(ctx, t, mutating, a)
+	}
+	c.took.check(ctx, t)
+	return decided(err, a)
+}
+
 // compare decides the case both ways and returns what became of it.
-func (c *published) compare(t *testing.T, dir string, p *process, server *url.URL) string {
-	a, b := c.attributes(), c.attributes()
-	want := decided(c.direct(t, direct(server), a), a)
+func (c *published) compare(t *testing.T, dir string, p *process) string {
+	want := c.decide(t, direct(c.server, c.panics), c.validating, c.mutating)
 	p.pki.issue(t, dir, c.cluster, nil)
-	caller := route{server, asCaller{&rest.Config{TLSClientConfig: rest.TLSClientConfig{
+	caller := route{c.server, asCaller{&rest.Config{TLSClientConfig: rest.TLSClientConfig{
 		CAData:   p.pki.pem,
 		CertFile: filepath.Join(dir, c.cluster+".crt"),
 		KeyFile:  filepath.Join(dir, c.cluster+".key"),
 	}}}}
-	got := decided(c.via(t, caller, outer(p, c.cluster, c.phase), b), b)
+	phase := map[string]string{"Validating": "validate", "Mutating": "mutate"}[c.kind]
+	ours := []admissionregistrationv1.ValidatingWebhook{outer(p, c.cluster, phase)}
+	got := c.decide(t, caller, ours, webhooktesting.ConvertToMutatingWebhooks(ours))
 	if want.code() != got.code() {
 		t.Errorf("directly: code %d, %v\nthrough the dispatcher: code %d, %v", want.code(), want.err, got.code(), got.err)
 	}
 	if want.err == nil {
-		if diff := cmp.Diff(a.GetObject(), b.GetObject()); diff != "" {
+		if diff := cmp.Diff(want.attributes.GetObject(), got.attributes.GetObject()); diff != "" {
 			t.Errorf("object (-directly +through the dispatcher):\n%s", diff)
 		}
 	}
@@ -91,13 +126,20 @@ func (c *published) compare(t *testing.T, dir string, p *process, server *url.UR
 	return "denied"
 }
 
-// compareTexts holds what users and auditors see: a denial's own text, and each
-// audit annotation of a webhook, under our name for it.
+// compareTexts compares what users and auditors see: a denial's own text, each
+// audit annotation of a webhook, under our name for it, and who failed open.
 func (c *published) compareTexts(t *testing.T, want, got decision) {
 	if want.err != nil && want.code() < 500 && !strings.Contains(got.err.Error(), c.contains) {
 		t.Errorf("the denial does not say %q: %v", c.contains, got.err)
 	}
+	failedOpen := strings.Split(got.annotations[outerName+"/dispatcher.dev.failed-open"], "; ")
 	for key, value := range want.annotations {
+		if strings.HasPrefix(key, "failed-open.") {
+			if !slices.ContainsFunc(failedOpen, func(entry string) bool { return strings.HasPrefix(entry, qualified(value)+" (") }) {
+				t.Errorf("%s failed open directly, and through the dispatcher: %v", value, failedOpen)
+			}
+			continue
+		}
 		name, key, _ := strings.Cut(key, "/")
 		if strings.HasSuffix(name, ".webhook.admission.k8s.io") {
 			continue // the plugin's own, of its own webhooks
@@ -107,45 +149,4 @@ func (c *published) compareTexts(t *testing.T, want, got decision) {
 			t.Errorf("annotation %s is %q, want %q (%v)", ours, got.annotations[ours], value, got.annotations)
 		}
 	}
-}
-
-func validatingCases(server *url.URL) []published {
-	var cases []published
-	for _, tt := range webhooktesting.NewNonMutatingTestCases(server) {
-		cases = append(cases, published{
-			name: tt.Name, kind: "Validating", phase: "validate", webhooks: tt.Webhooks, contains: tt.ErrorContains,
-			attributes: func() admission.Attributes { return webhooktesting.NewAttribute(namespace, nil, tt.IsDryRun) },
-			direct: func(t *testing.T, r route, a admission.Attributes) error {
-				return r.validate(t, tt.Webhooks, a)
-			},
-			via: func(t *testing.T, r route, outer admissionregistrationv1.ValidatingWebhook, a admission.Attributes) error {
-				return r.validate(t, []admissionregistrationv1.ValidatingWebhook{outer}, a)
-			},
-		})
-	}
-	return cases
-}
-
-func mutatingCases(server *url.URL) []published {
-	const configuration = "test-webhooks" // the name that the published data source gives
-	var cases []published
-	for _, tt := range append(webhooktesting.NewMutatingTestCases(server, configuration),
-		webhooktesting.ConvertToMutatingTestCases(webhooktesting.NewNonMutatingTestCases(server), configuration)...) {
-		cases = append(cases, published{
-			name: tt.Name, kind: "Mutating", phase: "mutate", webhooks: tt.Webhooks, contains: tt.ErrorContains,
-			attributes: func() admission.Attributes {
-				if tt.IsCRD {
-					return webhooktesting.NewAttributeUnstructured(namespace, tt.AdditionalLabels, tt.IsDryRun)
-				}
-				return webhooktesting.NewAttribute(namespace, tt.AdditionalLabels, tt.IsDryRun)
-			},
-			direct: func(t *testing.T, r route, a admission.Attributes) error {
-				return r.admit(t, tt.Webhooks, a)
-			},
-			via: func(t *testing.T, r route, outer admissionregistrationv1.ValidatingWebhook, a admission.Attributes) error {
-				return r.admit(t, webhooktesting.ConvertToMutatingWebhooks([]admissionregistrationv1.ValidatingWebhook{outer}), a)
-			},
-		})
-	}
-	return cases
 }
