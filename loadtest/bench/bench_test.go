@@ -116,8 +116,8 @@ caller and dispatcher, to ten called directly  0.51 (0.45-0.82)  <= 0.25  not me
 progress: P11 pair 2: p99.9 1.002s without hedging, 20ms with: 50 x; 4.0 % extra attempts
 progress: P11 pair 2: p99.9 12.5ms in theory, with a delay of 5.5ms: 1.60 x that
 progress: F8 pair 1: p99.9 105ms without hedging, 15ms with: 7 x; 2.0 % extra attempts
-progress: P12 at  2 x: 75 answered a second, 95 % of the peak; shed within 12ms
-progress: P12 at 10 x: 74 answered a second, 93 % of the peak; shed within 1.2s
+progress: P12 at  2 x: 75 answered a second, 95 % of the best; shed within 12ms
+progress: P12 at 10 x: 74 answered a second, 93 % of the best; shed within 1.2s
 `
 	for _, test := range []struct {
 		what, text string

@@ -57,16 +57,17 @@ func extraAttempts(row string) printed {
 	}}
 }
 
-const goodputLine = `P12 at\s+%s x: ([\d.]+) answered a second, ([\d.]+) %% of the peak; shed within (\S+)`
+const goodputLine = `P12 at\s+%s x: ([\d.]+) answered a second, ([\d.]+) %% of the best; shed within (\S+)`
 
-// goodput is what is answered at several times the peak, as a share of it.
+// goodput is what is answered at several times the load that the limit lets in, as a
+// share of the best that is answered at any load of the run.
 func goodput(multiple int) printed {
 	return printed{test: fault("P12", "TestGoodput"), lines: fmt.Sprintf(goodputLine, strconv.Itoa(multiple)), read: func(lines [][]float64) reading {
 		return absolute(transpose(lines, 1), "%")
 	}}
 }
 
-// shedding is the longest that the answer took to what was shed at twice the peak
+// shedding is the longest that the answer took to what was shed at twice that load
 // and above.
 func shedding() printed {
 	return printed{test: fault("P12", "TestGoodput"), lines: fmt.Sprintf(goodputLine, `(?:2|5|10)`), read: func(lines [][]float64) reading {
