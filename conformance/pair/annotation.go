@@ -3,7 +3,6 @@
 package pair
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -79,7 +78,7 @@ func annotationRow(key, value string, is map[string][]string, through caller.Res
 			return Annotations
 		}
 	}
-	if len(entries(through, "dropped-annotations")) > 0 {
+	if dropped, _ := entries(&through, "dropped-annotations"); len(dropped) > 0 {
 		return Annotations
 	}
 	return ""
@@ -109,57 +108,24 @@ func sameValue(a, b string) bool {
 	return plain(cut(a, maxAnnotationValue)) == plain(cut(b, maxAnnotationValue))
 }
 
-// failOpen compares the names of webhooks that failed open.
-func failOpen(direct, through caller.Result) []Difference {
-	was, is := map[string]bool{}, map[string]bool{}
+// failOpen compares which webhooks failed open, as often as they did. NotConvertible
+// is the cause only of those for which it can be.
+func (p *Pair) failOpen(direct *Oracle) []Difference {
+	was, is := map[string]int{}, map[string]int{}
 	for key, value := range direct.Annotations {
 		if strings.HasPrefix(key, "failed-open.") {
-			was[value] = true
+			was[value]++
 		}
 	}
-	for _, entry := range entries(through, "failed-open") {
-		name, _, _ := strings.Cut(entry, " (")
-		is[name] = true
+	list, cut := entries(&p.Through, "failed-open")
+	invented := false
+	for _, entry := range list {
+		name, cause, _ := strings.Cut(entry, " (")
+		is[name]++
+		invented = invented || is[name] > was[name] || strings.HasPrefix(cause, causeNotConvertible+",") && !direct.notConvertible(name)
 	}
-	if maps.Equal(was, is) {
+	if !invented && (cut || maps.Equal(was, is)) {
 		return nil
 	}
-	return []Difference{{Aspect: "failed open", Direct: was, Through: is}}
-}
-
-var patched = regexp.MustCompile(`^patch\.webhook\.admission\.k8s\.io/round_(\d)_`)
-
-// patches compares how many webhooks patched, by round.
-func patches(direct, through caller.Result) []Difference {
-	was, is := map[string]int{}, map[string]int{}
-	for key := range direct.Annotations {
-		if m := patched.FindStringSubmatch(key); m != nil {
-			was[m[1]]++
-		}
-	}
-	size := 0
-	for _, entry := range entries(through, "mutated") {
-		size += len(entry) + len("; ")
-		_, round, _ := strings.Cut(entry, "round ")
-		is[strings.TrimSuffix(round, ")")]++
-	}
-	if size >= maxAnnotationValue || maps.Equal(was, is) { // a list that is too long is cut
-		return nil
-	}
-	row := ""
-	if was["0"] == is["0"] && was["1"] < is["1"] {
-		row = Again
-	}
-	return []Difference{{Row: row, Aspect: "patches by round", Direct: fmt.Sprint(was), Through: fmt.Sprint(is)}}
-}
-
-// entries are those of one of the dispatcher's own annotations.
-func entries(through caller.Result, name string) []string {
-	var all []string
-	for key, value := range through.Annotations {
-		if strings.HasSuffix(key, "/"+ownAnnotations+name) {
-			all = append(all, strings.Split(value, "; ")...)
-		}
-	}
-	return all
+	return []Difference{{Aspect: "failed open", Direct: was, Through: list}}
 }

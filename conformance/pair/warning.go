@@ -3,28 +3,35 @@
 package pair
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/admission-dispatcher/dispatcher/conformance/caller"
 )
 
-// ownWarnings begin the dispatcher's own warnings.
-var ownWarnings = []string{"failed calling webhook ", "webhook \""}
+// ownWarning is what the dispatcher itself warns of, by webhook and cause.
+var ownWarning = regexp.MustCompile(`^(?:failed calling webhook "([^"]+)" \((\w+) |webhook "([^"]+)" was skipped \((\w+)\): )`)
 
-func isOwn(warning string) bool {
-	return slices.ContainsFunc(ownWarnings, func(own string) bool { return strings.HasPrefix(warning, own) })
-}
-
-// warnings compares what webhooks warn of.
+// warnings compares what webhooks warn of. The dispatcher's own warnings are meant
+// where its audit annotations name the same webhooks and causes, as often.
 func warnings(direct, through caller.Result) []Difference {
 	was, is := slices.Sorted(slices.Values(direct.Warnings)), slices.Sorted(slices.Values(through.Warnings))
-	if slices.Equal(was, is) {
-		return nil
-	}
 	var all []Difference
-	theirs := slices.DeleteFunc(slices.Clone(is), isOwn)
-	if len(theirs) < len(is) {
+	theirs, own := []string{}, []string{}
+	for _, text := range is {
+		if m := ownWarning.FindStringSubmatch(text); m != nil {
+			own = append(own, m[1]+m[3]+" ("+m[2]+m[4])
+		} else {
+			theirs = append(theirs, text)
+		}
+	}
+	recorded, cut := recordedFailures(&through)
+	slices.Sort(own)
+	switch {
+	case !cut && !slices.Equal(own, recorded):
+		all = append(all, Difference{Aspect: "own warnings", Direct: recorded, Through: own})
+	case len(own) > 0:
 		all = append(all, Difference{Row: FailOpen, Aspect: "warnings", Direct: was, Through: is})
 	}
 	if slices.Equal(was, theirs) {
@@ -35,6 +42,19 @@ func warnings(direct, through caller.Result) []Difference {
 		d.Row = Warnings
 	}
 	return append(all, d)
+}
+
+// recordedFailures are the webhooks that failed open or were skipped, with the cause,
+// as the dispatcher's audit annotations name them.
+func recordedFailures(through *caller.Result) (all []string, cut bool) {
+	failedOpen, cutOpen := entries(through, "failed-open")
+	skipped, cutSkipped := entries(through, "skipped")
+	for _, entry := range append(failedOpen, skipped...) {
+		entry, _, _ = strings.Cut(entry, ",")
+		all = append(all, strings.TrimSuffix(entry, ")"))
+	}
+	slices.Sort(all)
+	return all, cutOpen || cutSkipped
 }
 
 // subset reports whether each of some is the beginning of one of all.

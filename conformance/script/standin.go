@@ -125,7 +125,7 @@ func (s Script) hasPatch() bool {
 }
 
 func validatingPatch(s Script, r Reading) (Script, bool) {
-	if r.Mutating || !s.hasPatch() {
+	if r.Mutating || !s.hasPatch() || r.V1beta1 && s.Form == TypeNoPatch { // of which v1beta1 knows nothing
 		return s, false
 	}
 	if s.Allowed {
@@ -146,26 +146,28 @@ func brokenPatchOfDenial(s Script, r Reading) (Script, bool) {
 // brokenPatchOfAllow is a failed call for both, of which the API server passes on
 // warnings and annotations.
 func brokenPatchOfAllow(s Script, r Reading) (Script, bool) {
-	return failure, r.Mutating && s.Allowed && slices.Contains([]Form{BadPatch, OtherPatchType}, s.Form)
+	return failure, r.Mutating && s.Allowed && (s.Form == BadPatch || s.Form == OtherPatchType && !r.V1beta1)
 }
 
 func refusedPatch(form Form) func(Script, Reading) (Script, bool) {
 	return func(s Script, r Reading) (Script, bool) {
-		if s.Form != form || !s.Allowed || !r.Mutating {
-			return s, false
-		}
-		s.Form, s.Patch = "", Refused.Patch
-		return s, true
+		return s.Refused(), s.Form == form && s.Allowed && r.Mutating
 	}
 }
 
-// Refused is a Script that the API server refuses whatever the failure policy: a
-// patch that does not apply.
-var Refused = Script{Allowed: true, Patch: json.RawMessage(`[{"op":"remove","path":"/none/of/this"}]`)}
+// Refused is s with a patch that the API server refuses whatever the failure policy:
+// it does not apply.
+func (s Script) Refused() Script {
+	s.Form, s.Patch = "", json.RawMessage(`[{"op":"remove","path":"/none/of/this"}]`)
+	return s
+}
 
 // Patches reports whether the API server comes to apply a patch of a mutating
 // webhook.
-func (s Script) Patches() bool {
+func (s Script) Patches(r Reading) bool {
+	if s.Form.misaddressed() && !r.V1beta1 {
+		return false
+	}
 	never := append(Plain(), Truncated, Trailing, Hang, BadBase64, BadPatch, TypeNoPatch, OtherPatchType, EmptyPatch, NullPatch, AllowedAbsent, AllowedNull)
 	return s.Allowed && s.hasPatch() && !slices.Contains(never, s.Form)
 }

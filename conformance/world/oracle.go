@@ -19,13 +19,14 @@ import (
 // oracle is an API server that calls the webhooks of a variant itself.
 type oracle struct {
 	*caller.Caller
+	place   string
 	scripts map[string]script.Script
 	server  *script.Server
 }
 
 func (w *World) oracle(c *random.Case, v variant) (*oracle, error) {
 	at := w.place()
-	o := &oracle{server: w.server, scripts: map[string]script.Script{}}
+	o := &oracle{place: at, server: w.server, scripts: map[string]script.Script{}}
 	options := caller.Options{
 		Namespaces:     namespaces(c.Namespaces),
 		Authentication: caller.WithCertificate(w.authority.PEM, nil, nil),
@@ -54,13 +55,15 @@ func (o *oracle) close() {
 // alone.
 func (w *World) decide(o *oracle, c *random.Case, v variant, a caller.Admission) pair.Oracle {
 	return pair.Oracle{
-		Result: o.Play(a),
-		Alone:  func() ([]caller.Result, error) { return w.alone(c, v, a) },
+		Result:         o.Play(a),
+		Place:          o.place,
+		NotConvertible: v.notConvertible,
+		Alone:          func() ([]pair.Alone, error) { return w.alone(c, v, a) },
 	}
 }
 
-func (w *World) alone(c *random.Case, v variant, a caller.Admission) ([]caller.Result, error) {
-	var all []caller.Result
+func (w *World) alone(c *random.Case, v variant, a caller.Admission) ([]pair.Alone, error) {
+	var all []pair.Alone
 	for _, configuration := range slices.SortedFunc(slices.Values(v.validating), byName) {
 		for _, hook := range configuration.Webhooks {
 			one := v
@@ -69,7 +72,7 @@ func (w *World) alone(c *random.Case, v variant, a caller.Admission) ([]caller.R
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, o.Play(a))
+			all = append(all, pair.Alone{Configuration: configuration.Name, Webhook: hook.Name, Result: o.Play(a)})
 			o.close()
 		}
 	}

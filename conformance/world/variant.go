@@ -24,10 +24,12 @@ type variant struct {
 	rows       []string
 	mutating   []random.Configuration
 	validating []random.Configuration
+
+	notConvertible map[string]bool // configuration/webhook
 }
 
 // standIns returns a variant for each row that holds for one of the webhooks, and,
-// if there are several, one for all together.
+// last, if there are several, one for all together.
 func standIns(c *random.Case, a admission.Attributes) []variant {
 	all := newVariant(c, a, nil)
 	if len(all.rows) == 0 {
@@ -45,7 +47,7 @@ func standIns(c *random.Case, a admission.Attributes) []variant {
 
 // newVariant applies those rows, or all of them.
 func newVariant(c *random.Case, a admission.Attributes, only []string) variant {
-	var v variant
+	v := variant{notConvertible: map[string]bool{}}
 	apply := func(list []random.Configuration, mutating bool) []random.Configuration {
 		out := make([]random.Configuration, len(list))
 		for i, configuration := range list {
@@ -53,6 +55,9 @@ func newVariant(c *random.Case, a admission.Attributes, only []string) variant {
 			for _, w := range configuration.Webhooks {
 				instead, row := standIn(c, w, a, reading(c, &w, mutating))
 				if row != "" && (only == nil || slices.Contains(only, row)) {
+					if row == pair.Convert {
+						v.notConvertible[configuration.Name+"/"+w.Name] = true
+					}
 					w = instead
 					v.rows = append(v.rows, row)
 				}
@@ -97,8 +102,8 @@ func standIn(c *random.Case, w random.Webhook, a admission.Attributes, r script.
 		return w, pair.Convert
 	}
 	instead, row := w.Script.StandIn(r)
-	if row == "" && r.Mutating && a.GetOperation() == admission.Connect && w.Script.Patches() {
-		instead, row = script.Refused, "C16"
+	if row == "" && r.Mutating && a.GetOperation() == admission.Connect && w.Script.Patches(r) {
+		instead, row = w.Script.Refused(), "C16"
 	}
 	w.Script = instead
 	return w, row

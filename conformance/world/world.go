@@ -59,7 +59,7 @@ type Clusters struct {
 	process *binary.Process
 	dir     string
 	scripts map[string]script.Script
-	names   []string
+	places  []string
 	cases   []random.Case
 }
 
@@ -73,7 +73,7 @@ func (w *World) Start(ctx context.Context, cases []random.Case) (*Clusters, erro
 	manifests := map[string][]byte{}
 	for i := range cases {
 		at := w.place()
-		c.names = append(c.names, at+"cluster")
+		c.places = append(c.places, at)
 		if manifests[at+"cluster.yaml"], err = w.manifest(at, &cases[i], c.scripts); err != nil {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func (c *Clusters) Play(ctx context.Context, index int) ([]Played, error) {
 		return nil, err
 	}
 	defer o.close()
-	through, paths, err := c.through(ctx, index)
+	through, considers, err := c.through(ctx, index)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (c *Clusters) Play(ctx context.Context, index int) ([]Played, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := pair.Pair{Direct: c.world.decide(o, this, asIs, a), Through: through.Play(a), Paths: paths}
+		p := pair.Pair{Direct: c.world.decide(o, this, asIs, a), Through: through.Play(a), Place: c.places[index], Considers: considers}
 		for _, v := range standIns(this, a.Attributes()) {
 			p.StandIns = append(p.StandIns, pair.StandIn{Rows: v.rows, Play: func() (pair.Oracle, error) { return c.world.instead(this, v, a) }})
 		}
