@@ -129,7 +129,7 @@ func (p *Pair) denial(direct *Oracle) ([]Difference, error) {
 	if without := needNoCall(shown, converts); len(without) > 0 {
 		meant(FirstRefuse, without)
 	}
-	if len(shown) > 0 && (len(shown) > 1 || shown[0].status.Message != direct.Status.Message) {
+	if len(shown) > 1 {
 		differences = append(differences, Difference{Row: Merged, Aspect: "denial", Direct: direct.Status.Message, Through: p.Through.Status.Message})
 	}
 	return append(differences, told(shown, &p.Through.Status, converts)...), nil

@@ -190,14 +190,14 @@ func TestDenials(t *testing.T) {
 		{"one that nobody gave", dispatched(403, a, z, b, b), nil, []string{pair.Merged, ""}},
 		{"nobody is called if one needs no call", dispatched(500, unconvertible), func(p *pair.Pair) {
 			p.Direct.NotConvertible = map[string]bool{"c/b": true}
-		}, []string{pair.FirstRefuse, pair.Merged}},
+		}, []string{pair.FirstRefuse}},
 		{"one is swallowed because another says that it needs no call", dispatched(500, unconvertible), nil, []string{pair.Merged, ""}},
 		{"that of another configuration needs no call", dispatched(500, unconvertible), func(p *pair.Pair) {
 			p.Direct.NotConvertible = map[string]bool{"d/b": true}
 		}, []string{pair.Merged, ""}},
 		{"called although one needs no call", dispatched(403, a, z, b), func(p *pair.Pair) {
 			p.Direct.NotConvertible = map[string]bool{"c/b": true}
-		}, []string{pair.FirstRefuse, pair.Merged, ""}},
+		}, []string{pair.FirstRefuse, ""}},
 		{"of two that need no call both are told", dispatched(400, [3]string{"DryRun", "z", dryRun}), func(p *pair.Pair) {
 			p.Direct.NotConvertible = map[string]bool{"c/b": true}
 			alone["z"] = denied(400, dryRun)

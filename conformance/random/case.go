@@ -74,10 +74,11 @@ func New(seed uint64) Case {
 	if s.percent(15) {
 		c.Compatibility = "APIServer"
 	}
+	validating := false
 	if c.Focus == "" {
 		w.execFocus(&c)
 	} else {
-		w.focusOn(&c)
+		validating = w.focusOn(&c)
 	}
 	admissions := AdmissionsPerCase
 	if c.Focus == script.Hang {
@@ -85,6 +86,9 @@ func New(seed uint64) Case {
 	}
 	for len(c.Admissions) < admissions {
 		c.Admissions = append(c.Admissions, w.admission(c.Namespaces))
+	}
+	if validating && w.percent(50) {
+		w.chorus(&c)
 	}
 	c.keepNames()
 	return c
@@ -108,11 +112,11 @@ func (c *Case) keepNames() {
 var focuses = append(script.Forms(), "", "", "")
 
 // focusOn gives one webhook the Form in focus, and has it called for almost
-// everything.
-func (w *writer) focusOn(c *Case) {
+// everything. It reports whether that is a validating one.
+func (w *writer) focusOn(c *Case) (validating bool) {
 	chosen := c.Mutating
 	if !c.Focus.OfPatch() && w.percent(50) {
-		chosen = c.Validating
+		chosen, validating = c.Validating, true
 	}
 	configuration := &chosen[w.IntN(len(chosen))]
 	h := &configuration.Webhooks[w.IntN(len(configuration.Webhooks))]
@@ -127,6 +131,36 @@ func (w *writer) focusOn(c *Case) {
 	}
 	if !h.Script.Allowed {
 		w.explain(&h.Script)
+	}
+	return validating
+}
+
+// chorus has most of the validating webhooks deny at once, or fail open, beside the
+// one in focus, and the mutating ones let everything pass.
+func (w *writer) chorus(c *Case) {
+	for i := range c.Mutating {
+		for j := range c.Mutating[i].Webhooks {
+			c.Mutating[i].Webhooks[j].Script = script.Script{Allowed: true}
+		}
+	}
+	deny := w.percent(60)
+	for i := range c.Validating {
+		for j := range c.Validating[i].Webhooks {
+			h := &c.Validating[i].Webhooks[j]
+			if h.Script.Form == c.Focus || w.percent(30) {
+				continue
+			}
+			h.Rules = everything()
+			h.NamespaceSelector, h.ObjectSelector, h.MatchConditions = &metav1.LabelSelector{}, &metav1.LabelSelector{}, nil
+			h.Script.Allowed, h.Script.TellsForm = !deny, false
+			if deny {
+				h.Script.Form = ""
+				w.explain(&h.Script)
+			} else {
+				h.Script.Form = pick(w.source, script.Plain()...)
+				h.FailurePolicy = pointer(admissionregistrationv1.Ignore)
+			}
+		}
 	}
 }
 
