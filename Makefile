@@ -8,6 +8,9 @@ GOLANGCI_LINT ?= golangci-lint
 FUZZTIME ?= 10s
 # In check: a number of inputs, which unlike a time no slow machine can miss.
 CHECK_FUZZTIME ?= 10000x
+# What reads JSON and protobuf that others write, byte by byte.
+SCANNER_TARGETS := codec:FuzzDecode codec:FuzzComposed codec:FuzzScanObject codec:FuzzSyntax codec:FuzzVerify \
+  codec:FuzzDecodeProtobuf codec:FuzzVerifyProtobuf codec/jsonpatch:FuzzScan
 # Admissions at once, for cost.
 COST_IN_FLIGHT ?= 1
 
@@ -29,7 +32,7 @@ COUNTED := imports alerts race allocations examples conformance faults e2e fuzz
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help build demo demo-once test race allocations examples fuzz bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e mutate check clean
+.PHONY: print-lint help build demo demo-once test race allocations examples fuzz fuzz-scanners corpus bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e mutate check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +69,19 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	    echo "fuzz $$package $$target"; \
 	    $(TEST) -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
 	  done; \
+	done
+
+fuzz-scanners: ## the fuzz targets of the scanners for FUZZTIME; 20000000x of each takes days
+	@set -e; for target in $(SCANNER_TARGETS); do \
+	  echo "fuzz $$target"; \
+	  $(TEST) -timeout 0 -run '^$$' -fuzz "^$${target##*:}\$$" -fuzztime $(FUZZTIME) ./$${target%%:*}; \
+	done
+
+corpus: ## fuzz for FUZZTIME, then keep what has reached new code in testdata/fuzz
+	@$(MAKE) --no-print-directory fuzz
+	@$(GO) build -o bin/ ./internal/corpus
+	@set -e; for package in $$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz'); do bin/corpus $$package $$target; done; \
 	done
 
 bench: ## the promised figures in one table, under fifteen minutes; FIGURE=P1,P2 for some, BENCH="-markdown docs/benchmarks.md"
@@ -124,12 +140,13 @@ conformance: ## the API server's own webhook plugins as caller and as oracle; N=
 faults: ## the fault matrix in smoke size; FULL=1 for full size, ROW=F8 for one row, SEED=7; BITE=1: each row against a bug that it must notice
 	FAULTS=1 $(TEST) -count=1 -v -timeout 300m $(if $(BITE),-run '^TestBite$$') ./loadtest/faults $(if $(UPDATE),-args -update)
 
-long: ## what takes hours: 50,000 registered pairs, a million composed answers, large objects in time, the fault matrix in full size, 10 minutes of each fuzz target
+long: ## what takes hours: 50,000 registered pairs, a million composed answers, large objects in time, the fault matrix in full size, 10 minutes of each fuzz target, 20 million inputs of each scanner's
 	$(MAKE) conformance N=50000 REGISTERED=1
 	COMPOSED_ANSWERS=1000000 $(GO) test -count=1 -v -timeout 2h -run '^TestComposedAnswers$$' ./webhook
 	FULL=1 $(GO) test -count=1 -v -timeout 1h -run '^TestLargeObjectsInTime$$' ./dispatcher
 	FULL=1 $(MAKE) faults
 	$(MAKE) fuzz FUZZTIME=10m
+	$(MAKE) fuzz-scanners FUZZTIME=20000000x
 
 cost: ## what webhooks cost the API server, directly and through the dispatcher (Linux)
 	cd conformance && $(GO) test -run '^TestCost$$' -count=1 -v . -args -cost -cost-in-flight $(COST_IN_FLIGHT)

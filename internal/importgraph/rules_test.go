@@ -44,6 +44,7 @@ func packages() map[string][]string {
 		"webhookserver":   {}, // for webhook authors: it brings nothing of ours into their binaries
 		"internal/tally":  {},
 		"internal/mutate": {},
+		"internal/corpus": {},
 		"dashboards":      {}, // its tests compare it with internal/telemetry
 		// It judges the dispatcher, so it shares nothing with it.
 		"loadtest/history": {},
