@@ -87,7 +87,7 @@ func New(seed uint64) Case {
 	for len(c.Admissions) < admissions {
 		c.Admissions = append(c.Admissions, w.admission(c.Namespaces))
 	}
-	if validating && w.percent(50) {
+	if validating && w.percent(80) {
 		w.chorus(&c)
 	}
 	c.keepNames()
@@ -135,15 +135,21 @@ func (w *writer) focusOn(c *Case) (validating bool) {
 	return validating
 }
 
-// chorus has most of the validating webhooks deny at once, or fail open, beside the
-// one in focus, and the mutating ones let everything pass.
+// chorus has most of the validating webhooks deny at once, with a call or without, or
+// fail open, beside the one in focus, and the mutating ones let everything pass.
 func (w *writer) chorus(c *Case) {
 	for i := range c.Mutating {
 		for j := range c.Mutating[i].Webhooks {
 			c.Mutating[i].Webhooks[j].Script = script.Script{Allowed: true}
 		}
 	}
-	deny := w.percent(60)
+	part := w.failing
+	if w.percent(70) {
+		part = w.denying
+		if !c.Registered && w.percent(60) { // in a registration, such webhooks have paths of their own
+			part = w.denyingUncalled
+		}
+	}
 	for i := range c.Validating {
 		for j := range c.Validating[i].Webhooks {
 			h := &c.Validating[i].Webhooks[j]
@@ -152,15 +158,32 @@ func (w *writer) chorus(c *Case) {
 			}
 			h.Rules = everything()
 			h.NamespaceSelector, h.ObjectSelector, h.MatchConditions = &metav1.LabelSelector{}, &metav1.LabelSelector{}, nil
-			h.Script.Allowed, h.Script.TellsForm = !deny, false
-			if deny {
-				h.Script.Form = ""
-				w.explain(&h.Script)
-			} else {
-				h.Script.Form = pick(w.source, script.Plain()...)
-				h.FailurePolicy = pointer(admissionregistrationv1.Ignore)
-			}
+			part(h)
 		}
+	}
+}
+
+func (w *writer) failing(h *Webhook) {
+	h.FailurePolicy = pointer(admissionregistrationv1.Ignore)
+	h.Script = script.Script{Form: pick(w.source, script.Plain()...), Allowed: true}
+}
+
+func (w *writer) denying(h *Webhook) {
+	h.Script = script.Script{}
+	w.explain(&h.Script)
+}
+
+// denyingUncalled has a webhook deny without a call, mostly: it lists another form
+// only, or has a condition that fails.
+func (w *writer) denyingUncalled(h *Webhook) {
+	w.denying(h)
+	h.FailurePolicy = pointer(admissionregistrationv1.Fail)
+	switch w.IntN(4) {
+	case 0, 1:
+		h.Rules[0].APIVersions = []string{"v0"}
+		h.MatchPolicy = pointer(admissionregistrationv1.Equivalent)
+	case 2:
+		h.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "fails", Expression: "request.userInfo.extra['none'] == ['a']"}}
 	}
 }
 
