@@ -4,6 +4,7 @@ package webhook_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,7 +72,6 @@ func TestAnswers(t *testing.T) {
 		{"C10 another Content-Encoding, plain", coded("utf-8", allowBody), "no error"},
 		{"C12 a denial over the limit", ok(denyBody + strings.Repeat(" ", 70_000)), "*codec.AnswerError"},
 		{"C12 a denial over the limit, in chunks", chunked(fmt.Sprintf("%x\r\n%s\r\n10000\r\n%s\r\n0\r\n\r\n", len(denyBody), denyBody, strings.Repeat(" ", 1<<16))), "*codec.AnswerError"},
-		{"C12 a denial over the limit, in one chunk", chunked(fmt.Sprintf("%x\r\n%s", len(denyBody)+1<<20, denyBody)), "*codec.AnswerError"},
 		{"C12 a denial over the limit, without a length", "HTTP/1.1 200 OK\r\n\r\n" + denyBody + strings.Repeat(" ", 70_000), "*codec.AnswerError"},
 		{"C12 a denial behind the limit", ok(strings.Repeat(" ", 70_000) + denyBody), webhook.BadAnswer},
 		{"C12 an allow over the limit that quotes a denial", ok(fmt.Sprintf(`{"response":{"allowed":true,"x":%q}}`, denyBody) + strings.Repeat(" ", 70_000)), webhook.BadAnswer},
@@ -85,7 +86,6 @@ func TestAnswers(t *testing.T) {
 		{"C11 204", "HTTP/1.1 204 No Content\r\n\r\n", webhook.HTTPStatus},
 		{"C11 empty 200", ok(""), webhook.HTTPStatus},
 		{"C12 a body over the limit", ok(strings.Repeat(" ", 70_000) + allowBody), webhook.BadAnswer},
-		{"C12 a body over the limit, announced only", "HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n", webhook.BadAnswer},
 		{"C27 101", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", webhook.HTTPStatus},
 		{"C27 Set-Cookie and unsolicited headers", plain("200 OK", "Set-Cookie: a=b\r\nX-Other: c\r\n", allowBody), "no error"},
 		{"C27 trailers", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTrailer: X-T\r\nTransfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n0\r\nX-T: 1\r\n\r\n", len(allowBody), allowBody), "no error"},
@@ -100,7 +100,7 @@ func TestAnswers(t *testing.T) {
 		{"F15 garbage", "what do you want\r\n\r\n", webhook.BadAnswer},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			w := answering(t, row.answer)
+			w := answeringPiped(t, row.answer)
 			w.fails(w.target(), patience, row.want)
 		})
 	}
@@ -159,6 +159,44 @@ func TestRedirectsAreTold(t *testing.T) {
 			if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("the error is %v", err)
 			}
+		})
+	}
+}
+
+// C12: a second, or what is left of the call, is time for the beginning of an answer
+// that is over the limit, in which a denial may be.
+func TestBeginningOfALargeAnswer(t *testing.T) {
+	for _, row := range []struct {
+		name, answer string
+		want         webhook.Cause
+	}{
+		{"C12 a denial over the limit, in one chunk", chunked(fmt.Sprintf("%x\r\n%s", len(denyBody)+1<<20, denyBody)), "*codec.AnswerError"},
+		{"C12 a body over the limit, announced only", "HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n", webhook.BadAnswer},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				for timeout, want := range map[time.Duration]time.Duration{10 * time.Second: time.Second, 300 * time.Millisecond: 300 * time.Millisecond} {
+					w := answeringPiped(t, row.answer)
+					begin := time.Now()
+					w.fails(w.target(), timeout, row.want)
+					if took := time.Since(begin); took != want {
+						t.Errorf("a call of %v took %v", timeout, took)
+					}
+				}
+			})
+		})
+	}
+}
+
+// C12: an answer may have 4 MiB by default, and no more.
+func TestAnswerLimit(t *testing.T) {
+	for size, want := range map[int]webhook.Cause{4 << 20: "no error", 4<<20 + 1: webhook.BadAnswer} {
+		inBubble(t, func(t *testing.T) {
+			var w *world
+			w = newPiped(t, webhook.ClientConfig{}, func(c net.Conn) {
+				w.eachRequest(func(*http.Request) string { return ok(allowBody + strings.Repeat(" ", size-len(allowBody))) })(c)
+			})
+			w.fails(w.target(), patience, want)
 		})
 	}
 }
@@ -358,4 +396,124 @@ func TestStaleAnswersInsideTLS(t *testing.T) {
 			}
 		})
 	}
+}
+
+// 429 and Retry-After, in seconds or as a date, keep second attempts of that cluster
+// away for so long, but no longer than a minute.
+func TestPausesThatWebhooksAskFor(t *testing.T) {
+	in := func(d time.Duration) func() string {
+		return func() string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
+	}
+	is := func(value string) func() string { return func() string { return value } }
+	for _, row := range []struct {
+		name, status string
+		after        func() string // the value of Retry-After; nil: none
+		want         time.Duration
+	}{
+		{"429", "429 Slow Down", nil, time.Second},
+		{"429 with seconds", "429 Slow Down", is("3"), 3 * time.Second},
+		{"429 with a date", "429 Slow Down", in(20 * time.Second), 20 * time.Second},
+		{"429 with nonsense", "429 Slow Down", is("soon"), time.Second},
+		{"429 with less than no time", "429 Slow Down", is("-5"), time.Second},
+		{"503", "503 Later", nil, 0},
+		{"503 with seconds", "503 Later", is("7"), 7 * time.Second},
+		{"503 with no time", "503 Later", is("0"), 0},
+		{"503 with a minute and a second", "503 Later", is("61"), time.Minute},
+		{"503 with more seconds than there are", "503 Later", is("99999999999999999999"), 0},
+		{"503 with as many seconds as possible", "503 Later", is("9223372036854775807"), time.Minute},
+		{"503 with a date", "503 Later", in(30 * time.Second), 30 * time.Second},
+		{"503 with a date of tomorrow", "503 Later", in(24 * time.Hour), time.Minute},
+		{"503 with a date of yesterday", "503 Later", in(-24 * time.Hour), 0},
+		{"500 with seconds", "500 Broken", is("2"), 2 * time.Second},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				var w *world
+				script := []string{row.status}
+				w = newPiped(t, webhook.ClientConfig{}, func(c net.Conn) {
+					w.eachRequest(func(*http.Request) (answer string) {
+						switch now := script[0]; now {
+						case "reset":
+						case "allow":
+							answer = plain("200 OK", "Connection: close\r\n", allowBody)
+						default:
+							header := "Connection: close\r\n"
+							if row.after != nil {
+								header += "Retry-After: " + row.after() + "\r\n"
+							}
+							answer = plain(now, header, "")
+						}
+						script = script[1:]
+						return answer
+					})(c)
+				})
+				w.repeat.Safe = true
+				target := w.target()
+				w.fails(target, patience, webhook.HTTPStatus)
+				isRetried := func(cluster string, want bool) {
+					t.Helper()
+					w.cluster, script = cluster, []string{"reset", "allow"}
+					if _, err := w.call(target, patience); (err == nil) != want {
+						t.Errorf("a broken connection of %s is retried: %v (%v), want %v", cluster, !want, err, want)
+					}
+				}
+				if row.want > 0 {
+					<-time.After(row.want - 1)
+					isRetried("east", false)
+					isRetried("west", true)
+					<-time.After(1)
+				}
+				isRetried("east", true)
+			})
+		})
+	}
+}
+
+// A webhook that asks for a pause gets no hedges meanwhile.
+func TestNoHedgesDuringAPause(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var w *world
+		var wait atomic.Int64
+		busy := make(chan bool, 1)
+		w = newPiped(t, webhook.ClientConfig{}, func(c net.Conn) {
+			w.eachRequest(func(*http.Request) string {
+				select {
+				case <-busy:
+					return plain("429 Slow Down", "Retry-After: 5\r\n", "")
+				case <-time.After(time.Duration(wait.Load())):
+					return ok(allowBody)
+				}
+			})(c)
+		})
+		w.repeat.Safe = true
+		target := w.target()
+		hedges := func(after time.Duration) int64 {
+			wait.Store(int64(10 * time.Millisecond))
+			for range 40 {
+				w.allows(target)
+			}
+			<-time.After(after)
+			before := target.Stats().Hedges
+			wait.Store(int64(time.Second))
+			body := codec.NewBody([]byte(reviewBody), nil)
+			call := newCall(target, body, patience)
+			call.Repeat = w.repeat
+			if _, err := w.client.Call(context.Background(), call); err != nil {
+				t.Error(err)
+			}
+			<-time.After(time.Second) // the hedge, which has lost, has the body too
+			return target.Stats().Hedges - before
+		}
+		if n := hedges(time.Second); n != 1 {
+			t.Fatalf("%d hedges of a slow call", n)
+		}
+		busy <- true
+		w.fails(target, patience, webhook.HTTPStatus)
+		if n := hedges(time.Second); n != 0 {
+			t.Errorf("%d hedges during the pause", n)
+		}
+		if n := hedges(5 * time.Second); n != 1 {
+			t.Errorf("%d hedges after the pause", n)
+		}
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -119,6 +120,60 @@ func TestCallsAtOnce(t *testing.T) {
 	if n := w.connections.Load(); n > 16 {
 		t.Errorf("%d connections for 16 callers", n)
 	}
+}
+
+// At most so many calls are under way to one Endpoint. A cluster that has its share of
+// them waits 100 ms for one more, 64 of its calls at a time, or a quarter of the time
+// that it has; the others find a slot.
+func TestCallsToOneEndpointAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var w *world
+		w = newPiped(t, webhook.ClientConfig{Concurrency: 4}, func(c net.Conn) {
+			w.eachRequest(func(*http.Request) string { <-release; return ok(allowBody) })(c)
+		})
+		target := w.target()
+		var calls sync.WaitGroup
+		call := func(cluster string, timeout time.Duration) (webhook.Cause, time.Duration) {
+			body := codec.NewBody([]byte(reviewBody), nil)
+			defer body.Release()
+			c := newCall(target, body, timeout)
+			c.Cluster = cluster
+			begin := time.Now()
+			_, err := w.client.Call(context.Background(), c)
+			return causeOf(err), time.Since(begin)
+		}
+		start := func(cluster string, n int, want webhook.Cause, within time.Duration) {
+			for range n {
+				calls.Go(func() {
+					if got, took := call(cluster, patience); got != want || took != within {
+						t.Errorf("%s: %s after %v, want %s after %v", cluster, got, took, want, within)
+					}
+				})
+			}
+			synctest.Wait()
+		}
+		const holds = 10 * time.Second
+		start("east", 3, "no error", holds)
+		start("east", 64, webhook.Shed, 100*time.Millisecond)
+		if got, took := call("east", patience); got != webhook.Shed || took != 0 {
+			t.Errorf("the 65th that waits: %s after %v", got, took)
+		}
+		start("west", 1, "no error", holds)
+		<-time.After(time.Second)
+		if got, took := call("east", 200*time.Millisecond); got != webhook.Shed || took != 50*time.Millisecond {
+			t.Errorf("a call of 200 ms: %s after %v", got, took)
+		}
+		<-time.After(holds - 1050*time.Millisecond)
+		if n := w.requests.Load(); n != 4 {
+			t.Errorf("the webhook has seen %d calls at a time", n)
+		}
+		close(release)
+		calls.Wait()
+		if got, _ := call("east", patience); got != "no error" {
+			t.Errorf("a call later: %s", got)
+		}
+	})
 }
 
 // F14: net/http says close_notify and FIN when it closes what is idle.

@@ -3,6 +3,9 @@
 package webhook
 
 import (
+	"context"
+	"net"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -11,9 +14,11 @@ import (
 type ClientConfig struct {
 	Addresses      AddressPolicy // which addresses may be dialled
 	ConnectTimeout time.Duration // TCP and TLS together; 1 s
-	ResponseLimit  int           // bytes of an answer's body; 4 MiB
-	Concurrency    int           // attempts under way to one Endpoint; 256
-	Observer       Observer      // told what calls do; default: nobody is
+	// Dial opens a connection by the deadline of ctx, without TLS. Default: TCP.
+	Dial          func(ctx context.Context, address netip.AddrPort) (net.Conn, error)
+	ResponseLimit int      // bytes of an answer's body; 4 MiB
+	Concurrency   int      // attempts under way to one Endpoint; 256
+	Observer      Observer // told what calls do; default: nobody is
 }
 
 const (
@@ -39,7 +44,7 @@ type Client struct {
 // NewClient returns a Client.
 func NewClient(cfg ClientConfig) *Client {
 	c := &Client{
-		dialer:        dialer{policy: cfg.Addresses, timeout: cfg.ConnectTimeout},
+		dialer:        dialer{policy: cfg.Addresses, timeout: cfg.ConnectTimeout, dial: cfg.Dial},
 		responseLimit: cfg.ResponseLimit,
 		concurrency:   cfg.Concurrency,
 		observer:      cfg.Observer,
@@ -51,6 +56,9 @@ func NewClient(cfg ClientConfig) *Client {
 	c.races.New = func() any { return &race{rules: rules} }
 	c.requests.New = func() any { return new(request) }
 	c.waits.New = func() any { return &wait{told: make(chan struct{}, 1)} }
+	if c.dialer.dial == nil {
+		c.dialer.dial = dialTCP
+	}
 	if c.dialer.timeout == 0 {
 		c.dialer.timeout = defaultConnectTimeout
 	}

@@ -3,12 +3,16 @@
 package webhook_test
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,12 +75,17 @@ func TestConnectionFailures(t *testing.T) {
 		w := newWorld(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 		w.fails(w.target(), 50*time.Millisecond, webhook.Timeout)
 	})
-	t.Run("F5 reads nothing of a large review", func(t *testing.T) {
-		over := make(chan struct{})
-		w := newWorld(t, func(net.Conn) { <-over })
-		defer close(over)
-		w.review = []byte(strings.Repeat(" ", 16<<20))
-		w.fails(w.target(), 50*time.Millisecond, webhook.Timeout)
+	t.Run("F5 reads nothing of a review", func(t *testing.T) {
+		inBubble(t, func(t *testing.T) {
+			over := make(chan struct{})
+			w := newPiped(t, webhook.ClientConfig{}, func(net.Conn) { <-over })
+			defer close(over)
+			begin := time.Now()
+			w.fails(w.target(), 3*time.Second, webhook.Timeout)
+			if took := time.Since(begin); took != 3*time.Second {
+				t.Errorf("the call took %v", took)
+			}
+		})
 	})
 	t.Run("F1 the handshake is cut off", func(t *testing.T) {
 		w, _ := newSpec(t, pki.Subject{DNSNames: []string{serviceName}})
@@ -100,6 +109,109 @@ func TestConnectionFailures(t *testing.T) {
 		w.fails(w.target(), patience, webhook.Unreachable)
 		if w.requests.Load() != 1 {
 			t.Errorf("%d attempts", w.requests.Load())
+		}
+	})
+}
+
+// F3, F5: TCP and TLS together take at most the connect timeout, 1 s by default, and
+// at most what is left of the call.
+func TestConnectTimeout(t *testing.T) {
+	for _, row := range []struct {
+		name              string
+		connect, deadline time.Duration
+		want              time.Duration
+	}{
+		{"by default", 0, 10 * time.Second, time.Second},
+		{"as configured", 3 * time.Second, 10 * time.Second, 3 * time.Second},
+		{"the call's deadline", 0, 400 * time.Millisecond, 400 * time.Millisecond},
+	} {
+		for stage, gate := range map[string]func(context.Context, string) error{
+			"F3 a black hole":           func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() },
+			"F5 no handshake":           nil,
+			"F3 F5 one, then the other": func(context.Context, string) error { <-time.After(200 * time.Millisecond); return nil },
+		} {
+			t.Run(row.name+", "+stage, func(t *testing.T) {
+				inBubble(t, func(t *testing.T) {
+					w, _ := newSpec(t, pki.Subject{DNSNames: []string{serviceName}})
+					w.gate = gate
+					w.dialled(webhook.ClientConfig{ConnectTimeout: row.connect}, func(raw net.Conn) { _, _ = io.Copy(io.Discard, raw) })
+					begin := time.Now()
+					w.fails(w.target(), row.deadline, webhook.Timeout)
+					if took := time.Since(begin); took != row.want {
+						t.Errorf("the call took %v, want %v", took, row.want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A connection is kept for 8 to 10 minutes, each for a time of its own, so that calls
+// reach servers that are new behind an address, and not all at a time.
+func TestConnectionsAge(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		const step = 20 * time.Second // less than a connection may be idle
+		w := newPiped(t, webhook.ClientConfig{}, allowing)
+		var targets []*webhook.Target
+		for i := range 12 {
+			w.spec.Endpoints = []webhook.EndpointSpec{{Address: fmt.Sprintf("10.0.0.%d:443", i)}}
+			targets = append(targets, w.target())
+		}
+		for begin := time.Now(); time.Since(begin) <= 11*time.Minute; <-time.After(step) {
+			for _, target := range targets {
+				w.allows(target)
+			}
+		}
+		ages := map[time.Duration]bool{}
+		for i := range targets {
+			dials := w.dialsOf(fmt.Sprintf("10.0.0.%d:443", i))
+			if len(dials) != 2 {
+				t.Fatalf("dialled %d times in 11 minutes, want 2", len(dials))
+			}
+			age := dials[1].Sub(dials[0])
+			if age <= 8*time.Minute || age > 10*time.Minute+step {
+				t.Errorf("a connection was kept for %v", age)
+			}
+			ages[age] = true
+		}
+		if len(ages) == 1 { // by chance in one of 10^8 runs
+			t.Errorf("all connections were kept for %v", ages)
+		}
+	})
+}
+
+// A connection is closed when it has been idle for a minute or two.
+func TestIdleConnectionsEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newPiped(t, webhook.ClientConfig{}, allowing)
+		target := w.target()
+		w.allows(target)
+		<-time.After(59 * time.Second)
+		w.allows(target)
+		if n := w.connections.Load(); n != 1 {
+			t.Errorf("%d connections", n)
+		}
+		<-time.After(2*time.Minute + time.Second)
+		if n := target.Connections(); n != 0 {
+			t.Errorf("%d connections are open", n)
+		}
+	})
+}
+
+// A probe's connection is that of the first call.
+func TestProbeWarms(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newPiped(t, webhook.ClientConfig{}, allowing)
+		target := w.target()
+		if err := w.client.Probe(target, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		if n := target.Connections(); n != 1 {
+			t.Errorf("%d connections are open after the probe", n)
+		}
+		w.allows(target)
+		if n := w.connections.Load(); n != 1 {
+			t.Errorf("%d connections for a probe and a call", n)
 		}
 	})
 }
@@ -150,7 +262,7 @@ func TestIdleConnectionsClosedAsReused(t *testing.T) {
 	})
 	close(ready)
 	target := w.target()
-	w.repeat.Safe = true
+	w.repeat = webhook.Repeat{Safe: true, NoHedge: true}
 	const calls = 100
 	for range calls {
 		w.allows(target)
@@ -184,23 +296,22 @@ func TestIdleBeyondDeadline(t *testing.T) {
 
 // A connection in use when its Target is closed ends with its call.
 func TestCloseDuringCall(t *testing.T) {
-	asked, closed, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	w := newWorld(t, func(c net.Conn) {
-		defer close(ended)
-		_, _ = c.Read(make([]byte, 4096))
-		close(asked)
-		<-closed
-		_, _ = io.WriteString(c, ok(allowBody))
-		_, _ = c.Read(make([]byte, 1))
+	inBubble(t, func(t *testing.T) {
+		var target *webhook.Target
+		ended := false
+		w := newPiped(t, webhook.ClientConfig{}, func(c net.Conn) {
+			_, _ = c.Read(make([]byte, 4096))
+			target.Close()
+			_, _ = io.WriteString(c, ok(allowBody))
+			_, err := c.Read(make([]byte, 1))
+			ended = errors.Is(err, io.EOF)
+		})
+		target = w.target()
+		w.allows(target)
+		if synctest.Wait(); !ended || target.Connections() != 0 {
+			t.Errorf("%d connections are open", target.Connections())
+		}
 	})
-	target := w.target()
-	go func() {
-		<-asked
-		target.Close()
-		close(closed)
-	}()
-	w.allows(target)
-	<-ended
 }
 
 // endAfterAnswer closes the connection right after the first answer.

@@ -91,13 +91,26 @@ func (t *Target) Connections() int {
 // close closes the idle connections, and has those in use closed after their call.
 func (e *Endpoint) close() {
 	e.retired.Store(true)
-	e.pool.CloseIdleConnections()
+	e.closeIfRetired()
+}
+
+// closeIfRetired is called after a connection has become idle, because the Endpoint
+// may be closed at any moment and is closed only once.
+func (e *Endpoint) closeIfRetired() {
+	if e.retired.Load() {
+		e.pool.CloseIdleConnections()
+	}
+}
+
+func dialTCP(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "tcp", address.String())
 }
 
 // dialer is how a Client connects.
 type dialer struct {
 	policy  AddressPolicy
 	timeout time.Duration // TCP and TLS together
+	dial    func(context.Context, netip.AddrPort) (net.Conn, error)
 }
 
 // dial connects within the shorter of timeout and the dialer's own. The address
@@ -114,7 +127,7 @@ func (e *Endpoint) dial(timeout time.Duration) (net.Conn, error) {
 		return nil, err
 	}
 	defer func() { <-e.dials }()
-	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", e.address.String())
+	raw, err := e.dialer.dial(ctx, e.address)
 	if err != nil {
 		return nil, &dialError{stage: "connect", short: short, queued: queued, err: err}
 	}

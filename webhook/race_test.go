@@ -245,7 +245,7 @@ func TestBudgetOfExtraAttempts(t *testing.T) {
 			}
 		}
 		s := x.target.Stats()
-		if want := int64(budgetBurst/2 + budgetShare*calls); s.Retries != want || s.BudgetRefused != int64(failed) || failed+int(s.Retries) != calls/broken {
+		if want := int64(5 + calls/20); s.Retries != want || s.BudgetRefused != int64(failed) || failed+int(s.Retries) != calls/broken {
 			t.Errorf("%+v, %d failed, want %d retries", s, failed, want)
 		}
 	})

@@ -131,7 +131,7 @@ func TestBudgetIsSharedOut(t *testing.T) {
 		}
 	}
 	first("east", 1000)
-	if n := spend("east"); n != 50+budgetBurst/2 {
+	if n := spend("east"); n != 50+5 {
 		t.Errorf("east has %d", n)
 	}
 	for _, cluster := range []string{"west", "north", "south"} {
@@ -143,7 +143,7 @@ func TestBudgetIsSharedOut(t *testing.T) {
 	if n := spend("up"); n < 5 {
 		t.Errorf("a share is %d", n)
 	}
-	if most := int(budgetShare*float64(calls)) + budgetBurst; total > most {
+	if most := calls/20 + 10; total > most {
 		t.Errorf("%d extra attempts, at most %d", total, most)
 	}
 }
@@ -310,7 +310,7 @@ func TestDialStorm(t *testing.T) {
 		}
 	})
 	e := newEndpoint(&origin{}, netip.MustParseAddrPort(listener.Addr().String()), breaker.Settings{})
-	e.dialer = dialer{policy: AddressPolicy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, timeout: time.Minute}
+	e.dialer = dialer{policy: AddressPolicy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, timeout: time.Minute, dial: dialTCP}
 	e.origin.tls = newTestTLS()
 	const calls = 4 * maxDials
 	var all sync.WaitGroup

@@ -13,10 +13,12 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -60,14 +62,19 @@ type world struct {
 	spec      webhook.TargetSpec
 	review    []byte
 	repeat    webhook.Repeat
+	cluster   string
 
 	connections atomic.Int64
 	secured     atomic.Int64 // connections that finished their handshake
 	requests    atomic.Int64
-	ln          net.Listener
+	ln          net.Listener // nil: it is dialled over pipes
 	running     sync.WaitGroup
 	mu          sync.Mutex
 	open        map[net.Conn]bool
+	// What follows is for pipes.
+	dials map[string][]time.Time                          // by address
+	gate  func(ctx context.Context, address string) error // of dials; nil: open
+	wrap  func(near net.Conn) net.Conn                    // nil: as it is
 }
 
 func newAuthority(t testing.TB) *pki.Authority {
@@ -102,6 +109,66 @@ func newWorldAs(t testing.TB, s pki.Subject, change func(*tls.Config), do behavi
 	return w
 }
 
+// inBubble runs a test in a bubble of synctest, which is over when fasthttp's cleaner
+// of idle connections is.
+func inBubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { <-time.After(5 * time.Minute) })
+		test(t)
+	})
+}
+
+// newPiped is newWorld over pipes instead of TCP, as a bubble needs it. Its one address
+// is 10.0.0.1:443.
+func newPiped(t testing.TB, cfg webhook.ClientConfig, do behaviour) *world {
+	t.Helper()
+	w, tlsConfig := newSpec(t, pki.Subject{DNSNames: []string{serviceName}})
+	tlsConfig.DynamicRecordSizingDisabled = true
+	w.dialled(cfg, func(raw net.Conn) {
+		c := tls.Server(raw, tlsConfig)
+		if c.Handshake() == nil {
+			w.secured.Add(1)
+			do(c)
+		}
+		_ = c.Close()
+	})
+	return w
+}
+
+// dialled has the client connect to do over pipes, whatever the address.
+func (w *world) dialled(cfg webhook.ClientConfig, do func(raw net.Conn)) {
+	cfg.Dial = func(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
+		w.mu.Lock()
+		w.dials[address.String()] = append(w.dials[address.String()], time.Now())
+		w.mu.Unlock()
+		if w.gate != nil {
+			if err := w.gate(ctx, address.String()); err != nil {
+				return nil, err
+			}
+		}
+		near, far := net.Pipe()
+		w.connections.Add(1)
+		w.track(far)
+		w.running.Go(func() { do(far) })
+		if w.wrap != nil {
+			near = w.wrap(near)
+		}
+		return near, nil
+	}
+	w.client = webhook.NewClient(cfg)
+	w.t.Cleanup(w.client.Close)
+	w.spec.Endpoints = []webhook.EndpointSpec{{Address: "10.0.0.1:443"}}
+	w.t.Cleanup(w.stop)
+}
+
+// dialsOf returns when an address was dialled.
+func (w *world) dialsOf(address string) []time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.dials[address])
+}
+
 // newWorldOver is newWorld for a server that says when its bytes leave.
 func newWorldOver(t testing.TB, do func(c *coalesced, secured net.Conn)) *world {
 	t.Helper()
@@ -120,7 +187,7 @@ func newWorldOver(t testing.TB, do func(c *coalesced, secured net.Conn)) *world 
 // newSpec is a world whose server does not listen yet, and what it needs for TLS.
 func newSpec(t testing.TB, s pki.Subject) (*world, *tls.Config) {
 	t.Helper()
-	w := &world{t: t, authority: newAuthority(t), review: []byte(reviewBody), open: map[net.Conn]bool{}}
+	w := &world{t: t, authority: newAuthority(t), review: []byte(reviewBody), cluster: "east", open: map[net.Conn]bool{}, dials: map[string][]time.Time{}}
 	pair, err := w.authority.Issue(s)
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +235,9 @@ func (w *world) track(c net.Conn) {
 }
 
 func (w *world) stop() {
-	_ = w.ln.Close()
+	if w.ln != nil {
+		_ = w.ln.Close()
+	}
 	w.mu.Lock()
 	for c := range w.open {
 		_ = c.Close()
@@ -199,7 +268,7 @@ func (w *world) call(target *webhook.Target, timeout time.Duration) (codec.Respo
 		Target:   target,
 		Body:     body,
 		Want:     codec.Expectation{UID: []byte("u-1"), Version: codec.V1},
-		Cluster:  "east",
+		Cluster:  w.cluster,
 		Deadline: time.Now().Add(timeout),
 		Repeat:   w.repeat,
 	})
@@ -267,6 +336,11 @@ func (w *world) eachRequest(answer func(r *http.Request) string) behaviour {
 	}
 }
 
+// allowing answers every request with an allow.
+func allowing(c net.Conn) {
+	(&world{}).eachRequest(func(*http.Request) string { return ok(allowBody) })(c)
+}
+
 // answering is a world whose server answers each request with text.
 func answering(t testing.TB, text string) *world {
 	var w *world
@@ -276,6 +350,15 @@ func answering(t testing.TB, text string) *world {
 		w.eachRequest(func(*http.Request) string { return text })(c)
 	})
 	close(ready)
+	return w
+}
+
+// answeringPiped is answering over pipes.
+func answeringPiped(t testing.TB, text string) *world {
+	var w *world
+	w = newPiped(t, webhook.ClientConfig{ResponseLimit: 64 << 10}, func(c net.Conn) {
+		w.eachRequest(func(*http.Request) string { return text })(c)
+	})
 	return w
 }
 
