@@ -200,6 +200,8 @@ func (s *subject) run(names []string, within time.Duration, env ...string) bool 
 	ctx, cancel := context.WithTimeout(context.Background(), within+10*time.Second) // where the test's own timeout hangs, too
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.binary, "-test.run", "^("+strings.Join(names, "|")+")$", "-test.failfast", "-test.timeout", within.String())
+	// What fails because of a mutant is not kept as an example for later runs.
+	env = append(env, "RAPID_NOFAILFILE=true")
 	cmd.Dir, cmd.Env, cmd.WaitDelay = s.dir, append(os.Environ(), env...), time.Second
 	return cmd.Run() == nil
 }
