@@ -45,8 +45,9 @@ func (e *Endpoint) exchange(req *request, resp *fasthttp.Response, ticket *break
 			written = c.records.written
 		}
 		clean, err := talk(&e.pool, cc.Conn(), req, resp, deadline)
-		if clean && !e.retired.Load() && (!ours || c.rest()) {
+		if clean && (!ours || c.rest()) {
 			e.pool.ReleaseConn(cc)
+			e.closeIfRetired()
 		} else {
 			e.pool.CloseConn(cc)
 		}

@@ -5,6 +5,7 @@ package webhook
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -31,6 +32,26 @@ func (c *Client) Probe(t *Target, timeout time.Duration) error {
 	return fmt.Errorf("%s: %w", t.host, errors.Join(errs...))
 }
 
+// maxWarmed bounds the Endpoints that Warm connects to: the owner of a name decides
+// how many addresses it has.
+const maxWarmed = 16
+
+// Warm connects to Endpoints that are new, TLS and its verification included, and
+// keeps the connections for the calls to come. It returns after the connect timeout
+// at the latest. The first call connects to an Endpoint that has not answered by
+// then, or that is beyond the first 16.
+func (c *Client) Warm(endpoints []*Endpoint) {
+	var all sync.WaitGroup
+	for _, e := range endpoints[:min(len(endpoints), maxWarmed)] {
+		c.running.Add(1)
+		all.Go(func() {
+			defer c.running.Done()
+			_ = c.warm(e, c.dialer.timeout) // the first call says what is wrong
+		})
+	}
+	all.Wait()
+}
+
 // warm puts a new connection into the Endpoint's pool.
 func (c *Client) warm(e *Endpoint, timeout time.Duration) error {
 	c.adopt(e)
@@ -40,6 +61,7 @@ func (c *Client) warm(e *Endpoint, timeout time.Duration) error {
 	}
 	if conn, ours := cc.Conn().(*conn); ours && conn.rest() {
 		e.pool.ReleaseConn(cc)
+		e.closeIfRetired()
 	} else {
 		e.pool.CloseConn(cc)
 	}

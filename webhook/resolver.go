@@ -22,6 +22,9 @@ type ResolverConfig struct {
 	Interval  time.Duration // between two resolutions of one name; 10 s
 	Timeout   time.Duration // of one lookup; 5 s
 	Server    string        // host:port of a DNS server; empty: the system's
+	// Warm connects to the new Endpoints of a Target that has others already. The
+	// Target keeps its Endpoints until Warm returns. nil: the first calls connect.
+	Warm func(added []*Endpoint)
 }
 
 const (
@@ -118,7 +121,22 @@ func (r *Resolver) resolveTarget(ctx context.Context, t *Target) {
 			list = append(list, t.endpointFor(o, a))
 		}
 	}
+	if added := t.added(list); len(added) > 0 && r.cfg.Warm != nil {
+		r.cfg.Warm(added)
+	}
 	t.replace(list)
+}
+
+// added returns the Endpoints of the list that t does not have, if it has others that
+// can be called meanwhile.
+func (t *Target) added(list []*Endpoint) (added []*Endpoint) {
+	before := t.Endpoints()
+	for _, e := range list {
+		if len(before) > 0 && !slices.Contains(before, e) {
+			added = append(added, e)
+		}
+	}
+	return added
 }
 
 // lookup returns the addresses of an origin's host that may be dialled, sorted.
@@ -186,6 +204,9 @@ func (t *Target) replace(list []*Endpoint) {
 		return
 	}
 	t.endpoints.Store(&list)
+	if t.closed.Load() { // Close has not seen these
+		t.Close()
+	}
 	for _, e := range before {
 		if !slices.Contains(list, e) {
 			e.close()

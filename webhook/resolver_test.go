@@ -4,9 +4,13 @@ package webhook_test
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,20 +52,25 @@ func addressesOf(t *webhook.Target) []string {
 }
 
 // pass is Run for one pass over target.
-func pass(z *zone.Server, target *webhook.Target) {
+func pass(z *zone.Server, target *webhook.Target) { passWarm(z, target, nil) }
+
+// passWarm is pass with new Endpoints warmed.
+func passWarm(z *zone.Server, target *webhook.Target, warm func([]*webhook.Endpoint)) {
+	passAs(webhook.ResolverConfig{Server: z.Address(), Timeout: patience, Warm: warm}, target)
+}
+
+func passAs(cfg webhook.ResolverConfig, target *webhook.Target) {
 	ctx, cancel := context.WithCancel(context.Background())
 	passes := 0
-	r := webhook.NewResolver(webhook.ResolverConfig{
-		Server: z.Address(), Timeout: 100 * time.Millisecond, Interval: time.Millisecond,
-		Targets: func() []*webhook.Target {
-			if passes++; passes > 1 {
-				cancel()
-				return nil
-			}
-			return []*webhook.Target{target}
-		},
-	})
-	r.Run(ctx)
+	cfg.Interval = time.Millisecond
+	cfg.Targets = func() []*webhook.Target {
+		if passes++; passes > 1 {
+			cancel()
+			return nil
+		}
+		return []*webhook.Target{target}
+	}
+	webhook.NewResolver(cfg).Run(ctx)
 }
 
 func newNamed(t *testing.T) *webhook.Target {
@@ -94,16 +103,20 @@ func TestResolver(t *testing.T) {
 	if target.Endpoints()[0] != kept {
 		t.Error("an endpoint that stays is another one")
 	}
-	for name, change := range map[string]func(){
-		"F24 NXDOMAIN":                        func() { z.Set(at()) },
-		"F24 SERVFAIL":                        func() { z.Set(zone.Zone{Failing: true}) },
-		"F24 no answer":                       func() { z.Set(zone.Zone{Silent: true}) },
-		"F24 rebinding to loopback":           func() { z.Set(at("127.0.0.1")) },
-		"F24 rebinding to a metadata address": func() { z.Set(at("169.254.169.254")) },
+	for name, change := range map[string]zone.Zone{
+		"F24 NXDOMAIN":                        at(),
+		"F24 SERVFAIL":                        {Failing: true},
+		"F24 no answer":                       {Silent: true},
+		"F24 rebinding to loopback":           at("127.0.0.1"),
+		"F24 rebinding to a metadata address": at("169.254.169.254"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			change()
-			pass(z, target)
+			timeout := patience
+			if change.Silent {
+				timeout = 20 * time.Millisecond
+			}
+			z.Set(change)
+			passAs(webhook.ResolverConfig{Server: z.Address(), Timeout: timeout}, target)
 			isAt(t, target, "10.0.0.2:443", "10.0.0.3:443")
 		})
 	}
@@ -151,7 +164,7 @@ func TestUnresolved(t *testing.T) {
 	target := newNamed(t)
 	w.fails(target, patience, webhook.Unreachable)
 	z := newZone(t)
-	r := webhook.NewResolver(webhook.ResolverConfig{Server: z.Address(), Timeout: 100 * time.Millisecond,
+	r := webhook.NewResolver(webhook.ResolverConfig{Server: z.Address(), Timeout: patience,
 		Targets: func() []*webhook.Target { return []*webhook.Target{target} }})
 	r.Refresh(t.Context())
 	if _, err := w.call(target, patience); err == nil || !strings.Contains(err.Error(), "policy.shop.svc") {
@@ -171,4 +184,218 @@ func TestEndpointsShareTheCalls(t *testing.T) {
 	if a, b := one.requests.Load(), two.requests.Load(); a == 0 || b == 0 || a+b != calls {
 		t.Errorf("%d and %d calls", a, b)
 	}
+}
+
+// A call goes to the less busy of two random Endpoints: of three, the one that has a
+// call under way gets no other.
+func TestCallsGoToTheLessBusy(t *testing.T) {
+	asked, release := make(chan struct{}), make(chan struct{})
+	var hold atomic.Bool
+	var w *world
+	w = newPiped(t, webhook.ClientConfig{}, func(c net.Conn) {
+		w.eachRequest(func(*http.Request) string {
+			if hold.CompareAndSwap(true, false) {
+				close(asked)
+				<-release
+			}
+			return ok(allowBody)
+		})(c)
+	})
+	addresses := []string{"10.0.0.1:443", "10.0.0.2:443", "10.0.0.3:443"}
+	w.spec.Endpoints = nil
+	for _, address := range addresses {
+		w.spec.Endpoints = append(w.spec.Endpoints, webhook.EndpointSpec{Address: address})
+	}
+	target := w.target()
+	hold.Store(true)
+	var call sync.WaitGroup
+	call.Go(func() { w.allows(target) })
+	<-asked
+	for range 64 { // each of the two others gets none in one of 2^64 runs
+		w.allows(target)
+	}
+	for i, address := range addresses {
+		// A second connection is that of a second call at a time.
+		if n := len(w.dialsOf(address)); n != 1 {
+			t.Errorf("%d connections to %s, %d calls under way", n, address, target.Endpoints()[i].Outstanding())
+		}
+	}
+	close(release)
+	call.Wait()
+}
+
+// newNamedWorld is a world over pipes that is reached by its name, and its Target,
+// which is at 10.0.0.1.
+func newNamedWorld(t *testing.T, cfg webhook.ClientConfig, do behaviour) (*world, *zone.Server, *webhook.Target) {
+	t.Helper()
+	w := newPiped(t, cfg, do)
+	w.spec.Endpoints = nil
+	target, err := webhook.NewTarget(w.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(target.Close)
+	z := newZone(t, "10.0.0.1")
+	pass(z, target)
+	return w, z, target
+}
+
+// Addresses that are new are connected to before they take part. The ones before serve
+// until then.
+func TestNewAddressesAreConnectedFirst(t *testing.T) {
+	w, z, target := newNamedWorld(t, webhook.ClientConfig{}, allowing)
+	dialling, release := make(chan string), make(chan struct{})
+	w.gate = func(_ context.Context, address string) error {
+		if address != "10.0.0.1:443" {
+			dialling <- address
+			<-release
+		}
+		return nil
+	}
+	w.allows(target)
+	z.Set(at("10.0.0.2"))
+	passed := make(chan struct{})
+	go func() {
+		defer close(passed)
+		passWarm(z, target, w.client.Warm)
+	}()
+	if address := <-dialling; address != "10.0.0.2:443" {
+		t.Errorf("%s is dialled", address)
+	}
+	isAt(t, target, "10.0.0.1:443")
+	w.allows(target)
+	close(release)
+	<-passed
+	isAt(t, target, "10.0.0.2:443")
+	for range 3 {
+		w.allows(target)
+	}
+	if one, two := len(w.dialsOf("10.0.0.1:443")), len(w.dialsOf("10.0.0.2:443")); one != 1 || two != 1 {
+		t.Errorf("%d and %d connections", one, two)
+	}
+}
+
+// A new address that cannot be connected to takes part nevertheless, after the connect
+// timeout: its breaker judges it. Of very many a few are connected to. The first ones of
+// a Target are not waited for.
+func TestWarmingIsBounded(t *testing.T) {
+	var dials atomic.Int64
+	w, z, target := newNamedWorld(t, webhook.ClientConfig{ConnectTimeout: 20 * time.Millisecond}, allowing)
+	w.gate = func(ctx context.Context, _ string) error { dials.Add(1); <-ctx.Done(); return ctx.Err() }
+	z.Set(at("10.0.0.1", "10.0.0.2", "10.0.0.3"))
+	passWarm(z, target, w.client.Warm)
+	isAt(t, target, "10.0.0.1:443", "10.0.0.2:443", "10.0.0.3:443")
+	if n := dials.Load(); n != 2 {
+		t.Errorf("%d connections are tried", n)
+	}
+	var many []string
+	for i := range 40 {
+		many = append(many, fmt.Sprintf("10.0.1.%d", i))
+	}
+	z.Set(at(many...))
+	passWarm(z, target, w.client.Warm)
+	if n := len(target.Endpoints()); n != 40 || dials.Load() != 2+16 {
+		t.Errorf("%d endpoints, %d connections are tried", n, dials.Load())
+	}
+	first := newNamed(t)
+	passWarm(z, first, func([]*webhook.Endpoint) { t.Error("the first addresses are waited for") })
+	if n := len(first.Endpoints()); n != 40 {
+		t.Errorf("%d endpoints", n)
+	}
+}
+
+// An address that is gone keeps the calls under way, and no connection: idle ones are
+// closed at once, one in use when its call is over.
+func TestAddressesThatLeaveAreDrained(t *testing.T) {
+	asked, release, ended := make(chan struct{}), make(chan struct{}), make(chan struct{}, 2)
+	var w *world
+	var hold atomic.Bool
+	w, z, target := newNamedWorld(t, webhook.ClientConfig{}, func(c net.Conn) {
+		w.eachRequest(func(*http.Request) string {
+			if hold.CompareAndSwap(true, false) {
+				close(asked)
+				<-release
+			}
+			return ok(allowBody)
+		})(c)
+		ended <- struct{}{}
+	})
+	left := target.Endpoints()[0]
+	w.allows(target) // over a connection that will be idle
+	hold.Store(true)
+	var call sync.WaitGroup
+	call.Go(func() { w.allows(target) })
+	<-asked
+	w.allows(target) // over another one, idle from now on
+	z.Set(at("10.0.0.2"))
+	pass(z, target)
+	isAt(t, target, "10.0.0.2:443")
+	<-ended
+	if left.Outstanding() != 1 {
+		t.Errorf("%d calls are under way", left.Outstanding())
+	}
+	select {
+	case <-ended:
+		t.Error("the connection of the call under way is closed")
+	default:
+	}
+	close(release)
+	call.Wait()
+	<-ended
+	w.allows(target)
+	if n := len(w.dialsOf("10.0.0.2:443")); n != 1 {
+		t.Errorf("%d connections to the new address", n)
+	}
+}
+
+// A Target that is closed while its names are looked up, or while a connection becomes
+// idle, keeps no connection.
+func TestClosedTargetsKeepNoConnection(t *testing.T) {
+	t.Run("during a look-up", func(t *testing.T) {
+		w, z, target := newNamedWorld(t, webhook.ClientConfig{}, allowing)
+		z.Set(at("10.0.0.2"))
+		passWarm(z, target, func(added []*webhook.Endpoint) {
+			w.client.Warm(added)
+			if n := w.connections.Load(); n != 1 {
+				t.Errorf("%d connections", n)
+			}
+			target.Close()
+		})
+		if n := target.Connections(); n != 0 {
+			t.Errorf("%d connections are open", n)
+		}
+	})
+	for name, use := range map[string]func(w *world, target *webhook.Target){
+		"after a call":  func(w *world, target *webhook.Target) { w.allows(target) },
+		"after a probe": func(w *world, target *webhook.Target) { _ = w.client.Probe(target, patience) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w *world
+			w = newPiped(t, webhook.ClientConfig{}, func(c net.Conn) {
+				w.eachRequest(func(*http.Request) string { return ok(allowBody + strings.Repeat(" ", 40_000)) })(c)
+			})
+			target, closed := w.target(), false
+			w.wrap = func(c net.Conn) net.Conn {
+				return &restless{c, func() { closed = true; target.Close() }}
+			}
+			use(w, target)
+			if n := target.Connections(); n != 0 || !closed {
+				t.Errorf("%d connections are open; closed %v", n, closed)
+			}
+		})
+	}
+}
+
+// restless is a connection that does something when it is about to be idle: then it is
+// asked, with a deadline long ago, whether there is anything to read.
+type restless struct {
+	net.Conn
+	do func()
+}
+
+func (c *restless) SetReadDeadline(at time.Time) error {
+	if !at.IsZero() && at.Before(time.Now().Add(-time.Hour)) {
+		c.do()
+	}
+	return c.Conn.SetReadDeadline(at)
 }

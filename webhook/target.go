@@ -90,6 +90,7 @@ type Target struct {
 	resolving sync.Mutex // held by whoever replaces endpoints
 	endpoints atomic.Pointer[[]*Endpoint]
 	lastErr   atomic.Pointer[error]
+	closed    atomic.Bool
 
 	breaking breaker.Settings
 	unspared bool // no breaker is asked
@@ -178,6 +179,7 @@ func (t *Target) CertificateExpiry() time.Time {
 // Close closes the idle connections of all Endpoints. Calls under way finish;
 // their connections are closed when they turn idle.
 func (t *Target) Close() {
+	t.closed.Store(true)
 	for _, e := range t.Endpoints() {
 		e.close()
 	}

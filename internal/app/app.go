@@ -117,19 +117,20 @@ func (a *App) wireRegistry(version string) {
 	settings.Changed = func(c registry.Change) { a.status.Changed(c) }
 	a.registry = registry.New(settings)
 	a.status = a.newStatus(version)
-	a.resolver = webhook.NewResolver(webhook.ResolverConfig{
-		Targets:   a.registry.Targets,
-		Addresses: settings.Addresses,
-		Interval:  cfg.DNS.Interval.Duration,
-		Timeout:   cfg.DNS.Timeout.Duration,
-		Server:    cfg.DNS.Server,
-	})
 	a.client = webhook.NewClient(webhook.ClientConfig{
 		Addresses:      settings.Addresses,
 		ConnectTimeout: cfg.Timeouts.Connect.Duration,
 		ResponseLimit:  cfg.Limits.ResponseBytes,
 		Concurrency:    cfg.Limits.CallsPerEndpoint,
 		Observer:       a.callObserver(),
+	})
+	a.resolver = webhook.NewResolver(webhook.ResolverConfig{
+		Targets:   a.registry.Targets,
+		Addresses: settings.Addresses,
+		Interval:  cfg.DNS.Interval.Duration,
+		Timeout:   cfg.DNS.Timeout.Duration,
+		Server:    cfg.DNS.Server,
+		Warm:      a.client.Warm,
 	})
 }
 

@@ -68,7 +68,13 @@ spec: {webhooks: ["late/*"], join: WhenReady}
 
 // lateWebhook is a server that listens, and shakes no hands until it is started.
 func (w *world) lateWebhook() *httptest.Server {
-	pair, err := w.authority.Issue(pki.Subject{CommonName: "late", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	return w.denying("late", pki.Subject{CommonName: "late", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+}
+
+// denying is a webhook, not started yet, that denies everything in its name.
+func (w *world) denying(name string, s pki.Subject) *httptest.Server {
+	w.t.Helper()
+	pair, err := w.authority.Issue(s)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -76,16 +82,16 @@ func (w *world) lateWebhook() *httptest.Server {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		var review struct{ Request struct{ UID string } }
 		_ = json.NewDecoder(r.Body).Decode(&review) // ours
 		rw.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(rw, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%q,"allowed":false,"status":{"message":"late says no"}}}`, review.Request.UID)
+		_, _ = fmt.Fprintf(rw, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%q,"allowed":false,"status":{"message":"%s says no"}}}`, review.Request.UID, name)
 	}))
-	s.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
-	s.Config.ErrorLog = log.New(io.Discard, "", 0)
-	w.t.Cleanup(s.Close)
-	return s
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	w.t.Cleanup(server.Close)
+	return server
 }
 
 func (w *world) remove(name string) {
