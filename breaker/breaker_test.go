@@ -130,6 +130,7 @@ func TestDenialsAndExcludedOpenNothing(t *testing.T) {
 		attempts(t, b, pods, 100, breaker.Of(breaker.Denied))
 		attempts(t, b, pods, 100, breaker.Of(breaker.HedgeLost))
 		wantState(t, b, breaker.Closed)
+		attempts(t, b, pods, 100, breaker.Of(breaker.NotSent+1)) // no Kind
 		if got := b.Status(); got.Requests != 100 || got.Failures != 0 {
 			t.Errorf("%+v, want 100 requests", got)
 		}
@@ -308,6 +309,106 @@ func TestAHungForcedAttemptIsGivenUp(t *testing.T) {
 	})
 }
 
+// A forced attempt that passes a ramp which is full neither widens it nor is without
+// effect if it fails.
+func TestForcedAttemptsOnARamp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := opened(t, breaker.Settings{})
+		advance(5 * time.Second)
+		attempt(t, b, pods, breaker.Success)
+		allow(t, b, pods) // takes the only place
+		for _, end := range []struct {
+			result breaker.Result
+			want   breaker.State
+		}{{breaker.Success, breaker.Ramping}, {breaker.Excluded, breaker.Ramping}, {breaker.ConnectFailure, breaker.Open}} {
+			forced, ok := b.AllowForced(east, pods)
+			if !ok {
+				t.Fatal("it is refused")
+			}
+			forced.Done(end.result)
+			if wantState(t, b, end.want); end.want == breaker.Ramping && b.Status().Width != 1 {
+				t.Errorf("after %v: %+v", end.result, b.Status())
+			}
+			advance(100 * time.Millisecond)
+		}
+	})
+}
+
+// A forced attempt is the probe of a circuit on its way that waits for one, although
+// another circuit refuses it.
+func TestForcedAttemptsProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := opened(t, breaker.Settings{RampWidth: 1 << 20})
+		advance(5 * time.Second)
+		for range 10 { // connections are well, answers about pods are not
+			ticket := allow(t, b, pods)
+			ticket.Reached()
+			ticket.Done(breaker.Failure)
+		}
+		refuse(t, b, pods)
+		advance(5 * time.Second) // pods wait for a probe
+		for range b.Status().Width {
+			if _, ok := b.Allow(west, secrets); !ok {
+				t.Fatal("west is refused on the ramp")
+			}
+		}
+		forced, ok := b.AllowForced(east, pods)
+		if !ok {
+			t.Fatal("it is refused")
+		}
+		forced.Done(breaker.Failure)
+		got := b.Status().Circuits
+		if len(got) != 1 || got[0].State != breaker.Open || time.Until(got[0].Until) != 10*time.Second {
+			t.Errorf("after a probe that has failed: %+v", got)
+		}
+	})
+}
+
+// That a connection came about counts once.
+func TestReachedCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := opened(t, breaker.Settings{})
+		advance(5 * time.Second)
+		attempt(t, b, pods, breaker.Success)
+		for _, want := range []int{2, 2, 4} { // places after 1, 1 and 2 attempts
+			ticket := allow(t, b, pods)
+			ticket.Reached()
+			ticket.Reached()
+			if got := b.Status().Width; got != want {
+				t.Errorf("the width is %d, want %d", got, want)
+			}
+		}
+		new(breaker.Ticket).Done(breaker.Failure) // of no Breaker
+	})
+}
+
+// A probe that was given up has no effect, also where nobody has looked meanwhile.
+func TestALateProbeHasNoEffect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{Rand: middle})
+		attempts(t, b, pods, 10, breaker.Failure)
+		advance(5 * time.Second)
+		late := allow(t, b, pods)
+		advance(2 * time.Second)
+		late.Done(breaker.Success)
+		wantStateOf(t, b, pods, breaker.HalfOpen)
+	})
+}
+
+// A circuit that is open is not forgotten, however long nobody asks.
+func TestOpenCircuitsAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{Rand: middle, OpenTime: time.Minute})
+		attempts(t, b, pods, 10, breaker.Failure)
+		for range 5 {
+			advance(11 * time.Second)
+			refuse(t, b, pods)
+		}
+		advance(5 * time.Second)
+		allow(t, b, pods)
+	})
+}
+
 func forcedOK(b *breaker.Breaker) bool {
 	_, ok := b.AllowForced(east, pods)
 	return ok
@@ -325,7 +426,10 @@ func TestStatus(t *testing.T) {
 		if diff := cmp.Diff(want, b.Status()); diff != "" {
 			t.Error(diff)
 		}
-		advance(time.Second)
+		advance(5 * time.Second)
+		if got := b.Status().Circuits; len(got) != 1 || got[0].State != breaker.HalfOpen {
+			t.Errorf("%+v, want half-open", got)
+		}
 		attempts(t, b, secrets, 3, breaker.ConnectFailure)
 		opened := time.Now()
 		want = breaker.Status{State: breaker.Open, Since: opened, Until: opened.Add(5 * time.Second)}

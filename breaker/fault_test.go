@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/admission-dispatcher/dispatcher/breaker"
 )
 
@@ -137,9 +139,48 @@ func TestF11ManyResourcesShareOneCircuit(t *testing.T) {
 		if got := b.Status().Circuits; len(got) != 1 || got[0].Cluster != east || got[0].Resource != "other" {
 			t.Errorf("not closed: %+v, want other", got)
 		}
-		advance(11 * time.Second)
-		attempt(t, b, "a third", breaker.Failure) // in the place of an idle one
-		wantStateOf(t, b, "a third", breaker.Closed)
+		attempts(t, b, "resource0", 7, breaker.Failure) // 8 of 10
+		refuse(t, b, "resource0")
+	})
+}
+
+// A resource that fails takes the place of one that nobody has asked about for a
+// window, and only of one such.
+func TestAnIdleResourceMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{})
+		for i := range 32 {
+			attempts(t, b, fmt.Sprint("resource", i), 1, breaker.Failure)
+			attempts(t, b, fmt.Sprint("resource", i), 2, breaker.Success)
+		}
+		for second := range 7 { // all but the first are asked about
+			advance(2 * time.Second)
+			for i := 1; i < 32; i++ {
+				attempt(t, b, fmt.Sprint("resource", i), breaker.Success)
+			}
+			attempts(t, b, "resource1", second%2, breaker.Failure) // or the cluster would be forgotten
+		}
+		attempts(t, b, "one more", 10, breaker.Failure)
+		attempts(t, b, "and another", 10, breaker.Failure)
+		var open []string
+		for _, c := range b.Status().Circuits {
+			open = append(open, c.Resource)
+		}
+		if diff := cmp.Diff([]string{"one more", "other"}, open); diff != "" {
+			t.Errorf("open (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Of two resources that fail as often, the one that does nothing else is the exception.
+func TestTheWorstResourceIsTheException(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{})
+		attempt(t, b, secrets, breaker.Failure)
+		attempts(t, b, secrets, 12, breaker.Success)
+		attempts(t, b, pods, 9, breaker.Failure)
+		attempts(t, b, secrets, 8, breaker.Failure)
+		wantStateOf(t, b, deploys, breaker.Closed)
 	})
 }
 

@@ -70,29 +70,44 @@ func TestAStrayFailureIsNoWitness(t *testing.T) {
 	})
 }
 
-// Where two clusters have found out and nobody is answered, the first failure of a
-// third is enough; not so where anybody is answered.
+// Where two clusters have found out, and nobody has been answered for 10 s, the first
+// failure of a third is enough; not so where anybody is answered whose circuits are all
+// closed. A failure is no answer.
 func TestSeveralClustersSeeIt(t *testing.T) {
-	for name, answered := range map[string]bool{"nobody is answered": false, "somebody is": true} {
+	for name, row := range map[string]struct {
+		meanwhile func(b *breaker.Breaker)
+		silence   time.Duration // since south was answered
+		refused   bool
+	}{
+		"nobody is answered": {nil, 10 * time.Second, true},
+		"somebody is":        {func(b *breaker.Breaker) { one(b, "south", pods, breaker.Success) }, 10 * time.Second, false},
+		"somebody is, who has failed": {func(b *breaker.Breaker) {
+			one(b, "south", pods, breaker.Failure)
+			one(b, "south", pods, breaker.Success)
+		}, 10 * time.Second, false},
+		"not for long":                     {nil, 10*time.Second - 1, false},
+		"somebody fails":                   {func(b *breaker.Breaker) { one(b, "down", pods, breaker.Failure) }, 10 * time.Second, true},
+		"it is not known":                  {func(b *breaker.Breaker) { one(b, "south", pods, breaker.Excluded) }, 10 * time.Second, true},
+		"one of the two is, of what works": {func(b *breaker.Breaker) { one(b, east, secrets, breaker.Success) }, 10 * time.Second, true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := breaker.New(breaker.Settings{})
+				b := breaker.New(breaker.Settings{Rand: middle, OpenTime: time.Minute})
 				one(b, "south", pods, breaker.Success)
-				advance(time.Second)
 				for range 10 {
 					one(b, east, pods, breaker.Failure)
 					one(b, west, deploys, breaker.Failure)
 				}
-				for range 100 {
-					advance(100 * time.Millisecond)
-					if answered {
-						one(b, "south", pods, breaker.Success)
+				for range 4 {
+					if advance(row.silence / 4); row.meanwhile != nil {
+						row.meanwhile(b)
 					}
 				}
+				advance(row.silence % 4)
 				if !one(b, north, pods, breaker.Failure) {
 					t.Fatal("north is refused before it has failed itself")
 				}
-				if ok := one(b, north, pods, breaker.Failure); ok != answered {
+				if ok := one(b, north, pods, breaker.Failure); ok == row.refused {
 					t.Errorf("after one failure north is allowed: %v", ok)
 				}
 				if !one(b, "south", pods, breaker.Success) {
@@ -101,6 +116,18 @@ func TestSeveralClustersSeeIt(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Clusters that have failed once or twice are no witnesses.
+func TestStrayFailuresAreNoWitnesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Settings{})
+		for _, cluster := range []string{east, west, "south", north, north} {
+			if !one(b, cluster, pods, breaker.Failure) {
+				t.Fatalf("%s is refused after one failure", cluster)
+			}
+		}
+	})
 }
 
 // An Endpoint that was unreachable is found by whoever connects first: a review
@@ -164,8 +191,8 @@ func TestClustersAreForgotten(t *testing.T) {
 				if n := b.Remembered(); n != 1000 {
 					t.Fatalf("%d clusters are remembered", n)
 				}
-				for range 2 {
-					advance(after)
+				for range 22 {
+					advance(after / 11)
 					if name != "gone" {
 						one(b, "cluster0", pods, breaker.Success) // although it goes on
 					}

@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"github.com/sony/gobreaker/v2"
+	"go.uber.org/goleak"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Many callers at once, on a breaker that goes through all of its states; then
 // it recovers.
