@@ -214,16 +214,22 @@ func TestEndlessAnswers(t *testing.T) {
 		w.fails(w.target(), patience, webhook.BadAnswer)
 	})
 	t.Run("F15 a byte now and then", func(t *testing.T) {
-		w := newWorld(t, func(c net.Conn) {
-			_, _ = c.Read(make([]byte, 4096))
-			for _, b := range []byte(ok(allowBody)) {
-				if _, err := c.Write([]byte{b}); err != nil {
-					return
+		inBubble(t, func(t *testing.T) {
+			w := newPiped(t, webhook.ClientConfig{}, func(c net.Conn) {
+				_, _ = c.Read(make([]byte, 4096))
+				for _, b := range []byte(ok(allowBody)) {
+					if _, err := c.Write([]byte{b}); err != nil {
+						return
+					}
+					<-time.After(100 * time.Millisecond)
 				}
-				<-time.After(10 * time.Millisecond)
+			})
+			begin := time.Now()
+			w.fails(w.target(), 3*time.Second, webhook.Timeout)
+			if took := time.Since(begin); took != 3*time.Second {
+				t.Errorf("the call took %v", took)
 			}
 		})
-		w.fails(w.target(), 100*time.Millisecond, webhook.Timeout)
 	})
 	t.Run("F15 a storm of 1xx", func(t *testing.T) {
 		w := newWorld(t, func(c net.Conn) {
@@ -307,26 +313,24 @@ func TestStaleAnswers(t *testing.T) {
 		}
 	})
 	t.Run("C26 F7 an answer after the deadline", func(t *testing.T) {
-		late := make(chan struct{})
-		var served *world
-		ready := make(chan struct{})
-		served = newWorld(t, func(c net.Conn) {
-			<-ready
-			served.eachRequest(func(*http.Request) string {
-				if served.requests.Load() == 1 {
-					<-late
-				}
-				return ok(allowBody)
-			})(c)
+		inBubble(t, func(t *testing.T) {
+			var served *world
+			served = newPiped(t, webhook.ClientConfig{}, func(c net.Conn) {
+				served.eachRequest(func(*http.Request) string {
+					if served.requests.Load() == 1 {
+						<-time.After(2 * time.Second)
+					}
+					return ok(allowBody)
+				})(c)
+			})
+			target := served.target()
+			served.fails(target, time.Second, webhook.Timeout)
+			<-time.After(2 * time.Second)
+			served.allows(target)
+			if served.connections.Load() != 2 {
+				t.Errorf("%d connections: the one that timed out was used again", served.connections.Load())
+			}
 		})
-		close(ready)
-		target := served.target()
-		served.fails(target, 50*time.Millisecond, webhook.Timeout)
-		close(late)
-		served.allows(target)
-		if served.connections.Load() != 2 {
-			t.Errorf("%d connections: the one that timed out was used again", served.connections.Load())
-		}
 	})
 }
 

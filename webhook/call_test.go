@@ -12,12 +12,15 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
@@ -122,6 +125,69 @@ func TestCallsAtOnce(t *testing.T) {
 	}
 }
 
+// The code of a denial says whose fault it is (docs/contract.md, "Causes").
+func TestCausesHaveCodes(t *testing.T) {
+	for code, causes := range map[int32][]webhook.Cause{
+		504: {webhook.Timeout, webhook.NoTimeLeft},
+		503: {webhook.Unreachable, webhook.BreakerOpen, webhook.TLS, webhook.Pending},
+		500: {webhook.HTTPStatus, webhook.BadAnswer, webhook.BadPatch, webhook.NotConvertible, webhook.Panic},
+		429: {webhook.Shed},
+		403: {webhook.MatchError},
+		400: {webhook.DryRun},
+	} {
+		for _, cause := range causes {
+			if got := cause.Code(); got != code {
+				t.Errorf("%s has code %d, want %d", cause, got, code)
+			}
+		}
+	}
+}
+
+// Whatever is repeated, no attempt begins when the call is over, and the call ends by
+// its deadline.
+func TestNoAttemptAfterTheDeadline(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var w *world
+		var deadline time.Time
+		w = newPiped(t, webhook.ClientConfig{}, func(c net.Conn) {
+			w.eachRequest(func(*http.Request) string {
+				if !time.Now().Before(deadline) {
+					t.Errorf("an attempt %v after the deadline", time.Since(deadline))
+				}
+				<-time.After(3 * time.Millisecond)
+				return plain("500 Broken", "", "")
+			})(c)
+		})
+		w.repeat = webhook.Repeat{Safe: true, Failures: true}
+		retries := int64(0)
+		for timeout := 4 * time.Millisecond; timeout < 120*time.Millisecond; timeout += time.Millisecond {
+			target := w.target()
+			deadline = time.Now().Add(timeout)
+			if _, err := w.call(target, timeout); causeOf(err) != webhook.HTTPStatus && causeOf(err) != webhook.Timeout {
+				t.Errorf("a call of %v: %v", timeout, err)
+			}
+			if time.Now().After(deadline) {
+				t.Errorf("a call of %v took %v more", timeout, time.Since(deadline))
+			}
+			retries += target.Stats().Retries
+			<-time.After(time.Second)
+		}
+		if retries < 100 {
+			t.Errorf("%d retries", retries)
+		}
+	})
+	inBubble(t, func(t *testing.T) {
+		w := newPiped(t, webhook.ClientConfig{}, allowing)
+		w.spec.Endpoints = append(w.spec.Endpoints, webhook.EndpointSpec{Address: "10.0.0.2:443"})
+		w.gate = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
+		target := w.target()
+		w.fails(target, 950*time.Millisecond, webhook.Timeout) // a little less than to connect may take
+		if n := target.Stats().Attempts; n != 1 {
+			t.Errorf("%d attempts", n)
+		}
+	})
+}
+
 // At most so many calls are under way to one Endpoint. A cluster that has its share of
 // them waits 100 ms for one more, 64 of its calls at a time, or a quarter of the time
 // that it has; the others find a slot.
@@ -173,6 +239,158 @@ func TestCallsToOneEndpointAreBounded(t *testing.T) {
 		if got, _ := call("east", patience); got != "no error" {
 			t.Errorf("a call later: %s", got)
 		}
+	})
+}
+
+// A call that waits for a slot is made as soon as another one ends.
+func TestWaitingCallIsMade(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var w *world
+		w = newPiped(t, webhook.ClientConfig{Concurrency: 1}, func(c net.Conn) {
+			w.eachRequest(func(*http.Request) string { <-time.After(30 * time.Millisecond); return ok(allowBody) })(c)
+		})
+		target := w.target()
+		begin := time.Now()
+		var calls sync.WaitGroup
+		for range 3 {
+			calls.Go(func() { w.allows(target) })
+		}
+		calls.Wait()
+		if took := time.Since(begin); took != 90*time.Millisecond {
+			t.Errorf("three calls, one at a time, took %v", took)
+		}
+	})
+}
+
+// What Attempted, Refused and Disagreed are told.
+func TestObserver(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var o observed
+		var w *world
+		var script []string
+		w = newPiped(t, webhook.ClientConfig{Observer: &o}, func(c net.Conn) {
+			w.eachRequest(func(*http.Request) string {
+				w.mu.Lock()
+				do := "allow"
+				if len(script) > 0 {
+					do, script = script[0], script[1:]
+				}
+				w.mu.Unlock()
+				switch do {
+				case "reset":
+					return ""
+				case "deny late":
+					<-time.After(100 * time.Millisecond)
+					return plain("200 OK", "Connection: close\r\n", denyBody)
+				}
+				<-time.After(10 * time.Millisecond)
+				return plain("200 OK", "Connection: close\r\n", allowBody)
+			})(c)
+		})
+		target := w.target()
+		call := func(behaviours ...string) []string {
+			w.mu.Lock()
+			script = behaviours
+			w.mu.Unlock()
+			body := codec.NewBody([]byte(reviewBody), nil)
+			defer body.Release()
+			c := newCall(target, body, patience)
+			c.Owner, c.Repeat.Safe = "owner", true
+			_, _ = w.client.Call(context.Background(), c)
+			<-time.After(100 * time.Millisecond)
+			return o.taken()
+		}
+		for range 40 {
+			call()
+		}
+		for _, row := range []struct {
+			name string
+			got  []string
+			want []string
+		}{
+			{"allowed", call("allow"), []string{"first 10ms owner"}},
+			{"retried", call("reset", "allow"), []string{"first 0s owner Unreachable", "retry 10ms owner"}},
+			{"hedged", call("deny late"), []string{"hedge 10ms owner", "disagreed owner", "first 100ms owner lost"}},
+		} {
+			if diff := cmp.Diff(row.want, row.got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", row.name, diff)
+			}
+		}
+		last := []string{"first 0s owner Unreachable", "refused owner"}
+		for n := 0; ; n++ {
+			got := call("reset", "reset", "reset", "reset")
+			if diff := cmp.Diff(last, got); diff == "" {
+				break
+			} else if n == 20 {
+				t.Fatalf("no attempt is refused (-want +got):\n%s", diff)
+			}
+		}
+		if s := target.Stats(); s.BudgetRefused == 0 || s.Disagreements != 1 || s.Hedges != 1 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// observed is an Observer that keeps what it is told, in words.
+type observed struct {
+	webhook.Silent
+	mu  sync.Mutex
+	all []string
+}
+
+func (o *observed) taken() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := o.all
+	o.all = nil
+	return all
+}
+
+func (o *observed) add(words ...any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all = append(o.all, strings.TrimSuffix(fmt.Sprintln(words...), "\n"))
+}
+
+func (o *observed) Attempted(_ context.Context, a webhook.Attempt) {
+	words := []any{a.Kind, a.Elapsed.Round(time.Millisecond), a.Owner}
+	if a.Err != nil {
+		words = append(words, causeOf(a.Err))
+	}
+	if a.Lost {
+		words = append(words, "lost")
+	}
+	o.add(words...)
+}
+
+func (o *observed) Refused(_ context.Context, owner any) { o.add("refused", owner) }
+
+func (o *observed) Disagreed(_ context.Context, owner any) { o.add("disagreed", owner) }
+
+// After hundreds of calls at once 256 goroutines are kept for the next ones, and none
+// when the Client is closed.
+func TestKeptGoroutines(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var w *world
+		w = newPiped(t, webhook.ClientConfig{Concurrency: 1024}, func(c net.Conn) {
+			w.eachRequest(func(*http.Request) string { <-release; return plain("200 OK", "Connection: close\r\n", allowBody) })(c)
+		})
+		target := w.target()
+		before := runtime.NumGoroutine()
+		var calls sync.WaitGroup
+		for range 300 {
+			calls.Go(func() { w.allows(target) })
+		}
+		<-time.After(time.Second)
+		close(release)
+		calls.Wait()
+		synctest.Wait()
+		// One more is fasthttp's cleaner.
+		if n := runtime.NumGoroutine() - before; n > 256+1 {
+			t.Errorf("%d goroutines are kept", n)
+		}
+		w.allows(target)
 	})
 }
 

@@ -10,13 +10,17 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -58,28 +62,19 @@ func TestConnectionFailures(t *testing.T) {
 		w.stop()
 		w.fails(target, patience, webhook.Unreachable)
 	})
-	for name, row := range map[string]struct{ connect, deadline time.Duration }{
-		"F5 the TLS handshake stalls beyond the connect timeout": {50 * time.Millisecond, patience},
-		"F5 the TLS handshake stalls beyond the deadline":        {patience, 50 * time.Millisecond},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w, _ := newSpec(t, pki.Subject{DNSNames: []string{serviceName}})
-			ended := make(chan struct{})
-			w.listen(func(raw net.Conn) { _, _ = io.Copy(io.Discard, raw); close(ended) })
-			w.client = webhook.NewClient(webhook.ClientConfig{Addresses: loopback, ConnectTimeout: row.connect})
-			w.fails(w.target(), row.deadline, webhook.Timeout)
-			<-ended // no descriptor is left
-		})
-	}
 	t.Run("F5 accepts and is silent", func(t *testing.T) {
-		w := newWorld(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
-		w.fails(w.target(), 50*time.Millisecond, webhook.Timeout)
+		inBubble(t, func(t *testing.T) {
+			w := newPiped(t, webhook.ClientConfig{}, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
+			begin := time.Now()
+			w.fails(w.target(), 3*time.Second, webhook.Timeout)
+			if took := time.Since(begin); took != 3*time.Second {
+				t.Errorf("the call took %v", took)
+			}
+		})
 	})
 	t.Run("F5 reads nothing of a review", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
-			over := make(chan struct{})
-			w := newPiped(t, webhook.ClientConfig{}, func(net.Conn) { <-over })
-			defer close(over)
+			w := newPiped(t, webhook.ClientConfig{}, func(net.Conn) { <-time.After(time.Minute) })
 			begin := time.Now()
 			w.fails(w.target(), 3*time.Second, webhook.Timeout)
 			if took := time.Since(begin); took != 3*time.Second {
@@ -134,11 +129,15 @@ func TestConnectTimeout(t *testing.T) {
 				inBubble(t, func(t *testing.T) {
 					w, _ := newSpec(t, pki.Subject{DNSNames: []string{serviceName}})
 					w.gate = gate
-					w.dialled(webhook.ClientConfig{ConnectTimeout: row.connect}, func(raw net.Conn) { _, _ = io.Copy(io.Discard, raw) })
+					var ended int64
+					w.dialled(webhook.ClientConfig{ConnectTimeout: row.connect}, func(raw net.Conn) { _, _ = io.Copy(io.Discard, raw); ended++ })
 					begin := time.Now()
 					w.fails(w.target(), row.deadline, webhook.Timeout)
 					if took := time.Since(begin); took != row.want {
 						t.Errorf("the call took %v, want %v", took, row.want)
+					}
+					if synctest.Wait(); ended != w.connections.Load() {
+						t.Error("a connection is left")
 					}
 				})
 			})
@@ -216,6 +215,145 @@ func TestProbeWarms(t *testing.T) {
 	})
 }
 
+// A probe says of each Endpoint what is wrong. One that answers is enough.
+func TestProbe(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newPiped(t, webhook.ClientConfig{}, allowing)
+		w.gate = func(ctx context.Context, address string) error {
+			switch address {
+			case "10.0.0.1:443":
+				return errors.New("nobody is there")
+			case "10.0.0.2:443":
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}
+		probe := func(timeout time.Duration, addresses ...string) error {
+			w.spec.Endpoints = nil
+			for _, address := range addresses {
+				w.spec.Endpoints = append(w.spec.Endpoints, webhook.EndpointSpec{Address: address})
+			}
+			return w.client.Probe(w.target(), timeout)
+		}
+		if err := probe(time.Second, "10.0.0.1:443", "10.0.0.2:443", "10.0.0.3:443"); err != nil {
+			t.Errorf("one of three answers: %v", err)
+		}
+		begin := time.Now()
+		err := probe(300*time.Millisecond, "10.0.0.1:443", "10.0.0.2:443")
+		if took := time.Since(begin); took != 300*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+		for _, text := range []string{serviceName, "nobody is there", "deadline exceeded"} {
+			if err == nil || !strings.Contains(err.Error(), text) {
+				t.Errorf("the error is %v, want %q in it", err, text)
+			}
+		}
+		unresolved, err := webhook.NewTarget(w.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.client.Probe(unresolved, time.Second); err == nil || !strings.Contains(err.Error(), "not been looked up") {
+			t.Errorf("a Target without Endpoints: %v", err)
+		}
+	})
+}
+
+// Three connect timeouts open the Endpoint for all, unless the calls had less time
+// than a connection may take.
+func TestConnectTimeoutsAreCounted(t *testing.T) {
+	for timeout, want := range map[time.Duration]breaker.State{2 * time.Second: breaker.Open, 901 * time.Millisecond: breaker.Open, 899 * time.Millisecond: breaker.Closed} {
+		inBubble(t, func(t *testing.T) {
+			w := newPiped(t, webhook.ClientConfig{}, allowing)
+			w.gate = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
+			target := w.target()
+			for range 3 {
+				w.fails(target, timeout, webhook.Timeout)
+			}
+			if got := target.Endpoints()[0].Health().State; got != want {
+				t.Errorf("after three calls of %v it is %v", timeout, got)
+			}
+		})
+	}
+}
+
+// Descriptors that this process lacks are not the webhook's fault.
+func TestOutOfDescriptors(t *testing.T) {
+	for _, err := range []error{syscall.EMFILE, syscall.ENFILE} {
+		inBubble(t, func(t *testing.T) {
+			w := newPiped(t, webhook.ClientConfig{}, allowing)
+			w.gate = func(context.Context, string) error {
+				return &net.OpError{Op: "dial", Err: os.NewSyscallError("socket", err)}
+			}
+			target := w.target()
+			for range 12 {
+				w.fails(target, time.Second, webhook.Unreachable)
+			}
+			if got := target.Endpoints()[0].Health(); got.State != breaker.Closed || got.Failures > 0 || len(got.Circuits) > 0 {
+				t.Errorf("%v: %+v", err, got)
+			}
+		})
+	}
+}
+
+// Without a breaker every call is made, however many have failed.
+func TestBreakerOff(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var w *world
+		w = newPiped(t, webhook.ClientConfig{}, func(c net.Conn) {
+			w.eachRequest(func(*http.Request) string { return plain("500 Broken", "", "") })(c)
+		})
+		w.spec.Breaker.Off = true
+		target := w.target()
+		for range 50 {
+			w.fails(target, patience, webhook.HTTPStatus)
+		}
+		if n := w.requests.Load(); n != 50 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+// How a breaker is set is the spec's.
+func TestBreakerIsSet(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var w *world
+		w = newPiped(t, webhook.ClientConfig{}, func(c net.Conn) {
+			w.eachRequest(func(*http.Request) string { return plain("500 Broken", "", "") })(c)
+		})
+		w.spec.Breaker = webhook.BreakerSpec{FailureRatio: 1, MinRequests: 3, OpenTime: time.Hour}
+		target := w.target()
+		for range 2 {
+			w.fails(target, patience, webhook.HTTPStatus)
+		}
+		if got := target.Endpoints()[0].Health(); len(got.Circuits) > 0 {
+			t.Fatalf("after two: %+v", got)
+		}
+		w.fails(target, patience, webhook.HTTPStatus)
+		got := target.Endpoints()[0].Health()
+		if len(got.Circuits) != 1 || time.Until(got.Circuits[0].Until) < 40*time.Minute {
+			t.Errorf("after three: %+v", got)
+		}
+	})
+}
+
+// When our client certificate expires is known.
+func TestCertificateExpiry(t *testing.T) {
+	w := newWorld(t, nil)
+	if at := w.target().CertificateExpiry(); !at.IsZero() {
+		t.Errorf("without a certificate: %v", at)
+	}
+	end := time.Now().Add(48 * time.Hour).Truncate(time.Second)
+	client, err := w.authority.Issue(pki.Subject{CommonName: "dispatcher", NotAfter: end})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.spec.ClientCertificate, w.spec.ClientKey = client.Certificate, client.Key
+	if at := w.target().CertificateExpiry(); !at.Equal(end) {
+		t.Errorf("%v, want %v", at, end)
+	}
+}
+
 // F14: a connection that the webhook closed while it was idle is not a failed
 // call.
 func TestIdleConnectionsClosed(t *testing.T) {
@@ -278,20 +416,50 @@ func TestIdleConnectionsClosedAsReused(t *testing.T) {
 	}
 }
 
+// F14: what replaces a connection that was closed as it was used again is a new one, not
+// another that is as old.
+func TestIdleConnectionsAllClosed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var w *world
+		w = newPiped(t, webhook.ClientConfig{}, func(c net.Conn) {
+			served := false
+			w.eachRequest(func(*http.Request) string {
+				if served {
+					return ""
+				}
+				served = true
+				<-time.After(10 * time.Millisecond)
+				return ok(allowBody)
+			})(c)
+		})
+		w.repeat = webhook.Repeat{Safe: true, NoHedge: true}
+		target := w.target()
+		var calls sync.WaitGroup
+		for range 4 {
+			calls.Go(func() { w.allows(target) })
+		}
+		calls.Wait()
+		w.allows(target)
+		if s, n := target.Stats(), w.connections.Load(); s.Attempts != 4+2 || n != 4+1 {
+			t.Errorf("%d connections, %+v", n, s)
+		}
+	})
+}
+
 // A connection outlives the deadline of the call that it was made for.
 func TestIdleBeyondDeadline(t *testing.T) {
-	w := answering(t, ok(allowBody))
-	target := w.target()
-	const timeout = 300 * time.Millisecond
-	passed := time.After(timeout)
-	if _, err := w.call(target, timeout); err != nil {
-		t.Fatal(err)
-	}
-	<-passed
-	w.allows(target)
-	if n := w.connections.Load(); n != 1 {
-		t.Errorf("%d connections for 2 calls", n)
-	}
+	inBubble(t, func(t *testing.T) {
+		w := answeringPiped(t, ok(allowBody))
+		target := w.target()
+		if _, err := w.call(target, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * time.Second)
+		w.allows(target)
+		if n := w.connections.Load(); n != 1 {
+			t.Errorf("%d connections for 2 calls", n)
+		}
+	})
 }
 
 // A connection in use when its Target is closed ends with its call.
@@ -382,6 +550,14 @@ func TestTrust(t *testing.T) {
 		"E1 http":                       {URL: "http://a.example.com/"},
 		"E1 query":                      {URL: "https://a.example.com/?a=b"},
 		"E1 user":                       {URL: "https://a:b@a.example.com/"},
+		"E1 fragment":                   {URL: "https://a.example.com/#a"},
+		"E1 no host":                    {URL: "https:///a"},
+		"no URL":                        {URL: "https://a.example.com/%zz"},
+		"token of two lines":            {URL: "https://a.example.com/", BearerToken: "a\nb"},
+		"endpoint with port 0":          {URL: "https://a.example.com/", Endpoints: []webhook.EndpointSpec{{Address: "a:0"}}},
+		"endpoint with port 65536":      {URL: "https://a.example.com/", Endpoints: []webhook.EndpointSpec{{Address: "a:65536"}}},
+		"endpoint without host":         {URL: "https://a.example.com/", Endpoints: []webhook.EndpointSpec{{Address: ":1"}}},
+		"endpoint with a CA of nothing": {URL: "https://a.example.com/", Endpoints: []webhook.EndpointSpec{{Address: "a:1", CABundle: []byte("nothing")}}},
 		"endpoint without port":         {URL: "https://a.example.com/", Endpoints: []webhook.EndpointSpec{{Address: "a"}}},
 	} {
 		if _, err := webhook.NewTarget(spec); err == nil {
@@ -404,7 +580,12 @@ func TestIdentity(t *testing.T) {
 		"token":       func(s *webhook.TargetSpec) { s.BearerToken = "u" },
 		"endpoint":    func(s *webhook.TargetSpec) { s.Endpoints = []webhook.EndpointSpec{{Address: "a:2", ServerName: "b"}} },
 		"endpoints":   func(s *webhook.TargetSpec) { s.Endpoints = append(s.Endpoints[:1:1], s.Endpoints[0]) },
-		"shifted":     func(s *webhook.TargetSpec) { s.Endpoints = []webhook.EndpointSpec{{Address: "a:1b"}} },
+		"breaker":     func(s *webhook.TargetSpec) { s.Breaker.MinRequests = 3 },
+		"endpoint CA": func(s *webhook.TargetSpec) {
+			s.Endpoints = []webhook.EndpointSpec{{Address: "a:1", ServerName: "b", CABundle: []byte("ca")}}
+		},
+		"endpoint name": func(s *webhook.TargetSpec) { s.Endpoints = []webhook.EndpointSpec{{Address: "a:1", ServerName: "c"}} },
+		"shifted":       func(s *webhook.TargetSpec) { s.Endpoints = []webhook.EndpointSpec{{Address: "a:1b"}} },
 	} {
 		spec := base
 		change(&spec)

@@ -45,6 +45,12 @@ func TestForm(t *testing.T) {
 		{name: "codings are not wanted", coding: "gzip, zstd", size: large},
 		{name: "the better coding", wire: Wire{Compression: CompressAuto}, coding: "gzip;q=1.0, zstd", size: large, want: codec.Form{Coding: codec.Zstd}},
 		{name: "a coding that is refused", wire: Wire{Compression: CompressAuto}, coding: "zstd;q=0, gzip", size: large, want: codec.Form{Coding: codec.Gzip}},
+		{name: "a coding that is refused in full", wire: Wire{Compression: CompressAuto}, coding: "zstd; q=0.000, gzip", size: large, want: codec.Form{Coding: codec.Gzip}},
+		{name: "a coding that is little liked", wire: Wire{Compression: CompressAuto}, coding: "zstd;q=0.001", size: large, want: codec.Form{Coding: codec.Zstd}},
+		{name: "pinned coding of many", wire: Wire{Compression: CompressGzip}, coding: "zstd", size: large, want: codec.Form{Coding: codec.Gzip}},
+		{name: "the other pinned coding", wire: Wire{Compression: CompressZstd}, coding: "gzip", size: large, want: codec.Form{Coding: codec.Zstd}},
+		{name: "reviews of 14,000 bytes are", wire: Wire{Compression: CompressGzip}, size: 14_000, want: codec.Form{Coding: codec.Gzip}},
+		{name: "smaller ones are not", wire: Wire{Compression: CompressGzip}, size: 13_999},
 		{name: "small reviews are not compressed", wire: Wire{Compression: CompressGzip}, size: small},
 		{name: "pinned coding", wire: Wire{Compression: CompressGzip}, size: large, want: codec.Form{Coding: codec.Gzip}},
 	} {
@@ -56,6 +62,15 @@ func TestForm(t *testing.T) {
 				t.Errorf("%+v, want %+v", got, row.want)
 			}
 		})
+	}
+}
+
+// Configurations spell encodings so.
+func TestParseEncoding(t *testing.T) {
+	for text, want := range map[string]Encoding{"JSON": JSON, "Protobuf": Protobuf, "ProtobufNative": ProtobufNative, "Auto": Auto, "": Auto} {
+		if got := ParseEncoding(text); got != want {
+			t.Errorf("%q is %v", text, got)
+		}
 	}
 }
 

@@ -147,6 +147,33 @@ func TestOneOfSeveralNames(t *testing.T) {
 	isAt(t, target, "10.0.0.1:443", "10.0.0.2:444")
 }
 
+// Names are looked up every 10 s, less up to a tenth, so that replicas do not ask in
+// step.
+func TestResolveInterval(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var passes []time.Time
+		r := webhook.NewResolver(webhook.ResolverConfig{Targets: func() []*webhook.Target {
+			if passes = append(passes, time.Now()); len(passes) == 20 {
+				cancel()
+			}
+			return nil
+		}})
+		r.Run(ctx)
+		apart := map[time.Duration]bool{}
+		for i := range passes[1:] {
+			d := passes[i+1].Sub(passes[i])
+			if d < 9*time.Second || d > 10*time.Second {
+				t.Errorf("%v between two passes", d)
+			}
+			apart[d] = true
+		}
+		if len(apart) < 2 {
+			t.Errorf("the passes are as far apart as the others: %v", apart)
+		}
+	})
+}
+
 // Refresh asks only for what nobody has asked for yet.
 func TestRefresh(t *testing.T) {
 	z := newZone(t, "10.0.0.1")
@@ -244,7 +271,7 @@ func newNamedWorld(t *testing.T, cfg webhook.ClientConfig, do behaviour) (*world
 // until then.
 func TestNewAddressesAreConnectedFirst(t *testing.T) {
 	w, z, target := newNamedWorld(t, webhook.ClientConfig{}, allowing)
-	dialling, release := make(chan string), make(chan struct{})
+	dialling, release := make(chan string, 8), make(chan struct{})
 	w.gate = func(_ context.Context, address string) error {
 		if address != "10.0.0.1:443" {
 			dialling <- address
@@ -259,8 +286,13 @@ func TestNewAddressesAreConnectedFirst(t *testing.T) {
 		defer close(passed)
 		passWarm(z, target, w.client.Warm)
 	}()
-	if address := <-dialling; address != "10.0.0.2:443" {
-		t.Errorf("%s is dialled", address)
+	select {
+	case address := <-dialling:
+		if address != "10.0.0.2:443" {
+			t.Errorf("%s is dialled", address)
+		}
+	case <-passed:
+		t.Fatal("the new address takes part before it is dialled")
 	}
 	isAt(t, target, "10.0.0.1:443")
 	w.allows(target)
@@ -330,7 +362,7 @@ func TestAddressesThatLeaveAreDrained(t *testing.T) {
 	z.Set(at("10.0.0.2"))
 	pass(z, target)
 	isAt(t, target, "10.0.0.2:443")
-	<-ended
+	await(t, ended)
 	if left.Outstanding() != 1 {
 		t.Errorf("%d calls are under way", left.Outstanding())
 	}
@@ -341,10 +373,20 @@ func TestAddressesThatLeaveAreDrained(t *testing.T) {
 	}
 	close(release)
 	call.Wait()
-	<-ended
+	await(t, ended)
 	w.allows(target)
 	if n := len(w.dialsOf("10.0.0.2:443")); n != 1 {
 		t.Errorf("%d connections to the new address", n)
+	}
+}
+
+// await waits for a connection to end, for less than it takes an idle one by itself.
+func await(t *testing.T, ended <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Error("a connection is still open")
 	}
 }
 

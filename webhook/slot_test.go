@@ -83,6 +83,21 @@ func TestFreedSlotGoesToTheFewest(t *testing.T) {
 	}
 }
 
+// A slot that is granted just as its waiter gives up is the waiter's.
+func TestSlotGrantedAtTheEnd(t *testing.T) {
+	p, east, west := newSlots(1), holder{cluster: "east"}, holder{cluster: "west"}
+	p.enter(west)
+	granted, _ := p.enter(east)
+	p.release(west)
+	if !p.leave(east, granted) || p.free != 0 {
+		t.Errorf("it is lost, %d are free", p.free)
+	}
+	p.release(east)
+	if p.free != 1 || len(p.holders) != 0 || p.waiting != 0 {
+		t.Errorf("%d are free, %d holders, %d wait", p.free, len(p.holders), p.waiting)
+	}
+}
+
 func TestWaitingForASlotEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, who := newSlots(1), holder{cluster: "east"}
@@ -157,6 +172,10 @@ func TestCallersAreApart(t *testing.T) {
 		cs.of("east", now).durations(largeReview).record(now, time.Minute)
 	}
 	cs.of("east", now).pause(now.Add(time.Minute))
+	cs.of("east", now).pause(now.Add(time.Second))
+	if got := cs.of("east", now).spared.Load(); got != now.Add(time.Minute).UnixNano() {
+		t.Errorf("a shorter pause ends a longer one: %v", time.Unix(0, got))
+	}
 	for _, d := range []*recent{cs.of("east", now).durations(1), cs.of("west", now).durations(largeReview)} {
 		if _, _, ok := d.quantiles(now); ok {
 			t.Error("it is known how long they take")

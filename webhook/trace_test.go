@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"testing"
 
@@ -17,6 +18,13 @@ import (
 // An attempt's span has what HTTP's semantic conventions ask of a client; it is an
 // error where there is no usable answer, never for a denial.
 func TestAttemptSpan(t *testing.T) {
+	t.Run("not sampled", func(t *testing.T) {
+		ctx, span := startSpan(t.Context(), &Target{url: "https://a.example.com/"}, nil, First)
+		if ctx != t.Context() || span.span != nil {
+			t.Error("there is a span")
+		}
+		span.end(&ending{}, true)
+	})
 	for name, c := range map[string]struct {
 		url, address, port string
 		end                ending
@@ -32,9 +40,15 @@ func TestAttemptSpan(t *testing.T) {
 		provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(kept))
 		ctx, parent := provider.Tracer("").Start(t.Context(), "webhook")
 		e := newEndpoint(&origin{}, netip.MustParseAddrPort("10.0.0.1:443"), breaker.Settings{})
-		_, span := startSpan(ctx, &Target{url: c.url}, e, Hedge)
-		span.end(&c.end, false)
+		attempt, span := startSpan(ctx, &Target{url: c.url}, e, Hedge)
+		var sent traceFields
+		inject(attempt, &sent)
+		span.end(&c.end, c.end.status > 0)
 		parent.End()
+		spanContext := kept.Ended()[0].SpanContext()
+		if want := fmt.Sprintf("00-%s-%s-01", spanContext.TraceID(), spanContext.SpanID()); sent.parent != want || sent.state != "" {
+			t.Errorf("%s: the webhook is sent %+v, want %s", name, sent, want)
+		}
 		got := map[string]string{}
 		for _, a := range kept.Ended()[0].Attributes() {
 			got[string(a.Key)] = a.Value.String()
@@ -43,14 +57,16 @@ func TestAttemptSpan(t *testing.T) {
 			t.Errorf("%s: the status is %v", name, status)
 		}
 		for key, want := range map[string]string{
-			"http.request.method":    "POST",
-			"url.full":               c.url,
-			"server.address":         c.address,
-			"server.port":            c.port,
-			"network.peer.address":   "10.0.0.1",
-			"network.peer.port":      "443",
-			"admission.attempt.kind": "hedge",
-			"error.type":             c.kind,
+			"http.request.method":       "POST",
+			"url.full":                  c.url,
+			"server.address":            c.address,
+			"server.port":               c.port,
+			"network.peer.address":      "10.0.0.1",
+			"network.peer.port":         "443",
+			"admission.attempt.kind":    "hedge",
+			"error.type":                c.kind,
+			"admission.attempt.lost":    map[bool]string{true: "true"}[c.end.status > 0],
+			"http.response.status_code": map[bool]string{true: fmt.Sprint(c.end.status)}[c.end.status > 0],
 		} {
 			if got[key] != want {
 				t.Errorf("%s: %s is %q, want %q", name, key, got[key], want)
