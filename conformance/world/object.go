@@ -70,16 +70,16 @@ func converted(gvk schema.GroupVersionKind) bool {
 func (interfaces) GetEquivalentResourceMapper() runtime.EquivalentResourceMapper { return forms }
 
 func (i interfaces) GetObjectCreater() runtime.ObjectCreater {
-	return creater{i.ObjectInterfaces.GetObjectCreater()}
+	return creator{i.ObjectInterfaces.GetObjectCreater()}
 }
 
 func (i interfaces) GetObjectConvertor() runtime.ObjectConvertor {
 	return convertor{i.ObjectInterfaces.GetObjectConvertor()}
 }
 
-type creater struct{ runtime.ObjectCreater }
+type creator struct{ runtime.ObjectCreater }
 
-func (c creater) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
+func (c creator) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	if !converted(gvk) {
 		return c.ObjectCreater.New(gvk)
 	}
