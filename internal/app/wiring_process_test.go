@@ -73,17 +73,31 @@ func processWires() []wire {
 			r.cluster("east", "authentication: {certificate: {commonNames: [east], caFile: "+r.dir+"/outside/ca.pem}}")
 			r.start().allows(question{})
 		}},
-		{field: "reloadInterval", value: "reloadInterval: 20ms", observe: func(_ *testing.T, r *rig) {
+		{field: "reloadInterval", value: "reloadInterval: 20ms", observe: func(t *testing.T, r *rig) {
+			identify := func(listener, name string) {
+				r.issue(listener, pki.Subject{CommonName: name, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+			}
+			identify("admin", "policy")
+			r.configure("admin: {tls: {certFile: admin.crt, keyFile: admin.key}}")
 			r.play((*call).deny)
 			r.start()
+			listeners := map[string]string{"serving": r.process.app.Address().String(), "admin": r.process.app.AdminAddress().String()}
 			const changes = 4
-			r.within((changes-1)*2*time.Second, func() { // the first might come just in time
-				for i := range changes {
-					name := fmt.Sprint("policy", i)
-					r.register(hook{name: name})
-					r.eventually("the change has come", func() bool { return strings.Contains(r.ask(question{}).text, "says "+name) })
-				}
-			})
+			quickly := func(change func(name string), has func(name string) bool) {
+				r.within((changes-1)*2*time.Second, func() { // the first might come just in time
+					for i := range changes {
+						name := fmt.Sprint("policy", i)
+						change(name)
+						r.eventually("the change has come", func() bool { return has(name) })
+					}
+				})
+			}
+			quickly(func(name string) { r.register(hook{name: name}) },
+				func(name string) bool { return strings.Contains(r.ask(question{}).text, "says "+name) })
+			for listener, address := range listeners {
+				quickly(func(name string) { identify(listener, name) },
+					func(name string) bool { return servedName(t, r.world, address) == name })
+			}
 		}},
 		{field: "allowEmpty", value: "allowEmpty: true", observe: func(t *testing.T, r *rig) {
 			r.remove("registry/Cluster-east.yaml")
