@@ -277,7 +277,6 @@ func (c *call) hang() { c.until(nil) }
 type question struct {
 	cluster, phase, timeout, operation, namespace, name, group, resource, user string
 	groups, extra                                                              string // JSON
-	labels                                                                     string // JSON
 	size                                                                       int
 	token, traceparent                                                         string
 	body                                                                       []byte // as it is sent
