@@ -86,7 +86,7 @@ func (a *admission) prepare(inv *invocation) error {
 // payload returns the review in the form f, for the object as it is now. Making one
 // of a large object takes its turn.
 func (a *admission) payload(f codec.Form) (*codec.Body, error) {
-	if body := a.payloads.Find(f, a.generation, a.object); body != nil {
+	if body := a.payloads.Find(f, a.generation, a.object); body != nil && (body == a.Review.Body || body.Charged()) {
 		return body, nil
 	}
 	size := a.Review.Body.Len()
@@ -99,7 +99,9 @@ func (a *admission) payload(f codec.Form) (*codec.Body, error) {
 	}
 	defer done()
 	body := a.payloads.Get(f, a.generation, a.object)
-	a.holdForm(body)
+	if !a.holdForm(body) {
+		return nil, &webhook.CallError{Cause: webhook.Shed, Err: errShed}
+	}
 	return body, nil
 }
 

@@ -189,13 +189,16 @@ func (t *tenant) Freed(bytes int) {
 }
 
 // hold takes bytes without a slot, now or not at all. It returns nil if they do not
-// fit, and need not; the tenant's Freed must be called otherwise.
-func (l *limiter) hold(cluster string, size int64, need bool) *tenant {
+// fit; the tenant's Freed must be called otherwise. With more they are for an
+// admission that has a slot: that of a cluster that has no other takes what is free,
+// or it could never end.
+func (l *limiter) hold(cluster string, size int64, more bool) *tenant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.tenant(cluster)
 	defer l.forget(t)
-	if !need && !l.fits(t, size) {
+	alone := more && t.active == 1 && size <= l.limits.Bytes-l.bytes
+	if !alone && !l.fits(t, size) {
 		return nil
 	}
 	l.bytes += size

@@ -3,7 +3,10 @@
 package dispatcher
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // model is the limiter as simple as can be: it looks at all clusters at each step.
@@ -50,10 +54,25 @@ func (m *model) bytes(cluster string) (n int64) {
 }
 
 // may reports whether h could be served: there is a slot, its cluster has not all of
-// its own, and what the cluster then has is no more than what is left.
+// its own, and there are the bytes.
 func (m *model) may(h *modelHolder) bool {
+	return m.slots("") < m.limits.Admissions && m.slots(h.cluster) < m.limits.PerCluster && m.fits(h)
+}
+
+// fits reports whether there are the bytes for h: what its cluster then has is no
+// more than what is left, or half of that if h is large.
+func (m *model) fits(h *modelHolder) bool {
 	own, left := m.bytes(h.cluster), m.limits.Bytes-m.bytes("")-h.size
-	return m.slots("") < m.limits.Admissions && m.slots(h.cluster) < m.limits.PerCluster && left >= 0 && (own == 0 || own+h.size <= left)
+	if h.size > 256<<10 {
+		left /= 2
+	}
+	return left >= 0 && (own == 0 || own+h.size <= left) || own == 0 && m.bytes("")+h.size <= m.limits.Bytes
+}
+
+// mayHold reports whether h gets its bytes without a slot; with more they are for the
+// cluster's admission, which gets what is free if it is the only one.
+func (m *model) mayHold(h *modelHolder, more bool) bool {
+	return m.fits(h) || more && m.slots(h.cluster) == 1 && m.bytes("")+h.size <= m.limits.Bytes
 }
 
 // first returns who waits longest, of each cluster.
@@ -103,11 +122,15 @@ const plenty = 1 << 40
 // bytes are short; and when all have gone, nothing is left behind.
 func TestLimiterLikeTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
+		unit := rapid.SampledFrom([]int64{1, 32 << 10}).Draw(t, "unit") // of bytes; of the second more than 8 are a large review
 		m := &model{limits: Limits{
 			Admissions: rapid.IntRange(1, 8).Draw(t, "admissions"),
 			PerCluster: rapid.IntRange(1, 8).Draw(t, "perCluster"),
-			Bytes:      rapid.SampledFrom([]int64{1, 20, 64, plenty}).Draw(t, "bytes"),
+			Bytes:      rapid.SampledFrom([]int64{1, 20 * unit, 64 * unit, plenty}).Draw(t, "bytes"),
 		}}
+		draw := func() *modelHolder {
+			return &modelHolder{cluster: fmt.Sprintf("c%d", rapid.IntRange(0, 3).Draw(t, "cluster")), size: unit * int64(rapid.IntRange(1, 16).Draw(t, "size"))}
+		}
 		l := newLimiter(m.limits, queueLength)
 		// serve moves those that were served meanwhile, and checks that it was their turn.
 		serve := func() {
@@ -135,9 +158,9 @@ func TestLimiterLikeTheModel(t *testing.T) {
 			return h
 		}
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
-			switch step := rapid.IntRange(0, 4).Draw(t, "step"); {
+			switch step := rapid.IntRange(0, 5).Draw(t, "step"); {
 			case step < 2:
-				h := &modelHolder{cluster: fmt.Sprintf("c%d", rapid.IntRange(0, 3).Draw(t, "cluster")), size: int64(rapid.IntRange(1, 16).Draw(t, "size"))}
+				h := draw()
 				may := m.may(h)
 				if h.tenant, h.waiter = l.enter(h.cluster, h.size); h.waiter != nil {
 					m.waiting = append(m.waiting, h)
@@ -156,6 +179,15 @@ func TestLimiterLikeTheModel(t *testing.T) {
 				h := take(&m.waiting)
 				if l.leave(h.tenant, h.waiter) {
 					t.Fatal("was served")
+				}
+			case step == 5:
+				h, more := draw(), rapid.Bool().Draw(t, "more")
+				may := m.mayHold(h, more)
+				if h.tenant = l.hold(h.cluster, h.size, more); h.tenant != nil {
+					m.loans = append(m.loans, h)
+				}
+				if got := h.tenant != nil; got != may {
+					t.Fatalf("holds %v, want %v", got, may)
 				}
 			}
 			serve()
@@ -342,6 +374,113 @@ func TestOneClusterStormIsItsOwn(t *testing.T) {
 			t.Errorf("shed: %v", shed)
 		}
 	})
+}
+
+// What an admission waits for, and how many of one cluster wait, is little: 10 ms, or
+// a quarter of the time that is left, and 64.
+func TestQueueOfAdmissions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const clusters = 2
+		d, err := New(Config{
+			Caller: calling(nil), Limits: Limits{Admissions: 1}, Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.limiter.enter("other", 0)
+		begin := time.Now()
+		var mu sync.Mutex
+		waited := map[time.Duration]int{}
+		var all sync.WaitGroup
+		for i := range 100 * clusters {
+			all.Go(func() {
+				a := &admission{Request: request(), limiter: d.limiter}
+				a.Cluster = &registry.Cluster{Name: fmt.Sprint(i % clusters)}
+				var shed *webhook.CallError
+				if err := a.admit(); !errors.As(err, &shed) || shed.Cause != webhook.Shed {
+					t.Errorf("there is a slot: %v", err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				waited[time.Since(begin)]++
+			})
+		}
+		all.Wait()
+		if want := map[time.Duration]int{0: 36 * clusters, 10 * time.Millisecond: 64 * clusters}; !maps.Equal(waited, want) {
+			t.Errorf("shed after %v, want %v", waited, want)
+		}
+	})
+}
+
+// The queue for work on large objects is as long as the admissions of one cluster are
+// many.
+func TestQueueOfTheWorkshop(t *testing.T) {
+	w := newWorkshop()
+	for range w.limits.Admissions {
+		if slot, _ := w.enter("a", 0); slot == nil {
+			t.Fatal("there is no turn")
+		}
+	}
+	waiting := 0
+	for waiting < 10_000 {
+		if _, waiter := w.enter("a", 0); waiter == nil {
+			break
+		}
+		waiting++
+	}
+	if waiting != 512 {
+		t.Errorf("%d wait", waiting)
+	}
+}
+
+// What is not said has the value that docs/configuration.md has.
+func TestDefaultLimits(t *testing.T) {
+	for _, c := range []struct{ said, want Limits }{
+		{Limits{}, Limits{Admissions: 1024, PerCluster: 512, Bytes: 512 << 20}},
+		{Limits{Admissions: 1}, Limits{Admissions: 1, PerCluster: 1, Bytes: 512 << 20}},
+		{Limits{Admissions: 7, PerCluster: 5, Bytes: 3}, Limits{Admissions: 7, PerCluster: 5, Bytes: 3}},
+	} {
+		d, err := New(Config{Caller: calling(nil), Limits: c.said, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil || d.Limits() != c.want {
+			t.Errorf("%+v: the limits are %+v, want %+v; %v", c.said, d.Limits(), c.want, err)
+		}
+	}
+}
+
+// The forms of reviews count as the reviews do: a cluster whose objects its webhooks
+// make large is shed itself, and no other; the only admission of a cluster gets what is
+// free, so that it can end.
+func TestFormsAreShared(t *testing.T) {
+	const mib = 1 << 20
+	l := newLimiter(Limits{Bytes: 30 * mib}, queueLength)
+	admitted := func(cluster string) *admission {
+		body := codec.NewBody(make([]byte, 1000), nil)
+		t.Cleanup(body.Release)
+		a := &admission{Request: Request{Cluster: &registry.Cluster{Name: cluster}, Review: &codec.Review{Body: body}, Deadline: time.Now().Add(time.Minute)}, limiter: l}
+		if err := a.admit(); err != nil {
+			t.Fatalf("%s is shed: %v", cluster, err)
+		}
+		return a
+	}
+	for range 30 {
+		a := admitted("greedy")
+		form := codec.NewBody(make([]byte, 3*mib), nil)
+		t.Cleanup(form.Release)
+		a.holdForm(form)
+	}
+	if l.bytes > 12*mib {
+		t.Errorf("one cluster holds %d bytes", l.bytes)
+	}
+	other := admitted("other")
+	large, larger := codec.NewBody(make([]byte, 15*mib), nil), codec.NewBody(make([]byte, 20*mib), nil)
+	if !other.holdForm(large) {
+		t.Error("what is free is not for the only admission of another cluster")
+	}
+	if other.holdForm(larger) {
+		t.Errorf("%d bytes are held", l.bytes)
+	}
+	larger.Release()
+	large.Release()
 }
 
 // A slot that becomes free goes to the waiting cluster that has the fewest.

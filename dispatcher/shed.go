@@ -105,11 +105,17 @@ func (a *admission) holdShadowed() bool {
 }
 
 // holdForm has the bytes of a form in which the review is sent counted until the
-// last call has ended. They are needed: the review has its slot already.
-func (a *admission) holdForm(form *codec.Body) {
-	if form.Len() > 0 && !form.Charged() {
-		form.Charge(a.limiter.hold(a.Cluster.Name, int64(form.Len()), true))
+// last call has ended. It reports whether there was room for them: an object may be a
+// thousand times larger once webhooks have mutated it.
+func (a *admission) holdForm(form *codec.Body) bool {
+	if form.Len() == 0 || form.Charged() {
+		return true
 	}
+	t := a.limiter.hold(a.Cluster.Name, int64(form.Len()), a.slot != nil)
+	if t != nil {
+		form.Charge(t)
+	}
+	return t != nil
 }
 
 // retryAfter is when a caller that was shed may come back, in seconds: not all at
