@@ -20,7 +20,7 @@ type batch struct {
 	answers chan *invocation
 	timer   *time.Timer // of who waits for answers; stopped
 	users   atomic.Int32
-	over    atomic.Bool // answers that are not there yet are not needed any more
+	over    atomic.Bool // the admission needs no answers any more
 }
 
 // maxPooledBatch is how many invocations a batch that is kept has room for.
@@ -55,6 +55,12 @@ func (b *batch) drop() {
 	last := len(b.list) - 1
 	b.list[last] = invocation{}
 	b.list = b.list[:last]
+}
+
+// close ends the admission's use of b: no call starts any more.
+func (b *batch) close() {
+	b.over.Store(true)
+	b.release()
 }
 
 // release ends the use of one user.

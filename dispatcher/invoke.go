@@ -76,9 +76,8 @@ func (a *admission) prepare(inv *invocation) error {
 		Repeat:   w.Repeat,
 		Owner:    w,
 	}
-	if denies, _ := a.failurePolicy(w); denies == Failed && w.Mode == registry.Enforce {
-		inv.call.WaitUnless = &inv.batch.over
-	}
+	denies, _ := a.failurePolicy(w)
+	inv.call.Wait = denies == Failed && w.Mode == registry.Enforce
 	inv.call.Repeat.Safe = w.SideEffects.Repeatable(a.Review.DryRun)
 	return nil
 }
@@ -119,6 +118,7 @@ func (a *admission) plain(w *registry.Webhook, form codec.Form) codec.Deferred {
 // in its batch. A panic is that webhook's CallError; the process lives.
 func (d *Dispatcher) start(ctx context.Context, inv *invocation) {
 	inv.begin = time.Now()
+	inv.call.Over = &inv.batch.over
 	inv.call.Retain()
 	inv.batch.users.Add(1)
 	d.calls.Add(1)

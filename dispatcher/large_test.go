@@ -5,11 +5,14 @@ package dispatcher_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +20,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"pgregory.net/rapid"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
@@ -70,21 +76,26 @@ func (l labeller) Start(_ context.Context, call *webhook.Call, to webhook.Receiv
 // largeWorld is a dispatcher, and clusters that have so many mutating webhooks.
 func largeWorld(t testing.TB, caller labeller, webhooks int, clusters ...string) (*dispatcher.Dispatcher, *registry.Snapshot) {
 	t.Helper()
-	dir := t.TempDir()
-	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	var manifests []string
 	for _, c := range clusters {
-		write(c, fmt.Sprintf(largeCluster, c))
+		manifests = append(manifests, fmt.Sprintf(largeCluster, c))
 	}
 	for i := range webhooks {
 		name, policy := fmt.Sprintf("w%d", i), "Fail"
 		if name == caller.ignored {
 			policy = "Ignore"
 		}
-		write(name, fmt.Sprintf(largeWebhook, i, policy))
+		manifests = append(manifests, fmt.Sprintf(largeWebhook, i, policy))
+	}
+	return newWorld(t, caller, manifests...)
+}
+
+// newWorld is a dispatcher, and what the manifests are compiled to.
+func newWorld(t testing.TB, caller dispatcher.Caller, manifests ...string) (*dispatcher.Dispatcher, *registry.Snapshot) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "all.yaml"), []byte(strings.Join(manifests, "\n---\n")), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	r := registry.New(registry.Settings{Directories: []string{dir}, Logger: slog.New(slog.DiscardHandler)})
 	if problems := r.Load(); len(problems) > 0 {
@@ -100,6 +111,11 @@ func largeWorld(t testing.TB, caller labeller, webhooks int, clusters ...string)
 // admit decodes and dispatches a review as the server does.
 func admit(t testing.TB, d *dispatcher.Dispatcher, s *registry.Snapshot, cluster string, text []byte, timeout time.Duration) dispatcher.Verdict {
 	t.Helper()
+	return admitPhase(t, registry.Mutating, d, s, cluster, text, timeout)
+}
+
+func admitPhase(t testing.TB, phase registry.Phase, d *dispatcher.Dispatcher, s *registry.Snapshot, cluster string, text []byte, timeout time.Duration) dispatcher.Verdict {
+	t.Helper()
 	deadline := time.Now().Add(timeout)
 	review := codec.AcquireReview()
 	defer codec.ReleaseReview(review)
@@ -109,7 +125,7 @@ func admit(t testing.TB, d *dispatcher.Dispatcher, s *registry.Snapshot, cluster
 		t.Fatal(err)
 	}
 	return d.Dispatch(context.Background(), dispatcher.Request{
-		Review: review, Cluster: s.Clusters[cluster], Phase: registry.Mutating, Snapshot: "snapshot", Deadline: deadline,
+		Review: review, Cluster: s.Clusters[cluster], Phase: phase, Snapshot: "snapshot", Deadline: deadline,
 	})
 }
 
@@ -138,6 +154,162 @@ func TestCallThatDoesNotEnd(t *testing.T) {
 	})
 }
 
+// recorder is webhooks that hang to the end of their call, or deny at once, by name,
+// and remembers the calls.
+type recorder struct {
+	calls map[string]webhook.Call
+	vain  int // how many were over when they began
+}
+
+func (r *recorder) Start(_ context.Context, call *webhook.Call, to webhook.Receiver) {
+	name, own := path.Base(call.Target.URL()), *call
+	if r.calls[name] = own; own.Over.Load() {
+		r.vain++
+	}
+	go func() {
+		if strings.HasPrefix(name, "hang") {
+			<-time.After(time.Until(own.Deadline))
+			to.Receive(codec.Response{}, &webhook.CallError{Cause: webhook.Timeout, Err: errors.New("it hangs")})
+			return
+		}
+		to.Receive(codec.Response{Code: 403}, nil)
+	}()
+}
+
+// Calls that are under way when the answer goes out know that nobody needs them any
+// more; a Shadow call, of which nobody ever needed the answer, is made to its end. Only
+// a webhook that would deny by failing is waited for while its circuit is open.
+func TestCallsKnowThatTheyAreOver(t *testing.T) {
+	webhooks := func(kind, names string) string {
+		text := "apiVersion: admissionregistration.k8s.io/v1\nkind: " + kind + "WebhookConfiguration\nmetadata: {name: " + strings.ToLower(kind) + "}\nwebhooks:\n"
+		for name := range strings.FieldsSeq(names) {
+			policy := "Fail"
+			if strings.HasSuffix(name, "-ignored") {
+				policy = "Ignore"
+			}
+			text += fmt.Sprintf(`- {name: %[1]s.example.com, clientConfig: {url: "https://webhook.example.com/%[1]s"}, sideEffects: None, admissionReviewVersions: [v1],
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: ["*"], resources: [pods]}], timeoutSeconds: 10, failurePolicy: %[2]s}
+`, name, policy)
+		}
+		return text
+	}
+	const modes = `
+apiVersion: dispatcher.dev/v1alpha1
+kind: WebhookBinding
+metadata: {name: shadow}
+spec: {webhooks: ["*/hang-shadow.*"], mode: Shadow}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: WebhookBinding
+metadata: {name: warn}
+spec: {webhooks: ["*/hang-warn.*"], mode: Warn}
+`
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{calls: map[string]webhook.Call{}}
+		d, s := newWorld(t, r, fmt.Sprintf(largeCluster, "east"), webhooks("Validating", "deny hang hang-ignored hang-warn hang-shadow"), modes)
+		if v := admitPhase(t, registry.Validating, d, s, "east", zeros(10), 3*time.Second); v.Response.Allowed {
+			t.Error("allowed")
+		}
+		over := map[string]bool{"hang": true, "hang-ignored": true, "hang-warn": true, "hang-shadow": false}
+		wait := map[string]bool{"hang": true, "deny": true}
+		for name, call := range r.calls {
+			if is, under := over[name]; under && call.Over.Load() != is {
+				t.Errorf("%s: over is %v", name, call.Over.Load())
+			}
+			if call.Wait != wait[name] {
+				t.Errorf("%s: wait is %v", name, call.Wait)
+			}
+		}
+		d.Wait()
+		admitPhase(t, registry.Validating, d, s, "east", zeros(10), 3*time.Second)
+		d.Wait()
+		if len(r.calls) != 5 || r.vain > 0 {
+			t.Errorf("%d webhooks are called, and %d calls are over when they begin", len(r.calls), r.vain)
+		}
+	})
+}
+
+// What the caller is answered is one patch. Applied to the object that it sent, it
+// gives what the last webhook was sent, whatever patches of others did not apply, were
+// refused or were left out.
+func TestPatchGivesWhatTheLastWebhookSaw(t *testing.T) {
+	const webhooks = 5
+	operations := []string{
+		`{"op":"add","path":"/metadata/labels/a","value":"1"}`,
+		`{"op":"add","path":"/metadata/labels/b","value":"2"}`,
+		`{"op":"remove","path":"/metadata/labels/a"}`, // perhaps there is none
+		`{"op":"move","from":"/metadata/labels/b","path":"/metadata/labels/c"}`,
+		`{"op":"copy","from":"/metadata/labels","path":"/spec/copy"}`,
+		`{"op":"replace","path":"/spec/copy","value":{"<":[1.0,null]}}`,
+		`{"op":"test","path":"/metadata/labels/a","value":"1"}`,
+		`{"op":"add","path":"/spec/zeros/0","value":7}`, // has every element kept
+		`{"op":"remove","path":"/spec/zeros/1"}`,
+		`{"op":"replace","path":"/metadata/namespace","value":"another"}`, // refused
+		`{"op":"add","path":"/metadata/labels/d","value":4}`,              // refused
+	}
+	var patches [webhooks]string
+	var last []byte
+	caller := calling(func(call *webhook.Call, to webhook.Receiver) {
+		n := int(call.Target.URL()[len(call.Target.URL())-1] - '0')
+		var sent struct {
+			Request struct{ Object json.RawMessage }
+		}
+		if err := json.Unmarshal(call.Body.Bytes(), &sent); err != nil {
+			t.Error(err)
+		}
+		last = bytes.Clone(sent.Request.Object)
+		resp := codec.Response{Allowed: true}
+		if patches[n] != "" {
+			resp.Patch = []byte(patches[n])
+		}
+		to.Receive(resp, nil)
+	})
+	manifests := []string{
+		fmt.Sprintf(largeCluster, "east"),
+		"apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: warn}\nspec: {webhooks: [\"*/*\"], mode: Warn}",
+	}
+	for i := range webhooks {
+		manifests = append(manifests, strings.Replace(fmt.Sprintf(largeWebhook, i, "Fail"), "reinvocationPolicy: IfNeeded", "reinvocationPolicy: Never", 1))
+	}
+	d, s := newWorld(t, caller, manifests...)
+	rapid.Check(t, func(rt *rapid.T) {
+		for i := range webhooks - 1 { // the last one looks only
+			drawn := rapid.SliceOfN(rapid.SampledFrom(operations), 0, 4).Draw(rt, "operations")
+			patches[i] = "[" + strings.Join(drawn, ",") + "]"
+		}
+		text := zeros(rapid.SampledFrom([]int{10, 80_000}).Draw(rt, "size"))
+		v := admit(t, d, s, "east", text, time.Minute)
+		if !v.Response.Allowed {
+			rt.Fatal(v.Response.Message)
+		}
+		var received struct {
+			Request struct{ Object json.RawMessage }
+		}
+		if err := json.Unmarshal(text, &received); err != nil {
+			rt.Fatal(err)
+		}
+		want := []byte(received.Request.Object)
+		if v.Response.Patch != nil {
+			patch, err := jsonpatch.DecodePatch(v.Response.Patch)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if want, err = patch.Apply(want); err != nil {
+				rt.Fatalf("%s does not apply: %v", v.Response.Patch, err)
+			}
+		}
+		var a, b any
+		if json.Unmarshal(want, &a) != nil || json.Unmarshal(last, &b) != nil || !reflect.DeepEqual(a, b) {
+			rt.Fatalf("%s gives %.300s, the last webhook was sent %.300s", v.Response.Patch, want, last)
+		}
+	})
+}
+
+// calling is a Caller made of a function.
+type calling func(*webhook.Call, webhook.Receiver)
+
+func (c calling) Start(_ context.Context, call *webhook.Call, to webhook.Receiver) { c(call, to) }
+
 // Work on a large object takes its turn, until the deadline; a small one does not
 // wait for it, whatever another cluster does. A turn that does not come is a call
 // that was shed, for that webhook's failure policy.
@@ -150,7 +322,7 @@ func TestTurnsOfLargeObjects(t *testing.T) {
 			t.Errorf("a small object waits %v: %s", time.Since(begin), v.Response.Message)
 		}
 		v := admit(t, d, s, "west", zeros(100_000), time.Second)
-		if elapsed := time.Since(begin); elapsed > time.Second || elapsed < 900*time.Millisecond {
+		if elapsed := time.Since(begin); elapsed >= time.Second || elapsed < 900*time.Millisecond {
 			t.Errorf("answered after %v", elapsed)
 		}
 		if v.Response.Allowed || v.Outcomes[0].Cause != webhook.Shed || !strings.Contains(v.Response.Message, "large objects") {

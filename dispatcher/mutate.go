@@ -22,9 +22,9 @@ func (d *Dispatcher) mutate(a *admission) {
 	}
 	a.batch = d.newBatch()
 	defer func() {
-		a.batch.release()
+		a.batch.close()
 		if a.late != nil {
-			a.late.release()
+			a.late.close()
 		}
 	}()
 	var again reinvocation

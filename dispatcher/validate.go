@@ -26,7 +26,7 @@ func (d *Dispatcher) validate(a *admission) {
 		return
 	}
 	a.batch = d.newBatch()
-	defer a.batch.release()
+	defer a.batch.close()
 	last := 0
 	for _, i := range candidates {
 		if inv := a.consider(i, 0); inv != nil && inv.webhook.Stage == registry.StageTransactional {
@@ -174,7 +174,6 @@ func (a *admission) hearPresent(denied bool) bool {
 // settleUnheard gives those that were not heard their Outcome: abandoned after
 // somebody's denial, timed out otherwise.
 func (a *admission) settleUnheard(denied bool, elapsed time.Duration) {
-	a.batch.over.Store(true)
 	for i := range a.batch.list {
 		inv := &a.batch.list[i]
 		late := inv.waiting

@@ -15,9 +15,10 @@ import (
 )
 
 // attempt is one HTTP try, which ends by the call's deadline. Whoever makes it
-// holds the call's Body. With fresh it goes over a connection that is new; idle
+// holds the call's Body. Nothing is sent once nobody needs the answer. With fresh it goes over a connection that is new; idle
 // ones, which the webhook may have closed as well, are given up.
-func (c *Client) attempt(ctx context.Context, call *Call, chosen *choice, fresh bool) ending {
+func (c *Client) attempt(ctx context.Context, r *race, chosen *choice, fresh bool) ending {
+	call := &r.Call
 	e, who := chosen.endpoint, holder{call.Cluster, call.Shadow}
 	c.adopt(e)
 	if !e.slots.acquire(who, call.Deadline) {
@@ -36,11 +37,14 @@ func (c *Client) attempt(ctx context.Context, call *Call, chosen *choice, fresh 
 	answer := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(answer)
 	req := c.requests.Get().(*request)
-	*req = request{head: &call.Target.head, form: form, timeout: left, cluster: call.Cluster, body: body.Bytes()}
+	*req = request{head: &call.Target.head, form: form, timeout: left, cluster: call.Cluster, body: body.Bytes(), race: r}
 	inject(ctx, &req.trace)
 	err = e.exchange(req, answer, &chosen.ticket, call.Deadline, fresh)
 	*req = request{} // it has borrowed
 	c.requests.Put(req)
+	if errors.Is(err, errNotNeeded) {
+		return ending{endpoint: e, kind: breaker.NotSent, unsent: true, err: &CallError{Cause: NoTimeLeft, Err: err}}
+	}
 	if err != nil {
 		return e.failed(err, call, left)
 	}

@@ -40,11 +40,13 @@ type Call struct {
 	// Timeout is what the call would have had if the caller had left it the time. A
 	// much earlier Deadline that passes says little about the webhook. 0: unknown.
 	Timeout time.Duration
-	// WaitUnless: rather than fail because of the open circuit of a webhook that
-	// hangs, the call waits until the Deadline, as it would for the webhook itself, or
-	// until this is true: nobody needs the answer any more. nil: it does not wait.
-	WaitUnless *atomic.Bool
-	Repeat     Repeat
+	// Wait: rather than fail because of the open circuit of a webhook that hangs, the
+	// call waits until the Deadline, as it would for the webhook itself.
+	Wait bool
+	// Over is true once nobody needs the answer any more: no review is sent from then
+	// on. It is looked at until the Receiver is notified. nil: it is needed to the end.
+	Over   *atomic.Bool
+	Repeat Repeat
 	// Owner is whose call it is, for the Observer; nothing else looks at it.
 	Owner any
 }

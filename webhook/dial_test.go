@@ -462,6 +462,41 @@ func TestIdleBeyondDeadline(t *testing.T) {
 	})
 }
 
+// A review is not sent over a connection that came about when the admission had been
+// answered. The connection is kept, for the next call.
+func TestConnectedAfterTheAnswer(t *testing.T) {
+	var w *world
+	connecting, answered := make(chan struct{}), make(chan struct{})
+	w = newWorldAs(t, pki.Subject{DNSNames: []string{serviceName}}, func(cfg *tls.Config) {
+		cfg.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			close(connecting)
+			<-answered
+			return nil, nil
+		}
+	}, func(c net.Conn) { w.eachRequest(func(*http.Request) string { return ok(allowBody) })(c) })
+	target := w.target()
+	go func() {
+		<-connecting
+		w.over.Store(true)
+		close(answered)
+	}()
+	w.fails(target, patience, webhook.NoTimeLeft)
+	w.over.Store(false)
+	w.allows(target)
+	if n := w.requests.Load(); n != 1 {
+		t.Errorf("%d reviews were sent", n)
+	}
+	if n := w.connections.Load(); n != 1 {
+		t.Errorf("%d connections for two calls", n)
+	}
+	if s := target.Stats(); s.Retries > 0 {
+		t.Errorf("it was asked again: %+v", s)
+	}
+	if h := target.Endpoints()[0].Health(); h.Failures > 0 {
+		t.Errorf("it counts as a failure: %+v", h)
+	}
+}
+
 // A connection in use when its Target is closed ends with its call.
 func TestCloseDuringCall(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

@@ -44,7 +44,10 @@ func (e *Endpoint) exchange(req *request, resp *fasthttp.Response, ticket *break
 		if ours {
 			written = c.records.written
 		}
-		clean, err := talk(&e.pool, cc.Conn(), req, resp, deadline)
+		clean, err := true, errNotNeeded // as to connect, or to wait for that, took too long
+		if req.race == nil || req.race.isNeeded() {
+			clean, err = talk(&e.pool, cc.Conn(), req, resp, deadline)
+		}
 		if clean && (!ours || c.rest()) {
 			e.pool.ReleaseConn(cc)
 			e.closeIfRetired()
@@ -61,6 +64,8 @@ func (e *Endpoint) exchange(req *request, resp *fasthttp.Response, ticket *break
 		return err
 	}
 }
+
+var errNotNeeded = errors.New("the admission was answered before the review was sent")
 
 // silentError says that a connection ended before any byte of an answer.
 type silentError struct {
@@ -113,6 +118,7 @@ type request struct {
 	cluster string
 	trace   traceFields
 	body    []byte
+	race    *race // that needs the answer, or not any more; nil: somebody does
 }
 
 // head is what all requests to one Target begin with.

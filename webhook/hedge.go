@@ -56,7 +56,7 @@ func (r *race) alarm() {
 // hedge chooses whom to ask a second time, if the budget allows it. One that is
 // denied never fails the call.
 func (r *race) hedge() (choice, bool) {
-	if r.over || r.running != 1 || r.attempts >= maxAttempts || !r.spend((*budget).hedge) {
+	if !r.needed() || r.running != 1 || r.attempts >= maxAttempts || !r.spend((*budget).hedge) {
 		return choice{}, false
 	}
 	second, ok := r.choose()

@@ -46,7 +46,7 @@ func (r *race) toPlain(next *choice) bool {
 		return false
 	}
 	r.plain = true
-	if !r.Repeat.Safe || r.attempts >= maxAttempts || !time.Now().Before(r.Deadline) {
+	if !r.Repeat.Safe || r.attempts >= maxAttempts || !r.needed() || !time.Now().Before(r.Deadline) {
 		r.refuse()
 		return false
 	}

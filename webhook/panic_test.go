@@ -15,7 +15,7 @@ import (
 func TestPanicOfAnAttempt(t *testing.T) {
 	const secret = "swordfish"
 	r := race{ctx: t.Context(), Call: Call{Target: &Target{unspared: true}, Deadline: time.Now().Add(time.Minute)}}
-	r.rules.attempt = func(context.Context, *Call, *choice, bool) ending { panic(secret) }
+	r.rules.attempt = func(context.Context, *race, *choice, bool) ending { panic(secret) }
 	end := r.guarded(choice{endpoint: &Endpoint{}}, false)
 	call, ok := errors.AsType[*CallError](end.err)
 	if !ok || call.Cause != Panic || !strings.Contains(string(call.Stack), "TestPanicOfAnAttempt") {

@@ -47,7 +47,7 @@ type race struct {
 
 // rules are what is the same for all races of a Client.
 type rules struct {
-	attempt  func(context.Context, *Call, *choice, bool) ending // makes one HTTP try
+	attempt  func(context.Context, *race, *choice, bool) ending // makes one HTTP try
 	start    func(*race, choice)                                // an attempt on a goroutine of its own
 	free     func(*race)                                        // when nothing of the race runs any more
 	observer Observer
@@ -205,6 +205,18 @@ func (r *race) lost(end *ending) bool {
 		r.disagree()
 	}
 	return r.over
+}
+
+// needed reports whether an attempt could still decide something: the call is not
+// over, nor is what it was made for. It is called under the lock, without which Over
+// may be another call's.
+func (r *race) needed() bool { return !r.over && (r.Over == nil || !r.Over.Load()) }
+
+// isNeeded is needed for who does not have the lock.
+func (r *race) isNeeded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.needed()
 }
 
 // choose picks an Endpoint, one that this call has not asked if there is one. It

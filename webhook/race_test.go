@@ -52,13 +52,15 @@ var (
 type table struct {
 	t      *testing.T
 	target *Target
-	wait   *atomic.Bool // as calls under Fail do
+	wait   bool        // as calls under Fail do
+	over   atomic.Bool // nobody needs the answer any more
 	losers sync.WaitGroup
 
 	mu      sync.Mutex
 	replies []reply     // of the attempts to come; the last is repeated
 	asked   []*Endpoint // by the attempts of the last call
 	plain   []bool      // whether they were sent plain JSON
+	vain    int         // how many were under way when nobody needed them any more
 }
 
 func newTable(t *testing.T, endpoints int) *table {
@@ -72,7 +74,7 @@ func newTable(t *testing.T, endpoints int) *table {
 	return &table{t: t, target: target}
 }
 
-func (x *table) attempt(_ context.Context, call *Call, c *choice, _ bool) ending {
+func (x *table) attempt(_ context.Context, call *race, c *choice, _ bool) ending {
 	e := c.endpoint
 	x.mu.Lock()
 	r := x.replies[0]
@@ -87,6 +89,11 @@ func (x *table) attempt(_ context.Context, call *Call, c *choice, _ bool) ending
 		r.ending = ending{err: &CallError{Cause: Timeout, Err: errors.New("no answer in time")}, kind: breaker.TimedOut}
 	} else {
 		<-time.After(r.after)
+	}
+	if !call.isNeeded() {
+		x.mu.Lock()
+		x.vain++
+		x.mu.Unlock()
 	}
 	r.endpoint = e
 	return r.ending
@@ -111,7 +118,7 @@ func (x *table) make(repeat Repeat, timeout time.Duration) (codec.Response, erro
 	defer body.Release()
 	plain := codec.NewPayloads(&codec.Review{Body: body}, nil).Later(codec.Form{}, 0, nil)
 	r := &race{
-		Call: Call{Target: x.target, Body: body, Plain: plain, Repeat: repeat, Deadline: now.Add(timeout), WaitUnless: x.wait, Resource: "pods"},
+		Call: Call{Target: x.target, Body: body, Plain: plain, Repeat: repeat, Deadline: now.Add(timeout), Wait: x.wait, Over: &x.over, Resource: "pods"},
 		ctx:  context.Background(),
 		to:   &wait{told: make(chan struct{}, 1)},
 		rules: rules{
@@ -210,6 +217,57 @@ func TestRace(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Once the admission has been answered, nothing more is asked: no hedge, no retry,
+// at once or after a pause, and not the same in plain JSON.
+func TestNothingIsAskedAfterTheAnswer(t *testing.T) {
+	unsupported := fails(100*time.Millisecond, HTTPStatus, breaker.ClientError)
+	unsupported.misread = true
+	late := func(r reply) reply { return reply{100 * time.Millisecond, r.ending} }
+	for _, row := range []struct {
+		name   string
+		repeat Repeat
+		first  reply
+		over   time.Duration // when the admission is answered
+	}{
+		{"a hedge", Repeat{Safe: true}, never, 5 * time.Millisecond},
+		{"a retry of what was reset", Repeat{Safe: true, NoHedge: true}, late(reset), 50 * time.Millisecond},
+		{"a retry of what was never sent", Repeat{}, late(refused), 50 * time.Millisecond},
+		{"a retry over a fresh connection", Repeat{Safe: true, NoHedge: true}, late(stale), 50 * time.Millisecond},
+		{"a retry for which a pause has begun", Repeat{Safe: true, NoHedge: true, Failures: true}, late(malformed), 100*time.Millisecond + backoff/4},
+		{"plain JSON", Repeat{Safe: true, NoHedge: true}, unsupported, 50 * time.Millisecond},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			for _, answered := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					x := newTable(t, 2)
+					x.warm()
+					want := 2
+					if answered {
+						want = 1
+						time.AfterFunc(row.over, func() { x.over.Store(true) })
+					}
+					if x.call(row.repeat, row.first, says(0, true)); x.attempts() != want {
+						t.Errorf("%d attempts, want %d", x.attempts(), want)
+					}
+				})
+			}
+		})
+	}
+}
+
+// The loser of a race learns that nobody needs it, so that it sends nothing if it has
+// not yet.
+func TestLoserIsNotNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 2)
+		x.warm()
+		x.call(Repeat{Safe: true}, says(100*time.Millisecond, true), says(0, true))
+		if n := x.attempts(); n != 2 || x.vain != 1 {
+			t.Errorf("of %d attempts %d were in vain", n, x.vain)
+		}
+	})
 }
 
 // A hedge goes to an Endpoint that has not been asked, if there is one.

@@ -36,7 +36,7 @@ func (r *race) repeat(end *ending) (choice, bool) {
 		r.mu.Unlock()
 		slept := r.sleep(time.Minute)
 		r.mu.Lock()
-		if !slept {
+		if !slept || !r.needed() {
 			return choice{}, false
 		}
 	}
@@ -52,7 +52,7 @@ func (r *race) repeat(end *ending) (choice, bool) {
 // takes it from the budget.
 func (r *race) mayRepeat(end *ending) bool {
 	switch {
-	case r.attempts >= maxAttempts || !time.Now().Before(r.Deadline):
+	case r.attempts >= maxAttempts || !r.needed() || !time.Now().Before(r.Deadline):
 		return false
 	case !r.Repeat.Safe && !end.unsent:
 		return false

@@ -228,7 +228,7 @@ func TestFairTime(t *testing.T) {
 func TestWaitsForTheWebhook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTable(t, 1)
-		x.wait = new(atomic.Bool)
+		x.wait = true
 		for range 10 {
 			x.call(Repeat{}, never)
 		}
@@ -285,7 +285,7 @@ func TestDoesNotWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				x := newTable(t, 1)
-				x.wait = new(atomic.Bool)
+				x.wait = true
 				for range 12 {
 					x.call(Repeat{}, row.before)
 				}
@@ -294,7 +294,7 @@ func TestDoesNotWait(t *testing.T) {
 				probe.Go(func() { _, _ = x.one(time.Second) })
 				synctest.Wait()
 				defer probe.Wait()
-				x.wait.Store(row.over)
+				x.over.Store(row.over)
 				begin := time.Now()
 				if _, err := x.one(time.Second); err == nil || time.Since(begin) > waitStep {
 					t.Errorf("after %v: %v", time.Since(begin), err)

@@ -57,7 +57,7 @@ func (r *race) try(c choice, fresh bool) ending {
 	defer c.endpoint.outstanding.Add(-1)
 	t.stats.attempts.Add(1)
 	ctx, span := startSpan(r.ctx, t, c.endpoint, c.kind)
-	end := r.rules.attempt(ctx, &r.Call, &c, fresh)
+	end := r.rules.attempt(ctx, r, &c, fresh)
 	now := time.Now()
 	if end.pause > 0 {
 		r.caller.pause(now.Add(end.pause))

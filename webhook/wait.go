@@ -22,7 +22,7 @@ const (
 // That is for a webhook that hangs, for which a direct call would wait as well: one
 // that cannot be reached, or that answers with errors, says so at once.
 func (r *race) mayWait() bool {
-	if r.WaitUnless == nil || !r.caller.hangs.Load() || !r.Target.isReachable() {
+	if !r.Wait || !r.caller.hangs.Load() || !r.Target.isReachable() {
 		return false
 	}
 	if r.caller.waiting.Add(1) > maxWaiting {
@@ -36,7 +36,7 @@ func (r *race) mayWait() bool {
 // probe that finds the webhook well again.
 func (r *race) await() (choice, bool) {
 	defer r.caller.waiting.Add(-1)
-	for r.sleep(waitStep) && !r.WaitUnless.Load() && r.Target.isReachable() {
+	for r.sleep(waitStep) && r.isNeeded() && r.Target.isReachable() {
 		if time.Until(r.Deadline) < waitLeft {
 			break
 		}

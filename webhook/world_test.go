@@ -63,6 +63,7 @@ type world struct {
 	review    []byte
 	repeat    webhook.Repeat
 	cluster   string
+	over      atomic.Bool // nobody needs the answer of a call any more
 
 	connections atomic.Int64
 	secured     atomic.Int64 // connections that finished their handshake
@@ -271,6 +272,7 @@ func (w *world) call(target *webhook.Target, timeout time.Duration) (codec.Respo
 		Cluster:  w.cluster,
 		Deadline: time.Now().Add(timeout),
 		Repeat:   w.repeat,
+		Over:     &w.over,
 	})
 	if freed.Load() != 0 {
 		w.t.Error("the body was released more often than retained")
