@@ -57,12 +57,13 @@ type WebhookBindingSpec struct {
 	Order *int32 `json:"order,omitempty"`
 	// FailurePolicy is Retry: every failed call is repeated within its timeout and
 	// the budget of extra attempts, and then counts as Fail. Default: the
-	// webhook's own. For webhooks without side effects only. Danger: an Ignore
+	// webhook's own. For webhooks with sideEffects: None only. Danger: an Ignore
 	// webhook fails closed from then on.
 	FailurePolicy string `json:"failurePolicy,omitempty"`
 	// Hedge is Auto, On or Off: whether an unusually slow call is asked a second
 	// time, at another endpoint if there is one; the first verdict counts.
-	// Default: Auto, wherever there are no side effects. On is refused for others.
+	// Default: Auto, wherever there are no side effects, on dry runs also under
+	// NoneOnDryRun. On is refused but for webhooks with sideEffects: None.
 	Hedge string `json:"hedge,omitempty"`
 	// DenyWins lets an allow wait up to 100ms for a hedge that is still under way,
 	// and a denial of either win. Default: false. Danger: hides endpoints that

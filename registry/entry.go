@@ -160,16 +160,19 @@ func (c *compiler) bind(e *entry) {
 }
 
 // checkRepeat refuses a binding that asks for more than one attempt at a webhook
-// with side effects (E6), or for a probe that has them.
+// with side effects (E6), or for a probe that has them. That it has none on a dry run
+// is enough for a probe, which is one, but not for more attempts: a binding that asks
+// for them would get none for the requests that matter.
 func (c *compiler) checkRepeat(b *binding, e *entry) {
-	if sideEffectsOf(*e.spec.SideEffects).Repeatable(true) {
-		return
-	}
-	if p := b.says.probe; p != nil && *p == ProbeReview {
+	class := sideEffectsOf(*e.spec.SideEffects)
+	if p := b.says.probe; p != nil && *p == ProbeReview && !class.Repeatable(true) {
 		c.problem(b.problem(field.NewPath("spec", "probe"), b.Spec.Probe,
 			fmt.Sprintf("asks about what nobody does, and webhook %s has side effects", e.name())))
 	}
-	reason := fmt.Sprintf("asks more than once, and webhook %s has side effects", e.name())
+	if class.Repeatable(false) {
+		return
+	}
+	reason := fmt.Sprintf("asks more than once, and webhook %s has side effects (sideEffects: %s)", e.name(), *e.spec.SideEffects)
 	if h := b.says.hedge; h != nil && *h == HedgeOn {
 		c.problem(b.problem(field.NewPath("spec", "hedge"), b.Spec.Hedge, reason))
 	}

@@ -158,7 +158,7 @@ type Hedge uint8
 // The values of Hedge.
 const (
 	HedgeAuto Hedge = iota // where there are no side effects
-	HedgeOn                // the same, and refused elsewhere
+	HedgeOn                // the same, and refused but for webhooks without any
 	HedgeOff
 )
 
