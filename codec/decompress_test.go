@@ -82,6 +82,32 @@ func TestDecompress(t *testing.T) {
 			}
 		})
 	}
+	t.Run("A21 zstd window", func(t *testing.T) {
+		content := make([]byte, 20<<20)
+		for window, accepted := range map[int]bool{8 << 20: true, 16 << 20: false} {
+			var b bytes.Buffer
+			w, err := zstd.NewWriter(&b, zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write(content); err != nil || w.Close() != nil {
+				t.Fatal(err)
+			}
+			got, err := codec.Decompress(nil, "zstd", b.Bytes(), len(content), nil)
+			if (err == nil) != accepted || accepted && len(got) != len(content) {
+				t.Errorf("%d bytes: %v, %d bytes of content", window, err, len(got))
+			}
+		}
+		if n := codec.DecompressorBytes("zstd"); n <= 8<<20 {
+			t.Errorf("%d bytes are counted for a window of 8 MiB", n)
+		}
+	})
+	t.Run("A21 zstd in one segment", func(t *testing.T) {
+		content := bytes.Repeat([]byte("0123456789abcdef"), 10<<16)
+		if got, err := codec.Decompress(nil, "zstd", zstandard(t, content), len(content), nil); err != nil || len(got) != len(content) {
+			t.Errorf("a frame of %d bytes without a window: %v, %d bytes", len(content), err, len(got))
+		}
+	})
 	t.Run("A10 other", func(t *testing.T) {
 		for _, encoding := range []string{"", "identity", "br", "deflate", "gzip, gzip"} {
 			if _, err := codec.Decompress(nil, encoding, nil, 1, nil); !errors.Is(err, codec.ErrUnknownEncoding) {

@@ -5,6 +5,7 @@ package dispatcher
 import (
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -24,6 +25,25 @@ func asked(d *Dispatcher, deadline time.Duration, webhooks ...*registry.Webhook)
 func deny(inv *invocation) {
 	inv.resp = codec.Response{Code: http.StatusForbidden}
 	inv.batch.answers <- inv
+}
+
+// The grace after a denial ends at the deadline, also where a call does not end then.
+func TestGraceEndsAtTheDeadline(t *testing.T) {
+	for _, c := range []struct{ denial, want time.Duration }{
+		{100 * time.Millisecond, 200 * time.Millisecond},
+		{950 * time.Millisecond, time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &Dispatcher{grace: 100 * time.Millisecond}
+			a := asked(d, time.Second, &registry.Webhook{Name: "a"}, &registry.Webhook{Name: "never"})
+			begin := time.Now()
+			time.AfterFunc(c.denial, func() { deny(&a.batch.list[0]) })
+			d.join(a, 2)
+			if took := time.Since(begin); took != c.want || a.outcomes[1].Result != Abandoned {
+				t.Errorf("denied at %v: waited %v, want %v; outcomes are %+v", c.denial, took, c.want, a.outcomes)
+			}
+		})
+	}
 }
 
 // A denial that is there when the deadline has passed, because the process stood

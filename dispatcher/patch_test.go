@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/codec/jsonpatch"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -59,6 +60,23 @@ func testLargeDocument(t *testing.T) {
 	a.Deadline = time.Now().Add(-time.Second)
 	if _, err := a.apply(&registry.Webhook{Name: "w"}, []byte(`[]`)); err == nil {
 		t.Error("there is a turn after the deadline")
+	}
+}
+
+// A patch is applied until the deadline of the admission.
+func TestPatchEndsAtTheDeadline(t *testing.T) {
+	object := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{}}`)
+	for left, limited := range map[time.Duration]bool{time.Minute: false, -time.Millisecond: true} {
+		a := &admission{Request: Request{Cluster: &registry.Cluster{}, Review: &codec.Review{Operation: codec.Create}, Deadline: time.Now().Add(left)}}
+		if err := codec.ScanObject(&a.Review.Object, object); err != nil {
+			t.Fatal(err)
+		}
+		a.subject.Object = &a.Review.Object
+		_, err := a.apply(&registry.Webhook{Name: "w"}, []byte(`[{"op":"add","path":"/spec/a","value":1}]`))
+		var slow *jsonpatch.Error
+		if got := errors.As(err, &slow) && slow.Limit; got != limited {
+			t.Errorf("C19 with %v left: %v", left, err)
+		}
 	}
 }
 

@@ -160,11 +160,16 @@ func TestShadowIsTold(t *testing.T) {
 
 // The Shadow calls of one cluster leave room for another's.
 func TestShadowCallsAreShared(t *testing.T) {
-	const calls = 8
+	for _, c := range []struct{ said, calls int }{{8, 8}, {0, 256}} {
+		testShadowCallsAreShared(t, c.said, c.calls)
+	}
+}
+
+func testShadowCallsAreShared(t *testing.T, said, calls int) {
 	var later []webhook.Receiver
 	d, err := New(Config{
 		Caller:      calling(func(_ *webhook.Call, to webhook.Receiver) { later = append(later, to) }),
-		ShadowCalls: calls, Logger: slog.New(slog.DiscardHandler),
+		ShadowCalls: said, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -189,5 +194,50 @@ func TestShadowCallsAreShared(t *testing.T) {
 		}
 		d.Wait()
 		later = nil
+	}
+}
+
+// The bytes of a review that a Shadow call outlives are counted until it has ended.
+// Where there is no room for them it is not made; it takes no slot of an admission's.
+func TestShadowHoldsBytes(t *testing.T) {
+	var later []webhook.Receiver
+	d, err := New(Config{
+		Caller: calling(func(_ *webhook.Call, to webhook.Receiver) { later = append(later, to) }),
+		Limits: Limits{Admissions: 1, Bytes: 100}, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot, _ := d.limiter.enter("other", 0)
+	defer slot.release()
+	target, err := webhook.NewTarget(webhook.TargetSpec{URL: "https://a.example.com/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	ask := func(size int) {
+		a := &admission{Request: request(), ctx: t.Context(), limiter: d.limiter, workshop: d.workshop}
+		a.Review.Body = codec.NewBody(make([]byte, size), nil)
+		a.payloads.Reset(a.Review, nil)
+		inv := d.newBatch().add(&registry.Webhook{Name: "a", Mode: registry.Shadow, Version: codec.V1, Target: target}, 0, 0)
+		if err := a.prepare(inv); err != nil {
+			t.Error(err)
+		}
+		d.shadow(a, inv)
+		a.payloads.Release()
+		a.Review.Body.Release()
+	}
+	ask(101) // more than there is
+	ask(20)
+	ask(20)
+	ask(20) // more than is left for this cluster
+	if len(later) != 2 || d.Held() != 40 {
+		t.Errorf("%d calls are made, %d bytes are held", len(later), d.Held())
+	}
+	for _, to := range later {
+		to.Receive(codec.Response{Allowed: true}, nil)
+	}
+	if d.Wait(); d.Held() != 0 {
+		t.Errorf("%d bytes are held at the end", d.Held())
 	}
 }

@@ -152,6 +152,9 @@ func (s *story) play(t *testing.T) string {
 			Deadline: begin.Add(s.request.Timeout),
 		})
 		elapsed := time.Since(begin)
+		if left := d.InFlight(); len(left) > 0 {
+			t.Errorf("slots are taken after the answer: %v", left)
+		}
 		d.Wait()
 		if s.request.Phase == registry.Validating.String() || s.hasShadow() {
 			slices.Sort(caller.calls) // they are made at once

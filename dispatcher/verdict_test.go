@@ -4,6 +4,7 @@ package dispatcher
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -152,6 +153,124 @@ func checkLimits(t *rapid.T, r *codec.Response) {
 		}
 		seen[a.Key] = true
 	}
+}
+
+// Callers that are shed do not all come back at once: in 1, 2 or 3 s. A webhook that
+// says itself when is believed.
+func TestRetryAfterOfWhoIsShed(t *testing.T) {
+	shed := Outcome{Webhook: &registry.Webhook{Name: "w"}, Result: Failed, Cause: webhook.Shed, Code: 429, Err: errShed}
+	seen := map[int32]int{}
+	for range 1000 {
+		r := merge(&admission{outcomes: []Outcome{shed}}).Response
+		if r.Code != 429 || r.Reason != "TooManyRequests" {
+			t.Fatalf("%+v", r)
+		}
+		seen[r.RetryAfterSeconds]++
+	}
+	if len(seen) != 3 || seen[1] == 0 || seen[2] == 0 || seen[3] == 0 {
+		t.Errorf("seconds: %v", seen)
+	}
+	shed.Response.RetryAfterSeconds = 7
+	if r := merge(&admission{outcomes: []Outcome{shed}}).Response; r.RetryAfterSeconds != 7 {
+		t.Errorf("%+v", r)
+	}
+	shed.Cause, shed.Code, shed.Response.RetryAfterSeconds = webhook.Timeout, 504, 0
+	if r := merge(&admission{outcomes: []Outcome{shed}}).Response; r.RetryAfterSeconds != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What all webhooks together may say, and whose words come first.
+func TestTogether(t *testing.T) {
+	outcomes := func(n int, fill func(i int, o *Outcome)) []Outcome {
+		list := make([]Outcome, n)
+		for i := range list {
+			list[i].Webhook = &registry.Webhook{Name: fmt.Sprintf("w%03d.example.com", i), Configuration: "c"}
+			fill(i, &list[i])
+		}
+		return list
+	}
+	t.Run("C24 4,096 runes of warnings, ours first", func(t *testing.T) {
+		warnings := warningsOf(outcomes(3, func(i int, o *Outcome) {
+			if i == 2 {
+				o.Result, o.Cause = FailedOpen, webhook.Timeout
+			}
+			o.Response.Warnings = slices.Repeat([]string{strings.Repeat("é", 256)}, 9)
+		}))
+		own := utf8.RuneCountInString(warnings[0])
+		if !strings.Contains(warnings[0], "failed calling webhook \"w002.example.com\"") {
+			t.Errorf("the first warning is %q", warnings[0])
+		}
+		if want := 1 + (4096-own)/256 + 1; len(warnings) != want {
+			t.Errorf("%d warnings, want %d", len(warnings), want)
+		}
+		if n := utf8.RuneCountInString(strings.Join(warnings, "")); n != 4096 || !utf8.ValidString(warnings[len(warnings)-1]) {
+			t.Errorf("%d runes", n)
+		}
+	})
+	t.Run("C24 256 runes of each", func(t *testing.T) {
+		long := strings.Repeat("é", 257)
+		if got := warningsOf(outcomes(1, func(_ int, o *Outcome) { o.Response.Warnings = []string{long, "", "x"} })); !slices.Equal(got, []string{long[:2*256], "x"}) {
+			t.Errorf("%d warnings", len(got))
+		}
+	})
+	annotate := func(n int) func(int, *Outcome) {
+		return func(_ int, o *Outcome) {
+			for i := range n {
+				o.Response.Annotations = append(o.Response.Annotations, codec.Annotation{Key: fmt.Sprintf("k%d", i), Value: "v"})
+			}
+		}
+	}
+	t.Run("C25 128 annotations", func(t *testing.T) {
+		got, dropped := annotationsOf(outcomes(5, annotate(32)), "s")
+		if len(got) != 130 || dropped != 32 {
+			t.Errorf("%d annotations, %d dropped", len(got), dropped)
+		}
+		if tail := got[128:]; tail[0] != (codec.Annotation{Key: droppedAnnotation, Value: "32"}) || tail[1].Key != snapshotAnnotation {
+			t.Errorf("they end in %v", tail)
+		}
+	})
+	t.Run("C25 two webhooks of one name", func(t *testing.T) {
+		got, dropped := annotationsOf(outcomes(3, func(i int, o *Outcome) {
+			o.Webhook = &registry.Webhook{Name: "w.example.com", Configuration: fmt.Sprint("c", i)}
+			o.Response.Annotations = []codec.Annotation{{Key: "k", Value: fmt.Sprint(i)}}
+		}), "s")
+		values := map[string]string{}
+		for _, a := range got[:3] {
+			values[a.Value] = a.Key
+		}
+		if len(values) != 3 || dropped != 0 || values["0"] != "w.example.com.k" || !strings.HasPrefix(values["1"], "w.example.com.k.") || values["1"] == values["2"] {
+			t.Errorf("%v, %d dropped", got, dropped)
+		}
+	})
+	t.Run("C25 a webhook that is called again", func(t *testing.T) {
+		w := &registry.Webhook{Name: "w.example.com"}
+		got, dropped := annotationsOf(outcomes(2, func(i int, o *Outcome) {
+			o.Webhook, o.Round = w, i
+			o.Response.Annotations = []codec.Annotation{{Key: "k", Value: fmt.Sprint(i)}, {Key: strings.Repeat("k", 63), Value: fmt.Sprint(i)}}
+		}), "s")
+		if len(got) != 4 || dropped != 2 || got[0].Value != "0" || got[1].Value != "0" {
+			t.Errorf("%v, %d dropped", got, dropped)
+		}
+	})
+	t.Run("C25 a key of 63 bytes, and of 64", func(t *testing.T) {
+		prefix := len("w000.example.com.")
+		got, _ := annotationsOf(outcomes(1, func(_ int, o *Outcome) {
+			o.Response.Annotations = []codec.Annotation{{Key: strings.Repeat("k", 63-prefix)}, {Key: strings.Repeat("k", 64-prefix)}}
+		}), "s")
+		if got[0].Key != "w000.example.com."+strings.Repeat("k", 63-prefix) || len(got[1].Key) != 63 || got[1].Key[:54] != got[0].Key[:54] || got[1].Key[54] != '.' {
+			t.Errorf("%v", got)
+		}
+	})
+	t.Run("C25 1 KiB of our own, whole runes", func(t *testing.T) {
+		got, _ := annotationsOf(outcomes(100, func(_ int, o *Outcome) {
+			o.Webhook.Name = "ü" + o.Webhook.Name
+			o.Result, o.Cause = FailedOpen, webhook.Timeout
+		}), "s")
+		if value := got[0].Value; got[0].Key != failOpenAnnotation || len(value) > 1024 || len(value) < 1020 || !utf8.ValidString(value) {
+			t.Errorf("%d bytes: %v", len(value), got[0])
+		}
+	})
 }
 
 // C18: the identity of an object is what a patch must not change.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 )
@@ -106,6 +107,26 @@ func TestTimeLimit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The limits of the contract are those by default.
+func TestDefaultTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMeter(DefaultLimits())
+		<-time.After(249 * time.Millisecond)
+		if err := m.check(); err != nil {
+			t.Errorf("C19 within 250 ms: %v", err)
+		}
+		<-time.After(time.Millisecond)
+		if err := m.check(); err != tooSlow {
+			t.Errorf("C19 after 250 ms: %v", err)
+		}
+		m.restart(Limits{Time: time.Hour, Deadline: time.Now().Add(time.Second)})
+		<-time.After(time.Second)
+		if err := m.check(); err != tooSlow {
+			t.Errorf("C19 at the deadline: %v", err)
+		}
+	})
 }
 
 // Time and Deadline: what is first ends it.
