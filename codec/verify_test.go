@@ -329,6 +329,12 @@ func TestVerifyStatus(t *testing.T) {
 		if resp.Reason != "a b" || len(resp.Causes) != 16 || resp.Causes[15].Message != strings.Repeat("x\n", 128) {
 			t.Errorf("got %+v", resp)
 		}
+		long := strings.Repeat("é", 1000)
+		resp = verified(t, `{"reason":"`+long+`","details":{"causes":[{"reason":"`+long+`","field":"`+long+`","message":"`+long+`"}]}}`, codec.Strict)
+		cause := codec.Cause{Type: long[:2*256], Field: long[:2*256], Message: long[:2*256]}
+		if resp.Reason != long[:2*128] || len(resp.Causes) != 1 || resp.Causes[0] != cause {
+			t.Errorf("got %+v", resp)
+		}
 	})
 }
 
@@ -358,6 +364,14 @@ func TestVerifyWarningsAndAnnotations(t *testing.T) {
 		}
 		if last := resp.Annotations[31]; last.Key != "key00031" || last.Value != strings.Repeat("é", 512) {
 			t.Errorf("the last is %q: %q", last.Key, last.Value)
+		}
+	})
+	t.Run("C25 a key of 63, a value of whole runes", func(t *testing.T) {
+		key := strings.Repeat("k", 63)
+		_, resp := judge(t, in(`"allowed":true,"auditAnnotations":{"`+key+`":"`+strings.Repeat("€", 400)+`","l":"`+strings.Repeat("v", 1024)+`"}`), expect(codec.V1, false, codec.Strict))
+		want := []codec.Annotation{{Key: key, Value: strings.Repeat("€", 341)}, {Key: "l", Value: strings.Repeat("v", 1024)}}
+		if diff := cmp.Diff(want, resp.Annotations); diff != "" || resp.DroppedAnnotations != 0 {
+			t.Errorf("%d dropped (-want +got)\n%s", resp.DroppedAnnotations, diff)
 		}
 	})
 	t.Run("C25 bad keys and our own prefix", func(t *testing.T) {

@@ -191,6 +191,18 @@ func TestNesting(t *testing.T) {
 	}
 }
 
+// By default an object is as deep as it can be in a review, where it is two levels down.
+func TestDefaultNesting(t *testing.T) {
+	for depth, ok := range map[int]bool{9_998: true, 9_999: false} {
+		doc := strings.Repeat("[", depth) + strings.Repeat("]", depth)
+		limits := DefaultLimits()
+		limits.Time = 0 // a slow machine is not a failure
+		if err := limited([]byte(doc), []byte(`[]`), limits); (err == nil) != ok {
+			t.Errorf("%d levels: %v", depth, err)
+		}
+	}
+}
+
 func TestConcat(t *testing.T) {
 	const a, b = `{"op":"remove","path":"/a"}`, `{"op":"remove","path":"/b"}`
 	for _, test := range []struct{ dst, ops, want string }{
