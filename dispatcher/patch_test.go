@@ -49,7 +49,12 @@ func testLargeDocument(t *testing.T) {
 	apply(`[{"op":"add","path":"/spec/list/0","value":7}]`, false, 3)
 	apply(`[{"op":"add","path":"/metadata/labels/b","value":"2"}]`, false, 4)
 	apply(`[{"op":"add","path":"/metadata/labels/b","value":"2"}]`, false, 4)
-	for _, want := range []string{`"labels":{"a":"1","b":"2"}`, `"list":[7,0,0`} {
+	// Each patch is within the limits of one, not all together.
+	many := `[{"op":"add","path":"/spec/list/0","value":8}` + strings.Repeat(`,{"op":"test","path":"/kind","value":"Pod"}`, 1_500) + "]"
+	apply(many, false, 5)
+	apply(many, false, 6)
+	apply(`[{"op":"add","path":"/metadata/labels/c","value":"3"}]`, false, 7)
+	for _, want := range []string{`"labels":{"a":"1","b":"2","c":"3"}`, `"list":[8,8,7,0,0`} {
 		if !strings.Contains(string(a.object), want) {
 			t.Errorf("the object lacks %s: %.200s", want, a.object)
 		}
