@@ -87,11 +87,11 @@ func largeWorld(t testing.TB, caller labeller, webhooks int, clusters ...string)
 		}
 		manifests = append(manifests, fmt.Sprintf(largeWebhook, i, policy))
 	}
-	return newWorld(t, caller, manifests...)
+	return newWorld(t, caller, dispatcher.Limits{}, manifests...)
 }
 
 // newWorld is a dispatcher, and what the manifests are compiled to.
-func newWorld(t testing.TB, caller dispatcher.Caller, manifests ...string) (*dispatcher.Dispatcher, *registry.Snapshot) {
+func newWorld(t testing.TB, caller dispatcher.Caller, limits dispatcher.Limits, manifests ...string) (*dispatcher.Dispatcher, *registry.Snapshot) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "all.yaml"), []byte(strings.Join(manifests, "\n---\n")), 0o600); err != nil {
@@ -101,7 +101,7 @@ func newWorld(t testing.TB, caller dispatcher.Caller, manifests ...string) (*dis
 	if problems := r.Load(); len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	d, err := dispatcher.New(dispatcher.Config{Caller: caller, Logger: slog.New(slog.DiscardHandler)})
+	d, err := dispatcher.New(dispatcher.Config{Caller: caller, Limits: limits, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ spec: {webhooks: ["*/hang-warn.*"], mode: Warn}
 `
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{calls: map[string]webhook.Call{}}
-		d, s := newWorld(t, r, fmt.Sprintf(largeCluster, "east"), webhooks("Validating", "deny hang hang-ignored hang-warn hang-shadow"), modes)
+		d, s := newWorld(t, r, dispatcher.Limits{}, fmt.Sprintf(largeCluster, "east"), webhooks("Validating", "deny hang hang-ignored hang-warn hang-shadow"), modes)
 		if v := admitPhase(t, registry.Validating, d, s, "east", zeros(10), 3*time.Second); v.Response.Allowed {
 			t.Error("allowed")
 		}
@@ -271,7 +271,7 @@ func TestPatchGivesWhatTheLastWebhookSaw(t *testing.T) {
 	for i := range webhooks {
 		manifests = append(manifests, strings.Replace(fmt.Sprintf(largeWebhook, i, "Fail"), "reinvocationPolicy: IfNeeded", "reinvocationPolicy: Never", 1))
 	}
-	d, s := newWorld(t, caller, manifests...)
+	d, s := newWorld(t, caller, dispatcher.Limits{}, manifests...)
 	rapid.Check(t, func(rt *rapid.T) {
 		for i := range webhooks - 1 { // the last one looks only
 			drawn := rapid.SliceOfN(rapid.SampledFrom(operations), 0, 4).Draw(rt, "operations")
@@ -309,6 +309,62 @@ func TestPatchGivesWhatTheLastWebhookSaw(t *testing.T) {
 type calling func(*webhook.Call, webhook.Receiver)
 
 func (c calling) Start(_ context.Context, call *webhook.Call, to webhook.Receiver) { c(call, to) }
+
+// A cluster whose webhooks make objects large is shed itself when its share of bytes is
+// used up, for each call with such an object, and no other cluster is.
+func TestObjectsThatGrow(t *testing.T) {
+	const limit, large, admissions = 1 << 20, 200 << 10, 8
+	grow := fmt.Appendf(nil, `[{"op":"add","path":"/metadata/labels/large","value":"%s"}]`, strings.Repeat("x", large))
+	caller := calling(func(call *webhook.Call, to webhook.Receiver) {
+		name, deadline, grows := path.Base(call.Target.URL()), call.Deadline, call.Cluster == "east"
+		go func() {
+			switch {
+			case name == "w0" && grows:
+				to.Receive(codec.Response{Allowed: true, Patch: grow}, nil)
+			case name == "w1" && grows: // holds what it was sent
+				<-time.After(time.Until(deadline))
+				to.Receive(codec.Response{}, &webhook.CallError{Cause: webhook.Timeout, Err: errors.New("late")})
+			default:
+				to.Receive(codec.Response{Allowed: true}, nil)
+			}
+		}()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		manifests := []string{fmt.Sprintf(largeCluster, "east"), fmt.Sprintf(largeCluster, "west")}
+		for i := range 3 {
+			manifests = append(manifests, strings.Replace(fmt.Sprintf(largeWebhook, i, "Ignore"), "reinvocationPolicy: IfNeeded", "reinvocationPolicy: Never", 1))
+		}
+		d, s := newWorld(t, caller, dispatcher.Limits{Bytes: limit}, manifests...)
+		verdicts := make(chan dispatcher.Verdict, admissions)
+		for range admissions {
+			go func() { verdicts <- admit(t, d, s, "east", zeros(10), 3*time.Second) }()
+		}
+		synctest.Wait()
+		if held := d.Held(); held > limit/2+large {
+			t.Errorf("%d bytes are held for one cluster", held)
+		}
+		for _, o := range admit(t, d, s, "west", zeros(1000), 3*time.Second).Outcomes {
+			if o.Result != dispatcher.Allowed {
+				t.Errorf("west: %s is %s, %v", o.Webhook.Name, o.Result, o.Err)
+			}
+		}
+		shed := 0
+		for range admissions {
+			v := <-verdicts
+			if one, two := v.Outcomes[1].Cause, v.Outcomes[2].Cause; one == webhook.Shed {
+				if shed++; two != webhook.Shed {
+					t.Errorf("the second call with the same object is made: %s", two)
+				}
+			}
+		}
+		if shed == 0 || shed == admissions {
+			t.Errorf("%d of %d are shed", shed, admissions)
+		}
+		if d.Wait(); d.Held() != 0 {
+			t.Errorf("%d bytes are held at the end", d.Held())
+		}
+	})
+}
 
 // Work on a large object takes its turn, until the deadline; a small one does not
 // wait for it, whatever another cluster does. A turn that does not come is a call
