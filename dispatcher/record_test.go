@@ -6,11 +6,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/match"
@@ -132,6 +135,116 @@ func TestDenialsAreThrottled(t *testing.T) {
 		}
 		if !strings.Contains(text, `"cluster":"quiet"`) || !strings.Contains(text, `"left_out":900`) {
 			t.Error("what was left out is not counted, or another cluster's is left out")
+		}
+	})
+}
+
+// What each line says, word for word: of an allow only where it is one of the sample,
+// or when debugging.
+func TestLinesSay(t *testing.T) {
+	late := &webhook.CallError{Cause: webhook.Timeout, Err: errors.New("late")}
+	crashed := &webhook.CallError{Cause: webhook.Panic, Err: errors.New("crash"), Stack: []byte("goroutine 1")}
+	w := func(name string, policy registry.FailurePolicy, mode registry.Mode) *registry.Webhook {
+		return &registry.Webhook{Name: name, Configuration: "c", FailurePolicy: policy, Mode: mode}
+	}
+	const about = `"cluster":"east","phase":"validate","snapshot":"s","uid":"u-1","operation":"CREATE","group":"apps","version":"v1","resource":"deployments","subresource":"scale","namespace":"shop","name":"web"`
+	const decided = about + `,"elapsed_seconds":1.5,"outcomes":`
+	long := strings.Repeat("x", 600)
+	for _, c := range []struct {
+		name  string
+		level slog.Level
+		allow int // in each second
+		v     Verdict
+		want  []string
+	}{
+		{"an allow", slog.LevelInfo, 0, Verdict{Response: codec.Response{Allowed: true}}, nil},
+		{"an allow, debugging", slog.LevelDebug, 0, Verdict{Response: codec.Response{Allowed: true}}, []string{
+			`"level":"DEBUG","msg":"admission allowed",` + decided + `0`,
+		}},
+		{"an allow of the sample", slog.LevelInfo, 1, Verdict{Response: codec.Response{Allowed: true}}, []string{
+			`"level":"INFO","msg":"admission allowed",` + decided + `0`,
+		}},
+		{"what failed open", slog.LevelInfo, 0, Verdict{Response: codec.Response{Allowed: true}, Outcomes: []Outcome{
+			{Webhook: w("a", registry.Ignore, registry.Enforce), Result: FailedOpen, Cause: webhook.Timeout, Err: late, Elapsed: time.Second / 2},
+			{Webhook: w("b", registry.Fail, registry.Warn), Result: Softened, Softened: true},
+			{Webhook: w("c", registry.Ignore, registry.Enforce), Result: Skipped, Cause: webhook.MatchError, Err: errors.New("no such key")},
+		}}, []string{
+			`"level":"WARN","msg":"webhook failed_open",` + about + `,"configuration":"c","webhook":"a","error":"late","cause":"Timeout","policy":"failurePolicy Ignore","mode":"Enforce","elapsed_seconds":0.5`,
+			`"level":"INFO","msg":"webhook softened",` + about + `,"configuration":"c","webhook":"b","cause":"Denied","policy":"failurePolicy Fail","mode":"Warn","elapsed_seconds":0`,
+			`"level":"WARN","msg":"webhook skipped",` + about + `,"configuration":"c","webhook":"c","error":"no such key","cause":"MatchError","policy":"failurePolicy Ignore","mode":"Enforce","elapsed_seconds":0`,
+		}},
+		{"denials", slog.LevelInfo, 0, Verdict{Response: codec.Response{Code: 403}, Outcomes: []Outcome{
+			{Webhook: w("a", registry.Fail, registry.Enforce), Result: Denied, Response: codec.Response{Message: "secret"}},
+			{Webhook: w("b", registry.Fail, registry.Enforce), Result: Failed, Cause: webhook.Timeout, Err: late},
+			{Webhook: w("c", registry.Fail, registry.Enforce), Result: Allowed},
+		}}, []string{
+			`"level":"INFO","msg":"admission denied",` + decided + `3,"decision":"denied","code":403,"by":"a (Denied); b (Timeout)","error":"b: late"`,
+		}},
+		{"a denial alone", slog.LevelInfo, 0, Verdict{Response: codec.Response{Code: 403}, Outcomes: []Outcome{
+			{Webhook: w("a", registry.Fail, registry.Enforce), Result: Denied},
+		}}, []string{
+			`"level":"INFO","msg":"admission denied",` + decided + `1,"decision":"denied","code":403,"by":"a (Denied)"`,
+		}},
+		{"a long error", slog.LevelInfo, 0, unreadable(Defect{Code: 400, Message: long}), []string{
+			`"level":"INFO","msg":"admission denied",` + decided + `0,"decision":"unreadable","code":400,"error":"` + long[:512] + `"`,
+		}},
+		{"a panic of ours", slog.LevelInfo, 0, panicked(), []string{
+			`"level":"INFO","msg":"admission denied",` + decided + `0,"decision":"panicked","code":500,"error":"Internal error occurred: the dispatcher failed"`,
+		}},
+		{"a panic of a call", slog.LevelWarn, 0, Verdict{Response: codec.Response{Code: 500}, Outcomes: []Outcome{
+			{Webhook: w("a", registry.Fail, registry.Enforce), Result: Failed, Cause: webhook.Panic, Err: crashed},
+		}}, []string{
+			`"level":"ERROR","msg":"panic while calling a webhook","configuration":"c","webhook":"a","error":"crash","stack":"goroutine 1"`,
+		}},
+		{"a bypass", slog.LevelInfo, 0, bypassed("leases", "s"), []string{
+			`"level":"INFO","msg":"admissions bypassed",` + about + `,"rule":"leases","requests":1`,
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out bytes.Buffer
+			logger := slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: c.level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key == slog.TimeKey {
+					return slog.Attr{}
+				}
+				return a
+			}}))
+			d, err := New(Config{Caller: failing{}, Logger: logger, AllowsPerSecond: c.allow})
+			if err != nil {
+				t.Fatal(err)
+			}
+			review := &codec.Review{UID: []byte("u-1"), Operation: codec.Create, SubResource: []byte("scale"), Namespace: []byte("shop"), Name: []byte("web")}
+			review.Resource.Group, review.Resource.Version, review.Resource.Resource = []byte("apps"), []byte("v1"), []byte("deployments")
+			d.record(t.Context(), Request{Cluster: &registry.Cluster{Name: "east"}, Review: review, Snapshot: "s"}, &c.v, 1500*time.Millisecond)
+			var want string
+			for _, line := range c.want {
+				want += "{" + line + "}\n"
+			}
+			if diff := cmp.Diff(want, out.String()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// Of allowed admissions so many get a line in each second, and the rest is counted.
+func TestAllowsAreSampled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		d, err := New(Config{Caller: failing{}, Logger: slog.New(slog.NewJSONHandler(&out, nil)), AllowsPerSecond: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		allow := func() {
+			v := Verdict{Response: codec.Response{Allowed: true}}
+			d.record(t.Context(), Request{Cluster: &registry.Cluster{Name: "east"}, Review: &codec.Review{}}, &v, 0)
+		}
+		for range 10 {
+			allow()
+		}
+		<-time.After(time.Second)
+		allow()
+		if text := out.String(); strings.Count(text, "admission allowed") != 3 || strings.Count(text, `"left_out":8`) != 1 || strings.Count(text, "left_out") != 1 {
+			t.Errorf("logged %s", text)
 		}
 	})
 }
