@@ -98,6 +98,32 @@ func TestMatchConditionsSeeTheObjectAsMutated(t *testing.T) {
 	expect(t, m, s, match.Matched)
 }
 
+// A condition that looks into the objects, whichever it is, takes its turn; others do not.
+func TestConditionsTakeATurn(t *testing.T) {
+	const reads, not = `has(object.spec)`, `request.operation == 'CREATE'`
+	for _, tt := range []struct {
+		conditions []string
+		turns      int
+	}{{nil, 0}, {[]string{not, not}, 0}, {[]string{reads, not}, 1}, {[]string{not, reads}, 1}, {[]string{reads, reads}, 1}} {
+		taken, done := 0, 0
+		s := subjectOf(podWithTexts(t))
+		s.Turn = func() (func(), error) { taken++; return func() { done++ }, nil }
+		compile(t, withConditions(admissionregistrationv1.Fail, tt.conditions...)).Match(s)
+		if taken != tt.turns || done != tt.turns {
+			t.Errorf("%q: %d turns taken, %d given back, want %d", tt.conditions, taken, done, tt.turns)
+		}
+	}
+}
+
+// With failurePolicy Retry of a binding a condition that fails refuses, and the
+// Matcher that it is made from is what it was.
+func TestFailingClosed(t *testing.T) {
+	open := compile(t, withConditions(admissionregistrationv1.Ignore, fails))
+	closed := open.FailingClosed()
+	expect(t, closed, subjectOf(podWithTexts(t)), match.ConditionRefusal)
+	expect(t, open, subjectOf(podWithTexts(t)), match.ConditionError)
+}
+
 func TestE8CompileErrors(t *testing.T) {
 	spec := withConditions(admissionregistrationv1.Fail, isTrue, `object.`, isTrue, `authorizer.path('/').check('get').allowed()`)
 	spec.ObjectSelector = labelSelector("Near", "a", "b")

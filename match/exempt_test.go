@@ -27,6 +27,7 @@ func TestB18Exempt(t *testing.T) {
 		{"authorization.k8s.io", "localsubjectaccessreviews", "", "reviews"},
 		{"authorization.k8s.io", "selfsubjectaccessreviews", "", "reviews"},
 		{"authorization.k8s.io", "selfsubjectrulesreviews", "", "reviews"},
+		{"admissionregistration.k8s.io", "somethingelses", "", ""},
 		{"", "tokenreviews", "", ""},
 		{"authentication.k8s.io", "subjectaccessreviews", "", ""},
 		{"admissionregistration.k8s.io.example.com", "mutatingwebhookconfigurations", "", ""},

@@ -69,6 +69,32 @@ func TestCandidatesAreFew(t *testing.T) {
 	}
 }
 
+// B20a: who may have to be told that the review is not in its form is a candidate.
+func TestB20aCandidatesInOtherForms(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		rule   admissionregistrationv1.RuleWithOperations
+		review *codec.Review
+	}{
+		{"B20a an equivalent of another group", rule("", "v1", "events"), reviewOf(codec.Create, "events.k8s.io", "v1", "events", "", "shop")},
+		{"B20a what the user sent", rule("", "v1", "pods/exec"), func() *codec.Review {
+			r := reviewOf(codec.Create, "", "v1", "pods", "", "shop")
+			r.RequestSubResource = []byte("exec")
+			return r
+		}()},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := everything()
+			spec.Rules = []admissionregistrationv1.RuleWithOperations{tt.rule}
+			m := compile(t, spec)
+			expect(t, m, subjectOf(tt.review), match.NotConvertible)
+			if got := match.NewIndex([]*match.Matcher{m}).Candidates(nil, tt.review); len(got) != 1 {
+				t.Errorf("the candidates are %v", got)
+			}
+		})
+	}
+}
+
 // registered is n matchers, of which 5 want pods that are created; the others
 // want what is near.
 func registered(t testing.TB, n int) []*match.Matcher {

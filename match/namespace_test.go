@@ -3,6 +3,7 @@
 package match_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -59,6 +60,37 @@ func TestNamespaceSelector(t *testing.T) {
 				t.Errorf("got error %v", d.Err)
 			}
 		})
+	}
+}
+
+// unsure is a source that cannot be asked now.
+type unsure struct{}
+
+func (unsure) NamespaceLabels(string, time.Time) (map[string]string, error) {
+	return nil, errors.New("the cluster does not answer")
+}
+
+// What is unknown of a namespace is not guessed from the objects in it, and the error
+// says whether there is no such namespace or nobody knows.
+func TestUnknownNamespace(t *testing.T) {
+	for _, tt := range []struct {
+		source match.Namespaces
+		want   string
+	}{
+		{listed{}, `namespaces "mars" not found`},
+		{unsure{}, `the labels of namespace "mars" are not known: the cluster does not answer`},
+		{nil, `the labels of namespace "mars" are not known: the cluster has no source of them`},
+	} {
+		spec := everything()
+		spec.NamespaceSelector = gold
+		r := reviewOf(codec.Update, "", "v1", "pods", "", "mars")
+		r.Object = objectOf(t, `{"metadata":{"labels":{"tier":"gold"}}}`)
+		r.OldObject = r.Object
+		s := subjectOf(r)
+		s.Namespaces = tt.source
+		if d := expect(t, compile(t, spec), s, match.NamespaceUnknown); d.Err == nil || d.Err.Error() != tt.want {
+			t.Errorf("got %v, want %s", d.Err, tt.want)
+		}
 	}
 }
 
@@ -125,6 +157,7 @@ func TestNameOfASubmittedNamespace(t *testing.T) {
 		{"with another in the label", `{"metadata":{"name":"shop","labels":{"kubernetes.io/metadata.name":"kube-system"}}}`, match.Matched},
 		{"of another name", `{"metadata":{"name":"lab","labels":{"kubernetes.io/metadata.name":"shop"}}}`, match.NamespaceSelector},
 		{"without a name yet", `{"metadata":{"generateName":"shop"}}`, match.NamespaceSelector},
+		{"without a name yet, with the label", `{"metadata":{"generateName":"x","labels":{"kubernetes.io/metadata.name":"shop"}}}`, match.Matched},
 	}
 	spec := everything()
 	spec.NamespaceSelector = labelSelector(metav1.LabelSelectorOpIn, metadataName, "shop")
@@ -197,6 +230,11 @@ func TestNeededLabels(t *testing.T) {
 		{"E9 cluster-scoped objects pass", scoped(rule("*", "*", "*"), admissionregistrationv1.ClusterScope), selector, nil},
 		{"E9 Namespaces bring their own", rule("", "v1", "namespaces/*"), selector, nil},
 		{"E9 namespaces of another group", rule("x", "v1", "namespaces"), selector, []string{"env", "tier"}},
+		{"E9 namespaces of the core and another group", func() admissionregistrationv1.RuleWithOperations {
+			r := rule("", "v1", "namespaces")
+			r.APIGroups = []string{"", "x"}
+			return r
+		}(), selector, []string{"env", "tier"}},
 		{"E9 the name is known", rule("*", "*", "*"), labelSelector(metav1.LabelSelectorOpIn, metadataName, "a"), nil},
 		{"E9 no selector", rule("*", "*", "*"), nil, nil},
 	}

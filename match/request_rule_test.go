@@ -30,6 +30,7 @@ func TestRequestRules(t *testing.T) {
 	traced.User.Extra = []codec.ExtraValue{{Key: []byte("break-glass"), Values: [][]byte{[]byte("yes")}}}
 	converted := reviewOf(codec.Create, "events.k8s.io", "v1", "events", "", "shop")
 	converted.RequestResource = resourceOf("", "v1", "events")
+	connect := reviewOf(codec.Connect, "", "v1", "pods", "exec", "shop")
 	elsewhere := pod()
 	elsewhere.Object = objectOf(t, `{"metadata":{"namespace":"kube-system","labels":{"bypass":"yes"}}}`)
 	tests := []struct {
@@ -65,6 +66,8 @@ func TestRequestRules(t *testing.T) {
 		{"another operation", match.RequestRule{Operations: []string{"DELETE"}}, pod(), false},
 		{"extra key", match.RequestRule{ExtraKeys: []string{"break-glass"}}, traced, true},
 		{"no extra key", match.RequestRule{ExtraKeys: []string{"break-glass"}}, pod(), false},
+		{"CONNECT", match.RequestRule{Operations: []string{"CONNECT"}}, connect, true},
+		{"CONNECT, where no operation is named", match.RequestRule{Namespaces: []string{"shop"}}, connect, true},
 		{"all fields fit", match.RequestRule{Namespaces: []string{"shop"}, Users: []string{"ada"}, Resources: []string{"/pods"}}, by(pod(), "ada"), true},
 		{"one field does not", match.RequestRule{Namespaces: []string{"shop"}, Users: []string{"bob"}, Resources: []string{"/pods"}}, by(pod(), "ada"), false},
 	}
@@ -218,4 +221,33 @@ func TestDefaultBypass(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A rule with any fields is one, however many they are of which, and is kept as it was
+// written.
+func TestRuleWithAnyFields(t *testing.T) {
+	fields := []func(*match.RequestRule){
+		func(r *match.RequestRule) { r.Namespaces = []string{"shop"} },
+		func(r *match.RequestRule) { r.Users = []string{"ada"} },
+		func(r *match.RequestRule) { r.Groups = []string{"ops"} },
+		func(r *match.RequestRule) { r.ServiceAccounts = []string{"ci/*"} },
+		func(r *match.RequestRule) { r.Resources = []string{"/pods"} },
+		func(r *match.RequestRule) { r.Operations = []string{"CREATE"} },
+		func(r *match.RequestRule) { r.ExtraKeys = []string{"break-glass"} },
+	}
+	for set := 1; set < 1<<len(fields); set++ {
+		r := match.RequestRule{Name: "r"}
+		for i, field := range fields {
+			if set&(1<<i) != 0 {
+				field(&r)
+			}
+		}
+		if errs := match.ValidateRequestRules([]match.RequestRule{r}, field.NewPath("rules"), true); len(errs) > 0 {
+			t.Errorf("%+v: %v", r, errs)
+		}
+		rules := match.CompileRequestRules([]match.RequestRule{r, {Name: "other"}})
+		if diff := cmp.Diff([]match.RequestRule{r, {Name: "other"}}, rules.Sources()); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
 }

@@ -245,3 +245,19 @@ func drawSpec(t *rapid.T) match.Spec {
 			admissionregistrationv1.Exact, admissionregistrationv1.Equivalent}).Draw(t, "policy"),
 	}
 }
+
+func TestRuleStringSaysTheScope(t *testing.T) {
+	r := rule("", "v1", "pods", "CREATE", "UPDATE")
+	r.APIGroups, r.Resources = []string{"", "apps"}, []string{"pods", "*/scale"}
+	const want = `CREATE,UPDATE of pods,*/scale in "",apps/v1`
+	for scope, more := range map[admissionregistrationv1.ScopeType]string{
+		"": "", admissionregistrationv1.AllScopes: "", admissionregistrationv1.NamespacedScope: " (Namespaced)", admissionregistrationv1.ClusterScope: " (Cluster)",
+	} {
+		if r.Scope = &scope; scope == "" {
+			r.Scope = nil
+		}
+		if got := match.RuleString(r); got != want+more {
+			t.Errorf("got %q, want %q", got, want+more)
+		}
+	}
+}
