@@ -118,12 +118,12 @@ func TestDefaultTime(t *testing.T) {
 			t.Errorf("C19 within 250 ms: %v", err)
 		}
 		<-time.After(time.Millisecond)
-		if err := m.check(); err != tooSlow {
+		if err := m.check(); !errors.Is(err, tooSlow) {
 			t.Errorf("C19 after 250 ms: %v", err)
 		}
 		m.restart(Limits{Time: time.Hour, Deadline: time.Now().Add(time.Second)})
 		<-time.After(time.Second)
-		if err := m.check(); err != tooSlow {
+		if err := m.check(); !errors.Is(err, tooSlow) {
 			t.Errorf("C19 at the deadline: %v", err)
 		}
 	})
