@@ -4,7 +4,6 @@ package registry
 
 import (
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
@@ -68,7 +67,7 @@ func (r *Registry) prepare(next *Snapshot) {
 }
 
 func (r *Registry) compile(in input) (*Snapshot, []Problem) {
-	c := newCompiler(r.settings, r.cel, in, r.Snapshot(), r.Draining())
+	c := newCompiler(r.settings, r.cel, in, r.Snapshot(), r.living())
 	c.problem(r.emptied(in)...)
 	next := c.compile()
 	if next == nil {
@@ -78,13 +77,9 @@ func (r *Registry) compile(in input) (*Snapshot, []Problem) {
 	return next, nil
 }
 
-// newCompiler returns a compiler of in. What is served by current, which may be
-// nil, and what is draining is kept where it is wanted again.
-func newCompiler(s Settings, cel *celenv.Compiler, in input, current *Snapshot, draining []*webhook.Target) *compiler {
-	var known map[webhook.Identity]*webhook.Target
-	if current != nil {
-		known = byIdentity(slices.Concat(draining, current.Targets))
-	}
+// newCompiler returns a compiler of in, where current, which may be nil, is what is
+// served. A Target that is living is kept where it is wanted again.
+func newCompiler(s Settings, cel *celenv.Compiler, in input, current *Snapshot, living []*webhook.Target) *compiler {
 	return &compiler{
 		settings:    s,
 		cel:         cel,
@@ -96,7 +91,7 @@ func newCompiler(s Settings, cel *celenv.Compiler, in input, current *Snapshot, 
 		current:     current,
 		accesses:    map[string]KubeAccess{},
 		endpoints:   map[endpointsKey][]webhook.EndpointSpec{},
-		targets:     targetTable{known: known, found: map[webhook.Identity]*webhook.Target{}},
+		targets:     targetTable{known: byIdentity(living), found: map[webhook.Identity]*webhook.Target{}},
 		problems:    append([]Problem(nil), in.problems...),
 	}
 }

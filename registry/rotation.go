@@ -3,6 +3,7 @@
 package registry
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -11,9 +12,9 @@ import (
 
 const (
 	probesAtOnce = 32
-	// alive is how many Snapshots there are at a time, the current one included:
+	// maxAlive is how many Snapshots there are at a time, the current one included:
 	// each may hold the memory of a whole configuration.
-	alive         = 3
+	maxAlive      = 3
 	drainInterval = 10 * time.Millisecond // between two looks whether one has gone
 )
 
@@ -24,6 +25,9 @@ type rotation struct {
 	silent   unanswered  // of whole
 	asked    bool        // just now
 	previous []*Snapshot // that admissions may still use, oldest first
+	// proven are the living Targets that have answered a probe, or took part in a cold
+	// start. They are not probed again, whatever Snapshot has them.
+	proven map[*webhook.Target]bool
 }
 
 // rotate swaps next in, without what is pending, when older Snapshots have made
@@ -33,15 +37,17 @@ func (r *Registry) rotate(next *Snapshot) {
 	if current == nil {
 		// A restart must never switch a policy off: everything takes part, and for
 		// what is down its failure policy speaks.
-		r.rotation = rotation{whole: next, silent: unanswered{}}
+		r.rotation = rotation{whole: next, silent: unanswered{}, proven: map[*webhook.Target]bool{}}
+		r.prove(next.Targets)
 		r.snapshot.Store(next)
 		r.changed(Change{Snapshot: next})
 		return
 	}
 	r.rotation.whole = next
-	unproven := r.unproven(next, current)
+	unproven := r.unproven(next)
 	r.rotation.silent = r.probe(unproven)
 	r.rotation.asked = true
+	r.prove(unproven)
 	for _, t := range unproven {
 		if err, silent := r.rotation.silent[t.Identity()]; silent {
 			r.settings.Logger.Warn("webhook target does not answer", "url", t.URL(), "reason", err.Error())
@@ -68,6 +74,7 @@ func (r *Registry) reprobe() {
 	still := r.probe(silent)
 	if len(still) < len(r.rotation.silent) {
 		r.rotation.silent = still
+		r.prove(silent)
 		if next := withheld(r.rotation.whole, r.Snapshot(), still); next.Hash != r.Snapshot().Hash {
 			r.swap(next)
 			r.logLoaded(next)
@@ -75,18 +82,24 @@ func (r *Registry) reprobe() {
 	}
 }
 
-// unproven returns the Targets of next that never took part: those that current
-// does not have, or has not let in.
-func (r *Registry) unproven(next, current *Snapshot) []*webhook.Target {
-	known := byIdentity(current.Targets)
+// unproven returns the Targets of next that have never answered.
+func (r *Registry) unproven(next *Snapshot) []*webhook.Target {
 	var list []*webhook.Target
 	for _, t := range next.Targets {
-		_, there := known[t.Identity()]
-		if _, silent := r.rotation.silent[t.Identity()]; silent || !there {
+		if !r.rotation.proven[t] {
 			list = append(list, t)
 		}
 	}
 	return list
+}
+
+// prove notes those of the Targets that were probed just now and are not silent.
+func (r *Registry) prove(targets []*webhook.Target) {
+	for _, t := range targets {
+		if _, silent := r.rotation.silent[t.Identity()]; !silent {
+			r.rotation.proven[t] = true
+		}
+	}
 }
 
 // probe asks Targets, a few at a time, and returns those that do not answer.
@@ -117,7 +130,7 @@ func (r *Registry) probe(targets []*webhook.Target) unanswered {
 
 // swap makes next the current Snapshot.
 func (r *Registry) swap(next *Snapshot) {
-	for r.reap(); len(r.rotation.previous) >= alive-1; r.reap() {
+	for r.reap(); len(r.rotation.previous) >= maxAlive-1; r.reap() {
 		<-time.After(drainInterval) // no admission lasts longer than its deadline
 	}
 	if previous := r.snapshot.Swap(next); previous != nil && previous != next {
@@ -153,30 +166,52 @@ func (r *Registry) reap() {
 // depart moves the Targets of Snapshots that are gone to those that leave, and
 // closes the ones that nobody calls any more.
 func (r *Registry) depart(gone []*Snapshot) {
-	needed := byIdentity(r.rotation.whole.Targets)
-	for _, s := range append(r.rotation.previous, r.Snapshot()) {
+	done := map[*webhook.Target]bool{} // needed, or looked at already
+	for _, s := range r.alive() {
 		for _, t := range s.Targets {
-			needed[t.Identity()] = t
+			done[t] = true
 		}
 	}
-	leaving := byIdentity(r.Draining())
+	leaving := slices.Clone(r.Draining())
 	for _, s := range gone {
-		for _, t := range s.Targets {
-			leaving[t.Identity()] = t
-		}
+		leaving = append(leaving, s.Targets...)
 	}
 	var still []*webhook.Target
-	for id, t := range leaving {
+	for _, t := range leaving {
 		switch {
-		case needed[id] != nil:
+		case done[t]:
 		case t.Outstanding() > 0:
 			still = append(still, t)
 		default:
 			t.Close()
+			delete(r.rotation.proven, t)
 			r.settings.Logger.Info("webhook target is drained, safe to stop", "url", t.URL())
 		}
+		done[t] = true
 	}
 	r.leaving.Store(&still)
+}
+
+// alive returns the Snapshots that are served, about to be or still in use; none
+// before the first.
+func (r *Registry) alive() []*Snapshot {
+	list := slices.Clone(r.rotation.previous)
+	for _, s := range []*Snapshot{r.Snapshot(), r.rotation.whole} {
+		if s != nil {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// living returns the Targets that are not closed: of one identity there is one,
+// whose connections and health outlive every Snapshot. One may come several times.
+func (r *Registry) living() []*webhook.Target {
+	list := slices.Clone(r.Draining())
+	for _, s := range r.alive() {
+		list = append(list, s.Targets...)
+	}
+	return list
 }
 
 // Draining returns the Targets that have left the configuration and still have

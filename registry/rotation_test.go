@@ -9,9 +9,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -92,6 +96,37 @@ func (r *rotating) is(what string, want ...string) {
 	if diff := cmp.Diff(want, r.serving()); diff != "" {
 		r.t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
+}
+
+// target returns the Target at a path that the current configuration has.
+func (r *rotating) target(path string) *webhook.Target {
+	r.t.Helper()
+	for _, target := range r.good(r.Registry).Targets {
+		if target.URL() == at(path) {
+			return target
+		}
+	}
+	r.t.Fatalf("no Target at %s", path)
+	return nil
+}
+
+// drainedAre compares the paths of the Targets that were closed, in that order, as
+// the log says.
+func (r *rotating) drainedAre(when string, want ...string) {
+	r.t.Helper()
+	if diff := cmp.Diff(want, drained(&r.log, at(""))); diff != "" {
+		r.t.Errorf("%s, drained (-want +got):\n%s", when, diff)
+	}
+}
+
+// drained returns which Targets the log calls drained, without a prefix of their URLs.
+func drained(log *bytes.Buffer, prefix string) (urls []string) {
+	for line := range strings.Lines(log.String()) {
+		if _, url, ok := strings.Cut(line, `"webhook target is drained, safe to stop" url=`); ok {
+			urls = append(urls, strings.TrimPrefix(strings.TrimSpace(url), prefix))
+		}
+	}
+	return urls
 }
 
 // A new webhook takes part at once: its failure policy decides until it answers,
@@ -274,41 +309,119 @@ func TestDrained(t *testing.T) {
 	admission := r.Acquire()
 	r.serve("one", "b", 5)
 	r.is("rotated", "b 5s")
-	drained := func() bool { return strings.Contains(r.log.String(), "drained, safe to stop\" url="+at("a")) }
-	if drained() {
-		t.Error("drained under an admission")
+	r.drainedAre("under an admission")
+	admission.Release()
+	r.good(r.Registry)
+	r.good(r.Registry)
+	r.drainedAre("after the admission", "a")
+}
+
+// At most three Snapshots are alive: the next waits until the oldest has gone, and
+// what is served stays until then.
+func TestThreeSnapshotsAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRotating(t)
+		var held []*registry.Snapshot
+		release := func() { held[0].Release(); held = held[1:] }
+		defer func() {
+			for len(held) > 0 {
+				release()
+			}
+		}()
+		load := func(timeout int) <-chan struct{} {
+			r.serve("one", "a", timeout)
+			loaded := make(chan struct{})
+			go func() { defer close(loaded); r.Load() }()
+			return loaded
+		}
+		isLoaded := func(loaded <-chan struct{}) bool {
+			select {
+			case <-loaded:
+				return true
+			case <-time.After(time.Minute): // of the bubble's clock
+				return false
+			}
+		}
+		for i := range 3 {
+			if !isLoaded(load(5 + i)) {
+				t.Fatalf("Snapshot %d waits", i+1)
+			}
+			held = append(held, r.Acquire())
+		}
+		fourth := load(9)
+		if isLoaded(fourth) {
+			t.Error("a fourth Snapshot is there")
+		}
+		if r.Snapshot() != held[2] {
+			t.Error("the third is not served any more")
+		}
+		release()
+		if !isLoaded(fourth) {
+			t.Fatal("the oldest has gone, and the next does not come")
+		}
+		r.is("in the end", "a 9s")
+	})
+}
+
+// A Target that comes back while an admission still uses a Snapshot of before is the
+// same one: its breaker, latencies and connections go on, and nobody probes it again.
+func TestTargetComesBack(t *testing.T) {
+	r := newRotating(t)
+	r.serve("one", "a", 5)
+	first := r.target("a")
+	admission := r.Acquire()
+	r.serve("one", "b", 5)
+	r.is("rotated", "b 5s")
+	r.serve("one", "a", 5)
+	if r.target("a") != first {
+		t.Error("two Targets of one identity")
+	}
+	if n := r.probed.Load(); n != 1 {
+		t.Errorf("%d probes; want that of the other Target alone", n)
 	}
 	admission.Release()
 	r.good(r.Registry)
-	if !drained() {
-		t.Errorf("not drained:\n%s", &r.log)
+	r.drainedAre("back", "b")
+	r.must(os.Remove(filepath.Join(r.dir, "one.yaml")))
+	r.good(r.Registry)
+	r.good(r.Registry)
+	r.drainedAre("removed", "b", "a")
+	r.serve("one", "a", 5)
+	if r.target("a") == first {
+		t.Error("a Target that is closed is used again")
+	}
+	if n := r.probed.Load(); n != 2 {
+		t.Errorf("%d probes; want one of the new Target besides", n)
 	}
 }
 
-// At most three Snapshots are alive: the next waits until the oldest has gone.
-func TestThreeSnapshotsAtMost(t *testing.T) {
+// Nothing of what has left is kept: neither the Snapshot nor its Target.
+func TestWhatHasLeftIsFreed(t *testing.T) {
 	r := newRotating(t)
-	var held []*registry.Snapshot
-	for i := range 3 {
-		r.serve("one", "a", 5+i)
-		r.good(r.Registry)
-		held = append(held, r.Acquire())
+	r.serve("one", "a", 5)
+	snapshot, target := weak.Make(r.good(r.Registry)), weak.Make(r.target("a"))
+	r.serve("one", "b", 5)
+	r.good(r.Registry)
+	r.good(r.Registry)
+	runtime.GC()
+	if snapshot.Value() != nil || target.Value() != nil {
+		t.Errorf("the Snapshot is kept: %t, the Target is kept: %t", snapshot.Value() != nil, target.Value() != nil)
 	}
-	r.serve("one", "a", 9)
-	loaded := make(chan struct{})
-	go func() {
-		defer close(loaded)
-		r.Load()
-	}()
-	select {
-	case <-loaded:
-		t.Error("a fourth Snapshot is there")
-	default:
-	}
-	held[0].Release()
-	<-loaded
-	for _, s := range held[1:] {
-		s.Release()
-	}
-	r.is("in the end", "a 9s")
+	runtime.KeepAlive(r)
+}
+
+// One that was still pending when it left has proved nothing.
+func TestE15PendingTargetComesBack(t *testing.T) {
+	r := newRotating(t)
+	r.put("binding.yaml", whenReady)
+	r.good(r.Registry)
+	r.down[at("a")] = true
+	r.serve("one", "a", 5)
+	r.is("new and down", "pending one/hook.one.example.com, previous serves: false")
+	admission := r.Acquire()
+	defer admission.Release()
+	r.must(os.Remove(filepath.Join(r.dir, "one.yaml")))
+	r.is("removed")
+	r.serve("one", "a", 5)
+	r.is("back and down", "pending one/hook.one.example.com, previous serves: false")
 }

@@ -17,7 +17,12 @@ import (
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// fasthttp's pools look for what is idle at intervals that nothing outside
+		// can shorten, and end when they find nothing.
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"))
+}
 
 var update = flag.Bool("update", false, "rewrite what the stories expect")
 
