@@ -5,6 +5,7 @@ package registry
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -47,7 +48,7 @@ func withheld(next, previous *Snapshot, silent unanswered) *Snapshot {
 		return next
 	}
 	s.Targets = slices.Concat(next.Targets, w.targets(next.Targets))
-	s.Hash = w.hash(next.Hash)
+	s.Hash = w.hash(next, &s)
 	return &s
 }
 
@@ -150,24 +151,41 @@ func (w *withholding) targets(there []*webhook.Target) []*webhook.Target {
 	return more
 }
 
-// hash names what is served: the input, without what is pending, and with what
-// takes part instead. Nothing else goes into it, so replicas that see the same
-// have the same name for it.
-func (w *withholding) hash(input string) string {
+// hash names what is served: the input, without what is pending, and with the previous
+// versions that take part instead, each by all that it says and by the clusters that
+// it serves. Nothing else goes into it, so replicas that see the same have the same
+// name for it.
+func (w *withholding) hash(next, served *Snapshot) string {
 	h := sha256.New()
-	writePart(h, []byte(input))
+	writePart(h, []byte(next.Hash))
 	for _, name := range slices.Sorted(maps.Keys(w.pending)) {
 		writePart(h, []byte(name))
 	}
-	kept := w.targets(nil)
-	ids := make([]string, len(kept))
-	for i, t := range kept {
-		id := t.Identity()
-		ids[i] = string(id[:])
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
-		writePart(h, []byte(id))
+	sums := map[*Webhook][]byte{}
+	for _, cluster := range slices.Sorted(maps.Keys(served.Clusters)) {
+		for _, phase := range []Phase{Mutating, Validating} {
+			planned := next.Clusters[cluster].Chain(phase).Webhooks
+			for i, hook := range served.Clusters[cluster].Chain(phase).Webhooks {
+				if hook == planned[i] || hook.Pending != nil {
+					continue
+				}
+				if sums[hook] == nil {
+					sums[hook] = hook.sum()
+				}
+				writePart(h, []byte(cluster))
+				writePart(h, sums[hook])
+			}
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// sum is over all that w says.
+func (w *Webhook) sum() []byte {
+	said := *w
+	said.Matcher, said.Target = nil, nil // Spec says the one, its identity the other
+	text, _ := json.Marshal(said)        // plain data always has a text
+	id := w.Target.Identity()
+	sum := sha256.Sum256(append(text, id[:]...))
+	return sum[:]
 }

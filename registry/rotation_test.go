@@ -425,3 +425,37 @@ func TestE15PendingTargetComesBack(t *testing.T) {
 	r.serve("one", "a", 5)
 	r.is("back and down", "pending one/hook.one.example.com, previous serves: false")
 }
+
+// A Snapshot's name says what is served: also which previous version of a webhook is.
+func TestNameSaysWhichPreviousVersionServes(t *testing.T) {
+	// name is that of the Snapshot in which a webhook that moves to a Target which is
+	// down is still served as it was before.
+	name := func(path string, timeout int, meanwhile ...string) string {
+		r := newRotating(t)
+		r.serve("one", path, timeout)
+		r.good(r.Registry)
+		r.down[at("new")] = true
+		for _, other := range append(meanwhile, "two") {
+			r.serve("one", "new", 5)
+			r.serve("two", other, 5)
+			r.is("changed and down", fmt.Sprintf("%s %ds", path, timeout), other+" 5s",
+				"pending one/hook.one.example.com, previous serves: true")
+		}
+		return r.Snapshot().Hash
+	}
+	served := name("a", 5)
+	for what, other := range map[string]string{
+		"another Target":           name("b", 5),
+		"the same Target, changed": name("a", 7),
+	} {
+		if other == served {
+			t.Errorf("previous version with %s: same name", what)
+		}
+	}
+	if again := name("a", 5); again != served {
+		t.Error("two replicas that serve the same have two names for it")
+	}
+	if again := name("a", 5, "elsewhere"); again != served {
+		t.Error("the name depends on what was served meanwhile")
+	}
+}
