@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -156,6 +157,8 @@ func TestLoad(t *testing.T) {
 			t.Fatal(got)
 		}
 	})
+	t.Run("E13 file that is whole as far as it is written", func(t *testing.T) { synctest.Test(t, whileWritten) })
+	t.Run("E13 directory that does not come to rest", func(t *testing.T) { synctest.Test(t, restless) })
 	t.Run("E13 unreadable file", func(t *testing.T) {
 		h := newHome(t)
 		r := h.loaded()
@@ -184,6 +187,76 @@ func TestLoad(t *testing.T) {
 		}
 	})
 	t.Run("E13 symlink swap of a mounted ConfigMap", configMapSwap)
+}
+
+// running runs a registry of the home's first state until the test ends, and returns
+// what it is seen to serve: the first webhook's name, for each Snapshot.
+func (h home) running() (r *registry.Registry, served func() []string) {
+	h.t.Helper()
+	var names []string
+	var mu sync.Mutex
+	r = registry.New(registry.Settings{Directories: []string{h.dir}, Changed: func(c registry.Change) {
+		mu.Lock()
+		defer mu.Unlock()
+		if c.Snapshot != nil {
+			names = append(names, first(c.Snapshot))
+		}
+	}})
+	h.good(r)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); r.Run(ctx) }()
+	h.t.Cleanup(func() { cancel(); <-done })
+	return r, func() []string {
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(names)
+	}
+}
+
+// whileWritten writes a file in three parts, each of which is a configuration by
+// itself, and has it looked at in between.
+func whileWritten(t *testing.T) {
+	h := newHome(t)
+	r, served := h.running()
+	part := func(name string, after time.Duration) {
+		h.put("webhook.yaml", fmt.Sprintf(webhookYAML, name))
+		<-time.After(after) // of the bubble's clock
+	}
+	part("third.policy", 2*time.Second+25*time.Millisecond)
+	part("half.policy", 50*time.Millisecond)
+	part("whole.policy", time.Second)
+	if got, want := served(), []string{"first.policy.example.com", "whole.policy.example.com"}; !slices.Equal(got, want) {
+		t.Errorf("served %q, want %q", got, want)
+	}
+	if problems := r.Problems(); len(problems) > 0 {
+		t.Error(problems)
+	}
+}
+
+// restless changes a file all the time, and then puts back what was there before.
+func restless(t *testing.T) {
+	h := newHome(t)
+	r, served := h.running()
+	for i := range 200 {
+		h.put("webhook.yaml", fmt.Sprintf(webhookYAML, fmt.Sprintf("turn%d.policy", i)))
+		<-time.After(20 * time.Millisecond) // of the bubble's clock
+	}
+	synctest.Wait()
+	if got := fmt.Sprint(r.Problems()); !strings.Contains(got, "the directories change while they are read") {
+		t.Errorf("problems: %s", got)
+	}
+	h.put("webhook.yaml", fmt.Sprintf(webhookYAML, "first.policy"))
+	<-time.After(3 * time.Second)
+	for _, name := range served() {
+		if name != "first.policy.example.com" {
+			t.Errorf("served %q", name)
+		}
+	}
+	if problems := r.Problems(); len(problems) > 0 {
+		t.Errorf("at rest: %v", problems)
+	}
 }
 
 // configMapSwap changes a directory as the kubelet does: the files are links
