@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// bound is what a binding can say of a webhook, as it came out.
+type bound struct {
+	Position      int // among three
+	Mode          registry.Mode
+	Stage         registry.Stage
+	Timeout       time.Duration
+	FailurePolicy registry.FailurePolicy
+	Conditions    string // failurePolicy of the matchConditions
+	Compat        codec.Compatibility
+	Repeat        webhook.Repeat
+	Probe         registry.Probe
+	Join          registry.Join
+	Wire          webhook.Wire
+	Target        webhook.Identity
+}
+
+const boundYAML = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: policy}
+webhooks:
+- {name: before.example.com, clientConfig: {url: "https://hook.example.com/"}, sideEffects: None, admissionReviewVersions: [v1]}
+- {name: bound.example.com, clientConfig: {url: "https://hook.example.com/"}, sideEffects: None, admissionReviewVersions: [v1], failurePolicy: Ignore, timeoutSeconds: 5}
+- {name: after.example.com, clientConfig: {url: "https://hook.example.com/"}, sideEffects: None, admissionReviewVersions: [v1]}
+`
+
+// bindingHome has a webhook to bind, and files that bindings name.
+type bindingHome struct {
+	home
+	ca, key, otherCA, otherKey string
+}
+
+func newBindingHome(t *testing.T) bindingHome {
+	later := time.Now().Add(1000 * time.Hour)
+	one, other := newAuthority(t, "one", later), newAuthority(t, "other", later)
+	h := bindingHome{newHome(t), one.pem(), one.keyPEM(), other.pem(), other.keyPEM()}
+	h.put("webhook.yaml", boundYAML)
+	for name, content := range map[string]string{
+		"ca.pem": h.ca, "key.pem": h.key, "other.pem": h.otherCA, "otherkey.pem": h.otherKey, "token": "one\n", "othertoken": "two\n",
+	} {
+		h.put(name, content)
+	}
+	return h
+}
+
+// bind makes a binding of each text.
+func (h bindingHome) bind(specs ...string) {
+	for i, spec := range specs {
+		h.put(fmt.Sprintf("binding%d.yaml", i), fmt.Sprintf("apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: b%d}\n"+
+			"spec: {webhooks: [policy/bound.example.com]%s}\n", i, spec))
+	}
+}
+
+func (h bindingHome) registry() *registry.Registry {
+	return registry.New(registry.Settings{Directories: []string{h.dir}, Encoding: webhook.JSON})
+}
+
+// bound returns what became of the webhook.
+func (h bindingHome) bound() bound {
+	h.t.Helper()
+	webhooks := h.good(h.registry()).Clusters["dev"].Validating.Webhooks
+	i := slices.IndexFunc(webhooks, func(w *registry.Webhook) bool { return w.Name == "bound.example.com" })
+	w := webhooks[i]
+	return bound{i, w.Mode, w.Stage, w.Timeout, w.FailurePolicy, string(w.Spec.FailurePolicy), w.Compat, w.Repeat, w.Probe, w.Join, w.Wire, w.Target.Identity()}
+}
+
+// Each field of a binding says what it says and nothing else; what none says is as
+// documented. Two bindings that say the same agree, and two that do not are refused
+// (E16).
+func TestBindingFields(t *testing.T) {
+	h := newBindingHome(t)
+	h.bind("")
+	plain := webhook.TargetSpec{URL: "https://hook.example.com/"}
+	unsaid := bound{
+		Position: 1, Timeout: 5 * time.Second, FailurePolicy: registry.Ignore, Conditions: "Ignore",
+		Wire: webhook.Wire{Encoding: webhook.JSON}, Target: plain.Identity(),
+	}
+	if diff := cmp.Diff(unsaid, h.bound()); diff != "" {
+		t.Fatalf("nothing is said (-want +got):\n%s", diff)
+	}
+	at := func(change func(*webhook.TargetSpec)) func(*bound) {
+		return func(b *bound) {
+			spec := plain
+			change(&spec)
+			b.Target = spec.Identity()
+		}
+	}
+	same := func(*bound) {}
+	table := []struct {
+		field, value string
+		says         func(*bound)
+	}{
+		{"mode", "Enforce", same},
+		{"mode", "Warn", func(b *bound) { b.Mode = registry.Warn }},
+		{"mode", "Shadow", func(b *bound) { b.Mode = registry.Shadow }},
+		{"timeout", "250ms", func(b *bound) { b.Timeout = 250 * time.Millisecond }},
+		{"timeout", "5s", same},
+		{"timeout", "1ms", func(b *bound) { b.Timeout = time.Millisecond }},
+		{"endpoints", `[{address: "192.0.2.1:443"}]`, at(func(s *webhook.TargetSpec) {
+			s.Endpoints = []webhook.EndpointSpec{{Address: "192.0.2.1:443"}}
+		})},
+		{"endpoints", `[{address: "192.0.2.1:443", serverName: other.example.com}]`, at(func(s *webhook.TargetSpec) {
+			s.Endpoints = []webhook.EndpointSpec{{Address: "192.0.2.1:443", ServerName: "other.example.com"}}
+		})},
+		{"endpoints", `[{address: "192.0.2.1:443", caFile: ca.pem}]`, at(func(s *webhook.TargetSpec) {
+			s.Endpoints = []webhook.EndpointSpec{{Address: "192.0.2.1:443", CABundle: []byte(h.ca)}}
+		})},
+		{"clientCertificate", "{certFile: ca.pem, keyFile: key.pem}", at(func(s *webhook.TargetSpec) {
+			s.ClientCertificate, s.ClientKey = []byte(h.ca), []byte(h.key)
+		})},
+		{"clientCertificate", "{certFile: other.pem, keyFile: otherkey.pem}", at(func(s *webhook.TargetSpec) {
+			s.ClientCertificate, s.ClientKey = []byte(h.otherCA), []byte(h.otherKey)
+		})},
+		{"bearerTokenFile", "token", at(func(s *webhook.TargetSpec) { s.BearerToken = "one" })},
+		{"bearerTokenFile", "othertoken", at(func(s *webhook.TargetSpec) { s.BearerToken = "two" })},
+		{"stage", "Validating", same},
+		{"stage", "Transactional", func(b *bound) { b.Stage = registry.StageTransactional }},
+		{"order", "-1", func(b *bound) { b.Position = 0 }},
+		{"order", "0", same},
+		{"order", "1", func(b *bound) { b.Position = 2 }},
+		{"failurePolicy", "Retry", func(b *bound) {
+			b.FailurePolicy, b.Conditions, b.Repeat.Failures = registry.Fail, "Fail", true
+		}},
+		{"hedge", "Auto", same},
+		{"hedge", `"On"`, same},
+		{"hedge", `"Off"`, func(b *bound) { b.Repeat.NoHedge = true }},
+		{"denyWins", "true", func(b *bound) { b.Repeat.DenyWins = true }},
+		{"denyWins", "false", same},
+		{"breaker", "{enabled: false}", at(func(s *webhook.TargetSpec) { s.Breaker.Off = true })},
+		{"breaker", "{enabled: true}", same},
+		{"breaker", "{failurePercent: 20}", at(func(s *webhook.TargetSpec) { s.Breaker.FailureRatio = 0.2 })},
+		{"breaker", "{failurePercent: 1, minRequests: 1, openTime: 100ms}", at(func(s *webhook.TargetSpec) {
+			s.Breaker = webhook.BreakerSpec{FailureRatio: 0.01, MinRequests: 1, OpenTime: 100 * time.Millisecond}
+		})},
+		{"breaker", "{failurePercent: 100, openTime: 1m}", at(func(s *webhook.TargetSpec) {
+			s.Breaker = webhook.BreakerSpec{FailureRatio: 1, OpenTime: time.Minute}
+		})},
+		{"probe", "Connect", same},
+		{"probe", "Review", func(b *bound) { b.Probe = registry.ProbeReview }},
+		{"probe", "Skip", func(b *bound) { b.Probe = registry.ProbeSkip }},
+		{"join", "Enforce", same},
+		{"join", "WhenReady", func(b *bound) { b.Join = registry.JoinWhenReady }},
+		{"encoding", "Auto", func(b *bound) { b.Wire.Encoding = webhook.Auto }},
+		{"encoding", "JSON", same},
+		{"encoding", "Protobuf", func(b *bound) { b.Wire.Encoding = webhook.Protobuf }},
+		{"encoding", "ProtobufNative", func(b *bound) { b.Wire.Encoding = webhook.ProtobufNative }},
+		{"compression", `"Off"`, same},
+		{"compression", "Auto", func(b *bound) { b.Wire.Compression = webhook.CompressAuto }},
+		{"compression", "Gzip", func(b *bound) { b.Wire.Compression = webhook.CompressGzip }},
+		{"compression", "Zstd", func(b *bound) { b.Wire.Compression = webhook.CompressZstd }},
+		{"compatibility", "Strict", same},
+		{"compatibility", "APIServer", func(b *bound) { b.Compat = codec.APIServer }},
+	}
+	seen := map[string]string{ // the last value of each field
+		"webhooks": "", "clusterSelector": "", "onlySelectedClusters": "", // they say which webhooks and clusters: TestBindingsAgainstPairs
+	}
+	for _, row := range table {
+		text := fmt.Sprintf(", %s: %s", row.field, row.value)
+		t.Run(row.field+" "+row.value, func(t *testing.T) {
+			want := unsaid
+			row.says(&want)
+			h.t = t
+			h.bind(text, text)
+			if diff := cmp.Diff(want, h.bound()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+		if before, known := seen[row.field]; known {
+			t.Run("E16 "+row.field, func(t *testing.T) {
+				h.t = t
+				h.bind(before, text)
+				problems := h.registry().Load()
+				want := "spec." + row.field + ": disagrees with WebhookBinding/b0"
+				if len(problems) != 1 || !strings.Contains(problems[0].String(), want) {
+					t.Errorf("problems %v, want %q", problems, want)
+				}
+			})
+		}
+		seen[row.field] = text
+	}
+	for f := range reflect.TypeFor[registry.WebhookBindingSpec]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if _, known := seen[name]; !known {
+			t.Errorf("spec.%s is in no row", name)
+		}
+	}
+}
