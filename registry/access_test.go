@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -134,6 +135,60 @@ func TestHeldCredential(t *testing.T) {
 	}
 	if got, err := registry.NewCredentials(h.given[len(h.given)-1]).Current(); err != nil || got.Token != "third" {
 		t.Errorf("there: %q, %v", got.Token, err)
+	}
+}
+
+// TestE18BrokenFiles: while a file of the credential is gone, empty or expired, the last
+// good one is used, and the error says which file it is and shows nothing of it.
+func TestE18BrokenFiles(t *testing.T) {
+	h := newAPIHome(t)
+	expired := newAuthority(t, "expired", time.Now().Add(-time.Hour))
+	good := newAuthority(t, "good", time.Now().Add(time.Hour))
+	h.kubeconfig("https://api.example.com", "client-certificate: client.crt, client-key: client.key, tokenFile: token")
+	h.put("access/client.crt", good.pem())
+	h.put("access/client.key", good.keyPEM())
+	h.load()
+	credentials := registry.NewCredentials(h.given[0])
+	current := func() (string, error) {
+		c, err := credentials.Current()
+		if c.Certificate == nil {
+			return c.Token, err
+		}
+		return c.Token + " " + c.Certificate.Leaf.Subject.CommonName, err
+	}
+	if got, err := current(); got != "first good" || err != nil {
+		t.Fatalf("%q, %v", got, err)
+	}
+	for _, tt := range []struct{ file, content, reason string }{
+		{"token", "", "tokenFile: is empty"},
+		{"token", "two words", "tokenFile: must hold one token of printable ASCII"},
+		{"client.crt", expired.pem(), "client-certificate: private key does not match public key"},
+		{"client.key", expired.keyPEM(), "client-certificate: private key does not match public key"},
+		{"client.crt", "gone", "client-certificate: cannot be read: no such file or directory"},
+		{"token", "gone", "tokenFile: cannot be read: no such file or directory"},
+	} {
+		whole, err := os.ReadFile(h.path("access/" + tt.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.put("access/"+tt.file, tt.content)
+		if tt.content == "gone" {
+			if err := os.Remove(h.path("access/" + tt.file)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := current(); got != "first good" || err == nil || err.Error() != tt.reason {
+			t.Errorf("%s %.9q: %q, %v; want %s", tt.file, tt.content, got, err, tt.reason)
+		}
+		h.put("access/"+tt.file, string(whole))
+		if got, err := current(); got != "first good" || err != nil {
+			t.Errorf("%s is good again: %q, %v", tt.file, got, err)
+		}
+	}
+	h.put("access/client.crt", expired.pem())
+	h.put("access/client.key", expired.keyPEM())
+	if got, err := current(); got != "first good" || err == nil || !strings.Contains(err.Error(), "has expired at") {
+		t.Errorf("expired: %q, %v", got, err)
 	}
 }
 

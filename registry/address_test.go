@@ -3,6 +3,7 @@
 package registry_test
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -28,6 +29,25 @@ func TestAddressPolicy(t *testing.T) {
 				"service: {namespace: policies, name: policy, path: /judge}", `url: "https://127.0.0.1:8443/"`).Replace(webhookYAML))
 			_, problems, _ := registry.Validate(registry.Settings{Addresses: c.policy}, []string{h.dir})
 			if (len(problems) > 0) != c.refused {
+				t.Fatal(problems)
+			}
+		})
+	}
+}
+
+// Where no port is written it is that of https.
+func TestAddressWithoutPort(t *testing.T) {
+	policy := webhook.AddressPolicy{
+		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Own:     []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:443")},
+	}
+	for url, refused := range map[string]bool{"https://127.0.0.1/": true, "https://127.0.0.1:8443/": false, "https://127.0.0.2/": false} {
+		t.Run("E2 our own listener "+url, func(t *testing.T) {
+			h := newHome(t)
+			h.put("webhook.yaml", strings.NewReplacer("%s", "local.policy",
+				"service: {namespace: policies, name: policy, path: /judge}", fmt.Sprintf("url: %q", url)).Replace(webhookYAML))
+			_, problems, _ := registry.Validate(registry.Settings{Addresses: policy}, []string{h.dir})
+			if (len(problems) > 0) != refused {
 				t.Fatal(problems)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -167,6 +169,17 @@ func TestLoad(t *testing.T) {
 		h.refused(r, "no such file")
 		h.refused(r, "not a regular file")
 	})
+	t.Run("hidden files, other files and directories are not read", func(t *testing.T) {
+		h := newHome(t)
+		r := h.loaded()
+		before := r.Snapshot()
+		for _, name := range []string{".hidden.yaml", "webhook.yaml~", "README.md", "directory.yaml/more.yaml"} {
+			h.put(name, "junk")
+		}
+		if h.good(r) != before {
+			t.Error("another Snapshot")
+		}
+	})
 	t.Run("E13 directory gone", func(t *testing.T) {
 		h := newHome(t)
 		r := h.loaded()
@@ -187,6 +200,25 @@ func TestLoad(t *testing.T) {
 		}
 	})
 	t.Run("E13 symlink swap of a mounted ConfigMap", configMapSwap)
+}
+
+// What a manifest may take is bounded.
+func TestLargeManifests(t *testing.T) {
+	t.Run("E13 file that is too large", func(t *testing.T) {
+		h := newHome(t)
+		r := h.loaded()
+		h.put("large.json", "")
+		h.must(os.Truncate(filepath.Join(h.dir, "large.json"), 64<<20+1))
+		h.refused(r, "larger than 67108864 bytes")
+	})
+	t.Run("E7 document that is too large with its aliases", func(t *testing.T) {
+		h := newHome(t)
+		r := h.loaded()
+		for aliases, reason := range map[int]string{17: "larger than 16777216 bytes after its aliases", 14: "apiVersion and kind are required"} {
+			h.put("aliases.yaml", fmt.Sprintf("a: &a %s\nb: [%s]\n", strings.Repeat("x", 1<<20), strings.TrimSuffix(strings.Repeat("*a, ", aliases), ", ")))
+			h.refused(r, reason)
+		}
+	})
 }
 
 // running runs a registry of the home's first state until the test ends, and returns
@@ -347,6 +379,69 @@ func TestPrepareSeesTheNextTargets(t *testing.T) {
 	if want := []int{1, 2}; !slices.Equal(seen, want) || len(r.Targets()) != 1 {
 		t.Fatalf("saw %v Targets, want %v; now %d", seen, want, len(r.Targets()))
 	}
+}
+
+// known is a source of namespaces that is told from others by its cluster.
+type known string
+
+func (known) NamespaceLabels(string, time.Time) (labels map[string]string, err error) {
+	return nil, nil
+}
+
+// While a Snapshot is being prepared, the sources of namespaces of both count.
+func TestPrepareSeesTheNextNamespaces(t *testing.T) {
+	h := newHome(t)
+	put := func(name string) {
+		h.put(name+".yaml", fmt.Sprintf("apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: %[1]s}\n"+
+			"spec: {authentication: {certificate: {commonNames: [%[1]s]}}, kubeconfigFile: kubeconfig}\n", name))
+	}
+	h.put("kubeconfig", `current-context: a
+contexts: [{name: a, context: {cluster: a, user: a}}]
+clusters: [{name: a, cluster: {server: "https://api.example.com"}}]
+users: [{name: a, user: {token: abc}}]
+`)
+	var r *registry.Registry
+	names := func() string {
+		sources := map[string]bool{}
+		for _, n := range r.Namespaces() {
+			sources[string(n.(known))] = true
+		}
+		return strings.Join(slices.Sorted(maps.Keys(sources)), " ")
+	}
+	var seen []string
+	r = registry.New(registry.Settings{
+		Directories: []string{h.dir}, Prepare: func() { seen = append(seen, names()) },
+		Namespaces: func(cluster string, _ registry.KubeAccess, _ []string) match.Namespaces { return known(cluster) },
+	})
+	put("east")
+	h.good(r)
+	put("west")
+	h.must(os.Remove(filepath.Join(h.dir, "east.yaml")))
+	h.good(r)
+	if want := []string{"east", "east west"}; !slices.Equal(seen, want) || names() != "west" {
+		t.Errorf("saw %q, want %q; now %q", seen, want, names())
+	}
+}
+
+func TestLoads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHome(t)
+		r := h.registry()
+		if got := r.Loads(); got != (registry.Loads{}) {
+			t.Errorf("before the first: %+v", got)
+		}
+		h.good(r)
+		want := registry.Loads{Good: 1, Last: time.Now()} // of the bubble's clock
+		<-time.After(time.Minute)
+		h.good(r)
+		h.put("cluster.yaml", "junk")
+		h.refused(r, "must be an object")
+		h.refused(r, "must be an object")
+		want.Bad = 1
+		if got := r.Loads(); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	})
 }
 
 func TestHashIsOfTheContent(t *testing.T) {

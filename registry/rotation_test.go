@@ -410,6 +410,59 @@ func TestWhatHasLeftIsFreed(t *testing.T) {
 	runtime.KeepAlive(r)
 }
 
+// Probes are made a few at a time, however many Targets are new.
+func TestProbesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHome(t)
+		var now, most, all atomic.Int64
+		r := registry.New(registry.Settings{Directories: []string{h.dir}, Probe: func(*webhook.Target, *registry.Question) error {
+			for n := now.Add(1); most.Load() < n; {
+				most.Store(n)
+			}
+			<-time.After(time.Second) // of the bubble's clock
+			all.Add(1)
+			now.Add(-1)
+			return nil
+		}})
+		h.good(r)
+		for i := range 100 {
+			h.put(fmt.Sprintf("%d.yaml", i), fmt.Sprintf(hookYAML, fmt.Sprintf("hook%d", i), fmt.Sprintf("path%d", i), 5))
+		}
+		began := time.Now()
+		h.good(r)
+		if took := time.Since(began); all.Load() != 100 || most.Load() != 32 || took != 4*time.Second {
+			t.Errorf("%d probes, %d at a time, in %v", all.Load(), most.Load(), took)
+		}
+	})
+}
+
+// A probe is told what to ask, where a binding wants a review.
+func TestProbeQuestion(t *testing.T) {
+	h := newHome(t)
+	asked := map[string]string{}
+	r := registry.New(registry.Settings{Directories: []string{h.dir}, Probe: func(target *webhook.Target, q *registry.Question) error {
+		asked[strings.TrimPrefix(target.URL(), at(""))] = "connect"
+		if q != nil {
+			asked[strings.TrimPrefix(target.URL(), at(""))] = fmt.Sprintf("%s %s as %s", q.Phase, q.Webhook.Name, q.Cluster)
+		}
+		return nil
+	}})
+	h.good(r)
+	for name, manifest := range map[string]string{
+		"one": hookYAML, "two": hookYAML, "three": strings.Replace(hookYAML, "ValidatingW", "MutatingW", 1),
+	} {
+		h.put(name+".yaml", fmt.Sprintf(manifest, name, name, 5))
+	}
+	h.put("binding.yaml", "apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: b}\nspec: {webhooks: [\"t*/*\"], probe: Review}\n")
+	h.good(r)
+	want := map[string]string{
+		"one": "connect", "two": "validate hook.two.example.com as dev", "three": "mutate hook.three.example.com as dev",
+	}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // One that was still pending when it left has proved nothing.
 func TestE15PendingTargetComesBack(t *testing.T) {
 	r := newRotating(t)
