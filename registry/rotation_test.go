@@ -298,6 +298,7 @@ func TestE15PendingWebhookIsRemoved(t *testing.T) {
 	r.good(r.Registry)
 	r.must(os.Remove(filepath.Join(r.dir, "one.yaml")))
 	r.is("removed")
+	r.drainedAre("the pending one twice, and the previous one", "b", "b", "a")
 }
 
 // A Target that has left is closed, and said to be safe to stop, when the last
