@@ -11,12 +11,14 @@ import (
 	"net/netip"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
 )
@@ -220,5 +222,52 @@ func TestVersion(t *testing.T) {
 	eventually(t, "it was asked for", func() bool { return b.times("version") > 0 })
 	if v := none.KubernetesVersion(); v.String() != "" {
 		t.Errorf("the version is %v", v)
+	}
+}
+
+// TestRedirects: what an API answers leads nowhere else, where the token would go, too.
+func TestRedirects(t *testing.T) {
+	a, elsewhere := newAPI(t), newAPI(t)
+	a.put("shop", gold())
+	elsewhere.put("shop", gold())
+	for _, verb := range []string{"list", "get", "version"} {
+		a.now(verb, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
+		})
+	}
+	s := newWorld(t).prepare("east", a.access())
+	expectError(t, s, "shop", "could not be asked")
+	eventually(t, "a look at the version", func() bool { return a.times("version") > 0 })
+	for _, verb := range []string{"list", "get", "version"} {
+		if n := elsewhere.times(verb); n > 0 {
+			t.Errorf("%d requests (%s) went elsewhere", n, verb)
+		}
+	}
+}
+
+// TestListsAtOnce: clusters take turns with their lists, 32 at a time.
+func TestListsAtOnce(t *testing.T) {
+	const clusters, places = 40, 32
+	a, w := newAPI(t), newWorld(t)
+	var now, most atomic.Int64
+	answered := make(chan struct{})
+	a.now("list", func(out http.ResponseWriter, _ *http.Request) {
+		for n := now.Add(1); most.Load() < n; {
+			most.Store(n)
+		}
+		<-answered
+		now.Add(-1)
+		a.list(out)
+	})
+	var sources []match.Namespaces
+	for i := range clusters {
+		sources = append(sources, w.Namespaces(fmt.Sprint("cluster-", i), a.access(), []string{"tier"}))
+	}
+	w.want(sources...)
+	eventually(t, "all clusters are looked at", func() bool { return a.times("version") == clusters && now.Load() >= places })
+	close(answered)
+	eventually(t, "all clusters are watched", func() bool { return a.watched() == clusters })
+	if got := most.Load(); got != places {
+		t.Errorf("%d lists at a time, want %d", got, places)
 	}
 }

@@ -229,6 +229,10 @@ func TestFailuresOfTheAPI(t *testing.T) {
 		{"500", fails(500, metav1.StatusReasonInternalError), "could not be asked"},
 		{"nonsense", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, "nonsense") }, "could not be asked"},
 		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "could not be asked"},
+		{"headers without an end", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Padding", strings.Repeat("x", 128<<10))
+			answer(w, 200, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
+		}, "could not be asked"},
 		{"hangs", hangs, "did not answer in time"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
