@@ -62,3 +62,34 @@ func wantOne(t *testing.T, problems []registry.Problem, field, reason string) {
 		t.Errorf("nothing about %s in %v, want %q", field, problems, reason)
 	}
 }
+
+// Client certificates, for webhooks and for clusters' APIs, are warned of before they
+// end too (E3).
+func TestClientCertificateExpiry(t *testing.T) {
+	soon, later := newAuthority(t, "soon", time.Now().Add(24*time.Hour)), newAuthority(t, "later", time.Now().Add(1000*time.Hour))
+	for name, c := range map[string]struct {
+		authority
+		warnings int
+	}{"soon": {soon, 2}, "later": {later, 0}} {
+		h := newHome(t)
+		h.put("client.crt", c.pem())
+		h.put("client.key", c.keyPEM())
+		h.put("binding.yaml", "apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: b}\n"+
+			"spec: {webhooks: [\"*/*\"], clientCertificate: {certFile: client.crt, keyFile: client.key}}\n")
+		h.put("cluster.yaml", strings.Replace(clusterYAML, "anonymous: true}", "anonymous: true}, kubeconfigFile: kubeconfig", 1))
+		h.put("kubeconfig", `current-context: a
+contexts: [{name: a, context: {cluster: a, user: a}}]
+clusters: [{name: a, cluster: {server: "https://api.example.com"}}]
+users: [{name: a, user: {client-certificate: client.crt, client-key: client.key}}]
+`)
+		_, problems, warnings := registry.Validate(registry.Settings{}, []string{h.dir})
+		if len(problems) > 0 || len(warnings) != c.warnings {
+			t.Errorf("%s: problems %v, warnings %v", name, problems, warnings)
+		}
+		for _, w := range warnings {
+			if !strings.Contains(w.String(), `certificate "CN=soon" expires`) {
+				t.Errorf("warning %v", w)
+			}
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -170,6 +171,55 @@ func TestVersionThatWeSpeak(t *testing.T) {
 	for _, w := range chainsSnapshot(t).Clusters["dev"].Validating.Webhooks {
 		if w.Version != codec.V1 && w.Version != codec.V1beta1 {
 			t.Errorf("%s: version %v", w.Name, w.Version)
+		}
+	}
+}
+
+// The classes of side effects say who may be called in a dry run, and who twice.
+func TestSideEffects(t *testing.T) {
+	for class, want := range map[registry.SideEffects]string{
+		registry.SideEffectsNone: "true true true", registry.SideEffectsNoneOnDryRun: "true false true",
+		registry.SideEffectsSome: "false false false", registry.SideEffectsUnknown: "false false false",
+	} {
+		if got := fmt.Sprint(class.SupportsDryRun(), class.Repeatable(false), class.Repeatable(true)); got != want {
+			t.Errorf("%v: %s, want %s", class, got, want)
+		}
+	}
+}
+
+// A cluster has the process's rules before its own, unless it does not inherit them.
+func TestInheritedRules(t *testing.T) {
+	rule := func(name string) match.RequestRule { return match.RequestRule{Name: name, Users: []string{name}} }
+	for spec, want := range map[string]string{
+		"":                                   "[process]",
+		"{inherit: true}":                    "[process]",
+		"{inherit: false}":                   "[]",
+		"{rules: [{name: o, users: [own]}]}": "[process own]",
+		"{inherit: false, rules: [{name: o, users: [own]}]}": "[own]",
+	} {
+		h := newHome(t)
+		h.put("cluster.yaml", strings.Replace(clusterYAML, "anonymous: true}}", "anonymous: true}, bypass: "+spec+", failOpen: "+spec+"}", 1))
+		rules := []match.RequestRule{rule("process")}
+		r := registry.New(registry.Settings{Directories: []string{h.dir}, Bypass: rules, FailOpen: rules})
+		c := h.good(r).Clusters["dev"]
+		for what, list := range map[string]match.RequestRules{"bypass": c.Bypass, "failOpen": c.FailOpen} {
+			users := []string{}
+			for _, r := range list.Sources() {
+				users = append(users, r.Users...)
+			}
+			if got := fmt.Sprint(users); got != want {
+				t.Errorf("%s %s: %s, want %s", what, spec, got, want)
+			}
+		}
+	}
+}
+
+// What explain says of a webhook: the names of its bindings.
+func TestNamesOfBindings(t *testing.T) {
+	for _, w := range chainsSnapshot(t).Clusters["prod-1"].Validating.Webhooks {
+		want := map[string][]string{"beta.example.com": {"first"}, "two.example.com": {"dev", "last"}, "one.example.com": {"dev"}}[w.Name]
+		if !slices.Equal(w.Bindings, want) {
+			t.Errorf("%s has bindings %q, want %q", w.Name, w.Bindings, want)
 		}
 	}
 }

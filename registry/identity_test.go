@@ -135,6 +135,80 @@ func TestChainsOfAClustersOwnAuthority(t *testing.T) {
 	}
 }
 
+// Two clusters may have one name if each pins authorities of its own, and only then (E11).
+func TestPinsOfOneName(t *testing.T) {
+	later := time.Now().Add(1000 * time.Hour)
+	a, b := newAuthority(t, "a", later), newAuthority(t, "b", later)
+	h := newHome(t)
+	h.put("a.pem", a.pem())
+	h.put("b.pem", b.pem())
+	h.put("both.pem", a.pem()+b.pem())
+	for _, c := range []struct {
+		first, second string
+		shared        bool
+	}{
+		{"a.pem", "b.pem", false},
+		{"a.pem", "a.pem", true},
+		{"a.pem", "both.pem", true},
+		{"a.pem", "", true},
+		{"", "a.pem", true},
+		{"", "", true},
+	} {
+		t.Run("E11 "+c.first+" and "+c.second, func(t *testing.T) {
+			var manifests []string
+			for i, pin := range []string{c.first, c.second} {
+				if pin != "" {
+					pin = ", caFile: " + pin
+				}
+				manifests = append(manifests, fmt.Sprintf("apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: c%d}\n"+
+					"spec: {authentication: {certificate: {commonNames: [apiserver]%s}}}\n", i, pin))
+			}
+			h.put("cluster.yaml", strings.Join(manifests, "---\n"))
+			_, problems, _ := registry.Validate(registry.Settings{}, []string{h.dir})
+			if is := len(problems) == 1 && strings.Contains(problems[0].String(), `"apiserver": is also an identity of Cluster/c0`); is != c.shared || len(problems) > 1 {
+				t.Errorf("problems %v", problems)
+			}
+		})
+	}
+}
+
+// A certificate that has the names of several clusters is of none of them, in
+// whatever order they stand, and however many there are.
+func TestNamesOfManyClusters(t *testing.T) {
+	ca := newAuthority(t, "a", time.Now().Add(1000*time.Hour))
+	h := newHome(t)
+	h.put("a.pem", ca.pem())
+	var manifests, names []string
+	for i := range 12 {
+		names = append(names, fmt.Sprintf("c%d.example.com", i))
+		manifests = append(manifests, fmt.Sprintf("apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: c%d}\n"+
+			"spec: {authentication: {certificate: {dnsNames: [c%[1]d.example.com, also%[1]d.example.com], caFile: a.pem}}}\n", i))
+	}
+	h.put("cluster.yaml", strings.Join(manifests, "---\n"))
+	s := h.loaded().Snapshot()
+	for name, c := range map[string]struct {
+		names []string
+		want  string
+	}{
+		"two names of one":             {[]string{"c3.example.com", "also3.example.com"}, "c3"},
+		"two clusters":                 {[]string{"c3.example.com", "c4.example.com"}, ""},
+		"one, another, and one again":  {[]string{"c3.example.com", "c4.example.com", "also4.example.com"}, ""},
+		"more than are ever looked at": {names, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			chain := ca.chain("", c.names)
+			if got := nameOf(s.ByCertificate(trust.Chains{Cluster: chain})); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+			process := trust.NewAuthorities(nil)
+			sets := s.Authorities(chain[0][0], process)
+			if got, want := len(sets.Cluster), min(len(c.names), 8); got != want || sets.Process != nil || sets.Renewed != process {
+				t.Errorf("%d authorities of clusters, want %d; the process's: %v, for those renewed: %v", got, want, sets.Process, sets.Renewed)
+			}
+		})
+	}
+}
+
 func TestByToken(t *testing.T) {
 	h := newHome(t)
 	h.put("cluster.yaml", identitiesYAML)

@@ -381,6 +381,61 @@ func TestPrepareSeesTheNextTargets(t *testing.T) {
 	}
 }
 
+// Whatever could mean something else has another name: what files hold, what they are
+// called and where one ends.
+func TestHashOfFiles(t *testing.T) {
+	known := map[string]string{}
+	for name, files := range map[string]map[string]string{
+		"two clusters":       {"a.yaml": "a", "b.yaml": "b"},
+		"in one file":        {"a.yaml": "a---b"},
+		"the other way":      {"a.yaml": "b", "b.yaml": "a"},
+		"another file":       {"a.yaml": "a", "c.yaml": "b"},
+		"with an empty file": {"a.yaml": "a", "b.yaml": "b", "c.yaml": ""},
+	} {
+		h := home{t, t.TempDir()}
+		for file, clusters := range files {
+			h.put(file, strings.NewReplacer("---", "---\n", "a", named("east"), "b", named("west")).Replace(clusters))
+		}
+		hash := h.loaded().Snapshot().Hash
+		if other, same := known[hash]; same {
+			t.Errorf("%s and %s have one name", name, other)
+		}
+		known[hash] = name
+	}
+}
+
+// named is a Cluster of this name.
+func named(name string) string {
+	return fmt.Sprintf("apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: %[1]s}\nspec: {authentication: {certificate: {commonNames: [%[1]s]}}}\n", name)
+}
+
+// Validate takes single files as it takes directories, and does not take what holds
+// nothing (E12).
+func TestValidatePaths(t *testing.T) {
+	h := newHome(t)
+	file, empty := filepath.Join(h.dir, "cluster.yaml"), t.TempDir()
+	for name, c := range map[string]struct {
+		paths  []string
+		reason string
+	}{
+		"a directory":              {[]string{h.dir}, ""},
+		"a file":                   {[]string{file}, ""},
+		"E12 an empty directory":   {[]string{empty}, "holds no object"},
+		"E12 beside one that does": {[]string{empty, h.dir}, ""},
+		"a file that is not there": {[]string{file + "x"}, "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, problems, _ := registry.Validate(registry.Settings{}, c.paths)
+			if c.reason == "" && (len(problems) > 0 || s == nil || s.Clusters["dev"] == nil) {
+				t.Errorf("problems %v", problems)
+			}
+			if c.reason != "" && (s != nil || !strings.Contains(fmt.Sprint(problems), c.reason)) {
+				t.Errorf("problems %v, want %s", problems, c.reason)
+			}
+		})
+	}
+}
+
 // known is a source of namespaces that is told from others by its cluster.
 type known string
 

@@ -151,7 +151,7 @@ func TestIsPathSegment(t *testing.T) {
 	for segment, want := range map[string]bool{
 		"only.0123456789": true, "not.0123456789.abcdefghij": true, many(registry.MaxPathIDs): true,
 		"": false, "only": false, "only.": false, "all.0123456789": false, "only.012345678": false, "only.0123456789.": false,
-		"only.0123456789.0123456789": false, "only.abcdefghij.0123456789": false, "only.ABCDEFGHIJ": false, "only.012345678z": false,
+		"only.0123456789.0123456789": false, "only.abcdefghij.0123456789": false, "only.ABCDEFGHIJ": false, "only.012345678z": false, "only.012345678-": false, "not": false, "not.": false,
 		many(registry.MaxPathIDs + 1): false,
 	} {
 		if got := registry.IsPathSegment([]byte(segment)); got != want {
