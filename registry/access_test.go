@@ -138,6 +138,43 @@ func TestHeldCredential(t *testing.T) {
 	}
 }
 
+// TestAccessPrecedence: as in client-go, a file of a token goes before a token, and what
+// is held before what is named.
+func TestAccessPrecedence(t *testing.T) {
+	h := newAPIHome(t)
+	for user, want := range map[string]registry.CredentialSource{
+		"token: inline, tokenFile: token": {TokenFile: h.path("access/token")},
+		"token: inline":                   {Kubeconfig: h.path("access/kubeconfig")},
+		"client-certificate-data: YQ==, client-certificate: c, client-key: k": {Kubeconfig: h.path("access/kubeconfig"), KeyFile: h.path("access/k")},
+		"client-certificate: c, client-key-data: YQ==, client-key: k":         {Kubeconfig: h.path("access/kubeconfig"), CertificateFile: h.path("access/c")},
+	} {
+		h.kubeconfig("https://api.example.com", user)
+		h.load()
+		got := h.given[len(h.given)-1].Credential
+		want.Roots = got.Roots
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", user, diff)
+		}
+	}
+}
+
+// TestBrokenKubeconfig: each thing that is wrong with a kubeconfig is reported as it
+// comes, though what counts of the file is what it says.
+func TestBrokenKubeconfig(t *testing.T) {
+	h := newAPIHome(t)
+	h.load()
+	for _, c := range []struct{ server, user, reason string }{
+		{"http://api.example.com", "token: a", "must be an https URL"},
+		{"https://api.example.com", "exec: {}", "user.exec is not supported"},
+		{"https://api.example.com", "token: a, as: b", "user.as is not supported"},
+	} {
+		h.kubeconfig(c.server, c.user)
+		if problems := h.Load(); len(problems) != 1 || !strings.Contains(problems[0].Reason, c.reason) {
+			t.Errorf("problems %v, want %q", problems, c.reason)
+		}
+	}
+}
+
 // TestE18BrokenFiles: while a file of the credential is gone, empty or expired, the last
 // good one is used, and the error says which file it is and shows nothing of it.
 func TestE18BrokenFiles(t *testing.T) {

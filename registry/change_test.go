@@ -38,7 +38,10 @@ func TestChanged(t *testing.T) {
 	write("b.yaml", "kind: Nonsense\n")
 	write("b.yaml", "")
 	write("a.yaml", cluster+"# with a comment\n")
-	want := []string{"served", "refused: apiVersion and kind are required", "served", "served"}
+	write("a.yaml", "kind: Nonsense\n")
+	write("a.yaml", cluster+"# with a comment\n") // back to what is served
+	const refused = "refused: apiVersion and kind are required"
+	want := []string{"served", refused, "served", "served", refused, "served"}
 	if !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}

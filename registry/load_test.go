@@ -374,9 +374,11 @@ func TestPrepareSeesTheNextTargets(t *testing.T) {
 	h.good(r)
 	h.put("webhook.yaml", strings.ReplaceAll(fmt.Sprintf(webhookYAML, "first.policy"), "/judge", "/other"))
 	h.good(r)
+	h.put("webhook.yaml", strings.ReplaceAll(fmt.Sprintf(webhookYAML, "renamed.policy"), "/judge", "/other"))
+	h.good(r)
 	h.put("webhook.yaml", "junk")
 	h.refused(r, "must be an object")
-	if want := []int{1, 2}; !slices.Equal(seen, want) || len(r.Targets()) != 1 {
+	if want := []int{1, 2, 1}; !slices.Equal(seen, want) || len(r.Targets()) != 1 {
 		t.Fatalf("saw %v Targets, want %v; now %d", seen, want, len(r.Targets()))
 	}
 }
@@ -391,10 +393,12 @@ func TestHashOfFiles(t *testing.T) {
 		"the other way":      {"a.yaml": "b", "b.yaml": "a"},
 		"another file":       {"a.yaml": "a", "c.yaml": "b"},
 		"with an empty file": {"a.yaml": "a", "b.yaml": "b", "c.yaml": ""},
+		"the end is here":    {"a.yaml": "a#", "b.yaml": "\n---b#b.yaml\n"},
+		"and here":           {"a.yaml": "a#b.yaml\n---b#", "b.yaml": "\n"},
 	} {
 		h := home{t, t.TempDir()}
 		for file, clusters := range files {
-			h.put(file, strings.NewReplacer("---", "---\n", "a", named("east"), "b", named("west")).Replace(clusters))
+			h.put(file, strings.NewReplacer("---", "---\n", "b.yaml", "b.yaml", "a", named("east"), "b", named("west")).Replace(clusters))
 		}
 		hash := h.loaded().Snapshot().Hash
 		if other, same := known[hash]; same {

@@ -128,19 +128,16 @@ func (r *Registry) probe(targets []*webhook.Target) unanswered {
 	return silent
 }
 
-// swap makes next the current Snapshot.
+// swap makes next the current Snapshot, in place of the one that is.
 func (r *Registry) swap(next *Snapshot) {
 	for r.reap(); len(r.rotation.previous) >= maxAlive-1; r.reap() {
 		<-time.After(drainInterval) // no admission lasts longer than its deadline
 	}
-	if previous := r.snapshot.Swap(next); previous != nil && previous != next {
-		r.rotation.previous = append(r.rotation.previous, previous)
-	}
+	r.rotation.previous = append(r.rotation.previous, r.snapshot.Swap(next))
 	r.changed(Change{Snapshot: next})
 	for _, p := range next.Pending {
 		r.settings.Logger.Warn("webhook is pending", "webhook", p.Webhook, "url", p.URL, "previous_version_serves", p.Previous, "reason", p.Err.Error())
 	}
-	r.reap()
 }
 
 // reap lets go of Snapshots that no admission uses any more, and closes Targets

@@ -4,12 +4,12 @@ package registry_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,13 +40,18 @@ func newRotating(t *testing.T) *rotating {
 		Probe: func(target *webhook.Target, _ *registry.Question) error {
 			r.probed.Add(1)
 			if r.down[target.URL()] {
-				return errors.New("nobody is there")
+				return absent{r.probed.Load()}
 			}
 			return nil
 		},
 	})
 	return r
 }
+
+// absent is why a Target does not answer: another value at each probe.
+type absent struct{ Nth int64 }
+
+func (absent) Error() string { return "nobody is there" }
 
 const hookYAML = `
 apiVersion: admissionregistration.k8s.io/v1
@@ -155,8 +160,12 @@ func TestE15NewWebhookIsPending(t *testing.T) {
 	r.put("binding.yaml", whenReady)
 	r.good(r.Registry)
 	r.down[at("a")] = true
+	loaded := func() int { return strings.Count(r.log.String(), `msg="configuration loaded"`) }
 	r.serve("one", "a", 5)
 	r.is("new and down", "pending one/hook.one.example.com, previous serves: false")
+	if n := loaded(); n != 2 {
+		t.Errorf("%d lines of the log say that a configuration was loaded, want one for each", n)
+	}
 	for _, w := range r.Snapshot().Clusters["dev"].Validating.Webhooks {
 		if w.Configuration == "one" && (w.Pending == nil || w.Pending.Error() != "nobody is there") {
 			t.Errorf("it is marked with %v", w.Pending)
@@ -172,6 +181,9 @@ func TestE15NewWebhookIsPending(t *testing.T) {
 	if r.Snapshot().ShortHash() == hash {
 		t.Error("two different Snapshots have one name")
 	}
+	if n := loaded(); n != 3 {
+		t.Errorf("%d lines of the log say that a configuration was loaded, want one for each", n)
+	}
 	if !strings.Contains(r.log.String(), "webhook is pending") {
 		t.Errorf("the log does not say it:\n%s", &r.log)
 	}
@@ -186,6 +198,8 @@ func TestE15ChangedWebhookKeepsItsPreviousVersion(t *testing.T) {
 	r.down[at("b")] = true
 	r.serve("one", "b", 7)
 	r.is("changed and down", "a 5s", "pending one/hook.one.example.com, previous serves: true")
+	r.good(r.Registry)
+	r.drainedAre("while the previous version serves")
 	r.serve("two", "c", 3)
 	r.is("others go on", "a 5s", "c 3s", "pending one/hook.one.example.com, previous serves: true")
 	delete(r.down, at("b"))
@@ -411,6 +425,69 @@ func TestWhatHasLeftIsFreed(t *testing.T) {
 	runtime.KeepAlive(r)
 }
 
+// A Target is probed until it answers, once in each look, and not again.
+func TestProbedUntilItAnswers(t *testing.T) {
+	r := newRotating(t)
+	r.good(r.Registry)
+	probes := func(when string, want int64) {
+		t.Helper()
+		r.good(r.Registry)
+		if got := r.probed.Swap(0); got != want {
+			t.Errorf("%s: %d probes, want %d", when, got, want)
+		}
+	}
+	r.serve("one", "a", 5)
+	probes("new", 1)
+	probes("it has answered", 0)
+	r.serve("two", "a", 5)
+	probes("another webhook at the same Target", 0)
+	r.down[at("b")] = true
+	r.serve("two", "b", 5)
+	probes("new and down", 1)
+	probes("still down", 1)
+	delete(r.down, at("b"))
+	probes("it answers", 1)
+	probes("it has answered", 0)
+	r.serve("two", "b", 6)
+	probes("the webhook has changed", 0)
+}
+
+// A Target that leaves with several Snapshots at once is drained once.
+func TestDrainedOnce(t *testing.T) {
+	r := newRotating(t)
+	var held []*registry.Snapshot
+	for timeout := range 2 {
+		r.serve("one", "a", 5+timeout)
+		r.good(r.Registry)
+		held = append(held, r.Acquire())
+	}
+	for _, s := range held {
+		s.Release()
+	}
+	r.serve("one", "b", 5)
+	r.good(r.Registry)
+	r.drainedAre("both have gone", "a")
+}
+
+// What was served while a webhook was pending goes when its own admissions end, and
+// does not wait for those of what follows.
+func TestPendingSnapshotGoes(t *testing.T) {
+	r := newRotating(t)
+	r.serve("one", "a", 5)
+	r.good(r.Registry)
+	r.down[at("b")] = true
+	r.serve("one", "b", 5)
+	r.good(r.Registry)
+	pending := r.Acquire()
+	delete(r.down, at("b"))
+	r.is("answers", "b 5s")
+	defer r.Acquire().Release()
+	r.drainedAre("under an admission")
+	pending.Release()
+	r.good(r.Registry)
+	r.drainedAre("after it", "a")
+}
+
 // Probes are made a few at a time, however many Targets are new.
 func TestProbesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -511,5 +588,88 @@ func TestNameSaysWhichPreviousVersionServes(t *testing.T) {
 	}
 	if again := name("a", 5, "elsewhere"); again != served {
 		t.Error("the name depends on what was served meanwhile")
+	}
+}
+
+// It says which webhooks are pending, and what the sources say beside them, and
+// nothing of why nobody answers.
+func TestNameSaysWhatIsPending(t *testing.T) {
+	name := func(timeout, looks int, up ...string) string {
+		r := newRotating(t)
+		r.put("binding.yaml", strings.Replace(whenReady, "one/*", "*/*", 1))
+		r.good(r.Registry)
+		for _, path := range []string{"a", "b", "c"} {
+			r.down[at(path)] = !slices.Contains(up, path)
+		}
+		r.serve("one", "a", 5)
+		r.serve("two", "b", timeout)
+		r.serve("three", "c", 5)
+		for range looks {
+			r.good(r.Registry)
+		}
+		return r.Snapshot().Hash
+	}
+	known := map[string]string{}
+	for what, hash := range map[string]string{
+		"all": name(5, 1), "all but a": name(5, 1, "a"), "all but b": name(5, 1, "b"), "none": name(5, 1, "a", "b", "c"), "all, changed": name(6, 1),
+	} {
+		if other, same := known[hash]; same {
+			t.Errorf("%q and %q have one name", what, other)
+		}
+		known[hash] = what
+	}
+	if name(5, 1, "a") != name(5, 3, "a") {
+		t.Error("the name changes with every look")
+	}
+}
+
+// The same previous version in one cluster is not that in another.
+func TestNameSaysWhereThePreviousVersionServes(t *testing.T) {
+	name := func(before string) string {
+		r := newRotating(t)
+		only := func(cluster string) {
+			r.put("binding.yaml", "apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: b}\n"+
+				"spec: {webhooks: [\"one/*\"], onlySelectedClusters: true, clusterSelector: {matchExpressions: [{key: name, operator: In, values: ["+cluster+"]}]}}\n")
+		}
+		r.put("clusters.yaml", strings.ReplaceAll(strings.ReplaceAll(named("east")+"---\n"+named("west"), "{name: east}", "{name: east, labels: {name: east}}"), "{name: west}", "{name: west, labels: {name: west}}"))
+		only(before)
+		r.serve("one", "a", 5)
+		r.good(r.Registry)
+		r.down[at("b")] = true
+		only("east, west")
+		r.serve("one", "b", 5)
+		return r.good(r.Registry).Hash
+	}
+	if name("east") == name("west") {
+		t.Error("one name")
+	}
+}
+
+// Mutating webhooks keep their previous versions too, each that of its own
+// Configuration, and clusters share what they can meanwhile.
+func TestE15MutatingWebhookKeepsItsPreviousVersion(t *testing.T) {
+	r := newRotating(t)
+	serve := func(configuration, path string) {
+		r.put(configuration+".yaml", strings.NewReplacer("ValidatingW", "MutatingW", "hook."+configuration, "hook.same").Replace(
+			fmt.Sprintf(hookYAML, configuration, path, 5)))
+	}
+	r.put("clusters.yaml", named("east"))
+	serve("one", "a")
+	serve("two", "c")
+	r.good(r.Registry)
+	r.down[at("d")] = true
+	serve("two", "d")
+	s := r.good(r.Registry)
+	for _, cluster := range []string{"dev", "east"} {
+		var paths []string
+		for _, w := range s.Clusters[cluster].Mutating.Webhooks {
+			paths = append(paths, strings.TrimPrefix(w.Target.URL(), at("")))
+		}
+		if want := []string{"a", "c"}; !slices.Equal(paths, want) {
+			t.Errorf("%s is served by %q, want %q", cluster, paths, want)
+		}
+	}
+	if s.Clusters["dev"].Mutating != s.Clusters["east"].Mutating {
+		t.Error("clusters with equal webhooks have chains of their own")
 	}
 }
