@@ -124,6 +124,12 @@ func TestBindingFields(t *testing.T) {
 		{"endpoints", `[{address: "192.0.2.1:443", caFile: ca.pem}]`, at(func(s *webhook.TargetSpec) {
 			s.Endpoints = []webhook.EndpointSpec{{Address: "192.0.2.1:443", CABundle: []byte(h.ca)}}
 		})},
+		{"endpoints", `[{address: "192.0.2.1:44", serverName: 3.example.com}]`, at(func(s *webhook.TargetSpec) {
+			s.Endpoints = []webhook.EndpointSpec{{Address: "192.0.2.1:44", ServerName: "3.example.com"}}
+		})},
+		{"endpoints", `[{address: "192.0.2.1:443", serverName: .example.com}]`, at(func(s *webhook.TargetSpec) {
+			s.Endpoints = []webhook.EndpointSpec{{Address: "192.0.2.1:443", ServerName: ".example.com"}}
+		})},
 		{"clientCertificate", "{certFile: ca.pem, keyFile: key.pem}", at(func(s *webhook.TargetSpec) {
 			s.ClientCertificate, s.ClientKey = []byte(h.ca), []byte(h.key)
 		})},
