@@ -461,10 +461,11 @@ func TestDrainedOnce(t *testing.T) {
 		r.good(r.Registry)
 		held = append(held, r.Acquire())
 	}
+	r.serve("one", "b", 5)
+	r.good(r.Registry)
 	for _, s := range held {
 		s.Release()
 	}
-	r.serve("one", "b", 5)
 	r.good(r.Registry)
 	r.drainedAre("both have gone", "a")
 }
