@@ -43,10 +43,12 @@ const (
 	causeBadPatch       = "BadPatch"
 )
 
-// causes are those that the dispatcher may name for a denial.
+// causes are those that the dispatcher may name for a denial. One that converts is of
+// a webhook that fails because nothing converts the object for it; it may be denied
+// before that, for example in a namespace that is unknown.
 func (e *expected) causes(converts bool) []string {
 	switch {
-	case converts:
+	case converts && e.kind == failed:
 		return []string{causeNotConvertible}
 	case e.kind == rejected:
 		return []string{causeDenied}

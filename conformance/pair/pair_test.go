@@ -198,6 +198,10 @@ func TestDenials(t *testing.T) {
 		{"called although one needs no call", dispatched(403, a, z, b), func(p *pair.Pair) {
 			p.Direct.NotConvertible = map[string]bool{"c/b": true}
 		}, []string{pair.FirstRefuse, ""}},
+		{"an unknown namespace comes before a conversion", dispatched(404, [3]string{"MatchError", "b", "namespace not found"}), func(p *pair.Pair) {
+			p.Direct.NotConvertible = map[string]bool{"c/b": true}
+			alone["b"] = denied(404, "namespace not found")
+		}, []string{pair.FirstRefuse}},
 		{"of two that need no call both are told", dispatched(400, [3]string{"DryRun", "z", dryRun}), func(p *pair.Pair) {
 			p.Direct.NotConvertible = map[string]bool{"c/b": true}
 			alone["z"] = denied(400, dryRun)
@@ -213,7 +217,7 @@ func TestDenials(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			alone["z"] = denied(403, rejection("z", "never"))
+			alone["b"], alone["z"] = denied(500, failure("b")), denied(403, rejection("z", "never"))
 			p := pair.Pair{Direct: pair.Oracle{Result: alone["a"]}, Through: tt.through}
 			if tt.change != nil {
 				tt.change(&p)
