@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -83,6 +84,8 @@ var refused = []struct {
 	{"E5 review version that is none", "admissionReviewVersions", `["a b"]`},
 	{"E5 review version that nobody knows", "admissionReviewVersions", `[v9]`},
 	{"E7 unknown field", "timeoutMinutes", `1`},
+	{"E7 case variant of a field", "timeoutseconds", `5`},
+	{"E7 case variant of a field inside of another", "clientConfig", `{url: "https://policy.example.com/", URL: "https://policy.example.com/"}`},
 	{"E8 condition that does not compile", "matchConditions", `[{name: a, expression: "object."}]`},
 	{"E8 condition that is no boolean", "matchConditions", `[{name: a, expression: "1"}]`},
 	{"E8 condition of unknown variables", "matchConditions", `[{name: a, expression: "subject.name == 'a'"}]`},
@@ -101,7 +104,15 @@ func conditions(n int) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// What kube-apiserver refuses we refuse, at the same fields.
+// takenInV1beta1 are the rows that objects of v1beta1 may have: kube-apiserver took
+// them as long as it served that version.
+var takenInV1beta1 = []string{
+	"E5 no side effects", "E5 side effects Some", "E5 side effects Unknown", "E5 no review versions",
+}
+
+const v1beta1 = "admissionregistration.k8s.io/v1beta1"
+
+// What kube-apiserver refuses we refuse, at the same fields, in v1beta1 as well.
 func TestRefusedConfigurations(t *testing.T) {
 	for _, row := range refused {
 		t.Run(row.row, func(t *testing.T) {
@@ -111,7 +122,14 @@ func TestRefusedConfigurations(t *testing.T) {
 				t.Fatal(err)
 			}
 			o.Object["webhooks"].([]any)[0].(map[string]any)[row.field] = value
-			compareVerdicts(t, o, true)
+			fields := compareVerdicts(t, o, true)
+			if slices.Contains(takenInV1beta1, row.row) {
+				fields = nil
+			}
+			o.SetAPIVersion(v1beta1)
+			if ours, printed := fieldsOfDispatcher(t, inYAML(t, o), "yaml"); !slices.Equal(fields, ours) {
+				t.Errorf("in v1beta1 the dispatcher refuses at %q, want %q\n%s", ours, fields, printed)
+			}
 		})
 	}
 	t.Run("E4 two webhooks of a name", func(t *testing.T) {
@@ -120,6 +138,72 @@ func TestRefusedConfigurations(t *testing.T) {
 		o.Object["webhooks"] = append(list, list[0])
 		compareVerdicts(t, o, true)
 	})
+}
+
+// A key that is written twice is read as the first by some and as the second by
+// others: kube-apiserver refuses it if it is asked to be strict, and we always do.
+func TestDuplicateKeys(t *testing.T) {
+	for _, tt := range []struct{ name, ending, once, twice string }{
+		{"E7 duplicate key in YAML", "yaml", "  sideEffects: None\n", "  sideEffects: None\n  sideEffects: NoneOnDryRun\n"},
+		{"E7 duplicate key in YAML, inside of another", "yaml", `{url: "https://policy.example.com/first"}`, `{url: "https://policy.example.com/first", url: "https://policy.example.com/second"}`},
+		{"E7 duplicate key in JSON", "json", `"sideEffects":"None"`, `"sideEffects":"None","sideEffects":"None"`},
+		{"E7 duplicate key in JSON, inside of another", "json", `"url":"https://policy.example.com/first"`, `"url":"https://policy.example.com/first","url":"https://policy.example.com/second"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text := valid
+			if tt.ending == "json" {
+				data, err := documents(t, valid)[0].MarshalJSON()
+				if err != nil {
+					t.Fatal(err)
+				}
+				text = string(data)
+			}
+			text = strings.Replace(text, tt.once, tt.twice, 1)
+			err := shared.alone.client.AdmissionregistrationV1().RESTClient().Post().Resource("mutatingwebhookconfigurations").
+				Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict).
+				SetHeader("Content-Type", "application/"+tt.ending).Body([]byte(text)).Do(t.Context()).Error()
+			if err == nil {
+				t.Fatal("kube-apiserver takes it: this row shows nothing")
+			}
+			_, printed := fieldsOfDispatcher(t, []byte(text), tt.ending)
+			if theirs, ours := doubled(err.Error()), doubled(printed); theirs == "" || theirs != ours {
+				t.Errorf("kube-apiserver refuses %q, the dispatcher %q\n%v\n%s", theirs, ours, err, printed)
+			}
+		})
+	}
+}
+
+// Both name a key of YAML in the words of the library, and the path of a field of
+// JSON each in their own.
+var doubledKeys = regexp.MustCompile(`key "([^"]+)" already set in map|duplicate field "([^"]+)"|(\S+)  +duplicate field`)
+
+func doubled(text string) string {
+	if m := doubledKeys.FindStringSubmatch(text); m != nil {
+		return m[1] + m[2] + m[3]
+	}
+	return ""
+}
+
+// The API server of these tests no longer serves v1beta1, which manifests may still
+// have: what it refuses in v1 is what is compared.
+func TestV1beta1IsNotServed(t *testing.T) {
+	o := documents(t, valid)[0]
+	o.SetAPIVersion(v1beta1)
+	if _, err := shared.alone.resource(o); !meta.IsNoMatchError(err) {
+		t.Errorf("kube-apiserver serves v1beta1: compare with that: %v", err)
+	}
+	if fields, printed := fieldsOfDispatcher(t, inYAML(t, o), "yaml"); len(fields) > 0 {
+		t.Errorf("the dispatcher refuses at %q\n%s", fields, printed)
+	}
+}
+
+func inYAML(t *testing.T, o *unstructured.Unstructured) []byte {
+	t.Helper()
+	data, err := yaml.Marshal(o.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // What kube-apiserver accepts we accept: every example, and the valid webhook.
@@ -149,16 +233,18 @@ func usesCluster(o *unstructured.Unstructured) bool {
 	return strings.Contains(string(data), "cluster.labels")
 }
 
-func compareVerdicts(t *testing.T, o *unstructured.Unstructured, refuse bool) {
+// compareVerdicts returns the fields at which both refuse.
+func compareVerdicts(t *testing.T, o *unstructured.Unstructured, refuse bool) []string {
 	t.Helper()
 	theirs, text := fieldsOfAPIServer(t, o)
-	ours, printed := fieldsOfDispatcher(t, o)
+	ours, printed := fieldsOfDispatcher(t, inYAML(t, o), "yaml")
 	if (len(theirs) > 0) != refuse {
 		t.Fatalf("kube-apiserver refuses at %q: this row shows nothing: %s", theirs, text)
 	}
 	if !slices.Equal(theirs, ours) {
 		t.Errorf("kube-apiserver refuses at %q, the dispatcher at %q\n%s\n%s", theirs, ours, text, printed)
 	}
+	return theirs
 }
 
 var quotedField = regexp.MustCompile(`unknown field "([^"]+)"`)
@@ -190,15 +276,15 @@ func fieldsOfAPIServer(t *testing.T, o *unstructured.Unstructured) ([]string, st
 
 var problemLine = regexp.MustCompile(`(?m)^problem +\S+ +\S+ +(\S+) `)
 
-// fieldsOfDispatcher returns where "dispatcher validate" finds fault with it.
-func fieldsOfDispatcher(t *testing.T, o *unstructured.Unstructured) ([]string, string) {
+// fieldsOfDispatcher returns where "dispatcher validate" finds fault with a manifest,
+// whose file's name has that ending.
+func fieldsOfDispatcher(t *testing.T, manifest []byte, ending string) ([]string, string) {
 	t.Helper()
-	data, err := yaml.Marshal(o.Object)
+	d, err := shared.registry()
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := shared.registry(string(data))
-	if err != nil {
+	if err := d.write("registry/parity."+ending, string(manifest)); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.write("registry/clusters.yaml", strings.ReplaceAll(clusters, "spec: {", "spec: {namespaces: {defaultLabels: {}}, ")); err != nil {
