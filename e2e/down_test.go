@@ -72,7 +72,7 @@ func TestControlPlaneStartsWithTheDispatcherDown(t *testing.T) {
 	}
 	eventually(t, "the policy fails closed", func() error {
 		if err := old.createPod(t.Context(), "default", "refused"); err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
-			return fmt.Errorf("the answer is %v", err)
+			return fmt.Errorf("the answer is %v", err) //nolint:errorlint // it may be nil
 		}
 		return nil
 	})
@@ -119,12 +119,12 @@ func (c *cluster) joinNode(t *testing.T) error {
 			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
 		},
 	}
-	token, kubelet := c.client, c.client
-	var err error
-	if token, err = c.impersonating("system:bootstrap:abcdef", "system:bootstrappers"); err != nil {
+	token, err := c.impersonating("system:bootstrap:abcdef", "system:bootstrappers")
+	if err != nil {
 		return err
 	}
-	if kubelet, err = c.impersonating("system:node:"+name, "system:nodes"); err != nil {
+	kubelet, err := c.impersonating("system:node:"+name, "system:nodes")
+	if err != nil {
 		return err
 	}
 	controller, err := c.impersonating("system:serviceaccount:kube-system:node-controller", "system:serviceaccounts", "system:serviceaccounts:kube-system")

@@ -47,7 +47,7 @@ func TestPodSecurityWebhook(t *testing.T) {
 	eventually(t, "Pod Security knows the namespace", func() error {
 		err := c.createPod(t.Context(), restricted, "privileged")
 		if err == nil || !strings.Contains(err.Error(), `violates PodSecurity "restricted:latest"`) {
-			return fmt.Errorf("the client sees %v", err)
+			return fmt.Errorf("the client sees %v", err) //nolint:errorlint // it may be nil
 		}
 		return nil
 	})

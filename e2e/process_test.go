@@ -42,7 +42,7 @@ func start(dir, name, program string, args ...string) (*process, error) {
 
 // await polls until ready returns true.
 func (p *process) await(what string, ready func() bool) error {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
 		if ready() {
 			return nil
 		}

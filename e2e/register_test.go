@@ -107,7 +107,7 @@ func (c *cluster) awaitCalls(t *testing.T) {
 			m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("are-you-there-%s-%d", phase, asked.Add(1))}}
 			_, err := c.client.CoreV1().ConfigMaps(c.asks).Create(t.Context(), m, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			if err == nil || !strings.Contains(err.Error(), "I am here") {
-				return fmt.Errorf("the answer is %v", err)
+				return fmt.Errorf("the answer is %v", err) //nolint:errorlint // it may be nil
 			}
 			return nil
 		})
@@ -118,7 +118,7 @@ func (c *cluster) awaitCalls(t *testing.T) {
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
 	var err error
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
 		if err = try(); err == nil {
 			return
 		}
