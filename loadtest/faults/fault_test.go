@@ -51,6 +51,9 @@ var statuses = func() []int {
 	return all
 }()
 
+// serverErrors are those of them that open a circuit.
+var serverErrors = statuses[500-400:]
+
 // every does something n times, in the background, the first time at once. What
 // takes longer than the interval is followed by the next at once.
 func (w *world) every(interval time.Duration, n int, do func(i int)) {

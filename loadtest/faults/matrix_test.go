@@ -23,16 +23,22 @@ var (
 // callers is how long the callers of webhooks that hang have.
 var callers = time.Duration(sized(3, 10)) * time.Second
 
+// Shares of the calls that try whether an open circuit may close: of each cluster one
+// at a time, ten a second at most.
+const (
+	often  = 0.7 // where they fail at once
+	rarely = 0.3 // where each takes a second
+)
+
 // until is a fault that makes calls fail with some causes until the circuit is open,
 // at the latest at a time after the fault: then only those fail so that try whether it
-// may close. It does not open before so many calls.
-func until(open time.Duration, after int, causes ...history.Cause) []excuse {
-	const tries = 0.5 // of each cluster ten a second at most
+// may close. It does not open before three calls have failed.
+func until(open time.Duration, tries float64, causes ...history.Cause) []excuse {
 	return []excuse{
 		{causes: causes, until: time.Millisecond, cuts: true}, // connections are reset as it is set
 		{causes: causes, until: open},
 		{causes: causes, from: open, share: tries},
-		{causes: []history.Cause{history.BreakerOpen}, after: after},
+		{causes: []history.Cause{history.BreakerOpen}, after: 3},
 	}
 }
 
@@ -72,21 +78,21 @@ func behave(b script.Behaviour) func(*world) {
 }
 
 var matrix = []row{
-	{id: "F1", what: "connection refused, every Endpoint", servers: 2, rate: 60, during: 2500 * time.Millisecond, fault: all(proxy.Fault{Refuse: true, Sever: true}),
-		excuses: until(time.Second, 3, history.Unreachable, history.TLS), within: 20 * time.Millisecond, opens: time.Second, then: 5 * time.Millisecond},
-	{id: "F2", what: "one of three Endpoints refused", servers: 3, fault: first(proxy.Fault{Refuse: true}), within: 5 * time.Millisecond},
-	{id: "F3", what: "SYN into a black hole, every Endpoint", timeout: 3, rate: 60, during: 3500 * time.Millisecond, fault: all(proxy.Fault{BlackHole: true, Sever: true}),
-		excuses: until(2*time.Second, 3, history.Timeout, history.Unreachable, history.TLS), within: time.Second, opens: 2 * time.Second, then: 5 * time.Millisecond},
-	{id: "F4", what: "one of three black-holed", servers: 3, timeout: 3, fault: first(proxy.Fault{BlackHole: true, Sever: true}), within: time.Second},
-	{id: "F5", what: "accepts and is silent", rate: 60, during: 3500 * time.Millisecond, fault: all(proxy.Fault{Silent: true, Sever: true}),
-		excuses: until(2*time.Second, 3, history.Timeout, history.Unreachable, history.TLS), within: time.Second, check: noLeak},
-	{id: "F6", what: "certificate", rate: 60, excuses: until(time.Second, 3, history.TLS, history.Unreachable), within: 30 * time.Millisecond, check: nothingArrived,
+	{id: "F1", what: "connection refused, every Endpoint", servers: 2, during: 2500 * time.Millisecond, fault: all(proxy.Fault{Refuse: true, Sever: true}),
+		excuses: until(time.Second, often, history.Unreachable, history.TLS), within: 20 * time.Millisecond, opens: time.Second, then: 5 * time.Millisecond},
+	{id: "F2", what: "one of three Endpoints refused", servers: 3, fault: first(proxy.Fault{Refuse: true, Sever: true}), within: 5 * time.Millisecond},
+	{id: "F3", what: "SYN into a black hole, every Endpoint", timeout: 3, during: 3500 * time.Millisecond, fault: all(proxy.Fault{BlackHole: true, Sever: true}),
+		excuses: until(2*time.Second, rarely, history.Timeout, history.Unreachable, history.TLS), within: time.Second, opens: 2 * time.Second, then: 5 * time.Millisecond},
+	{id: "F4", what: "one of three black-holed", servers: 3, timeout: 3, during: 3500 * time.Millisecond, fault: first(proxy.Fault{BlackHole: true, Sever: true}), within: time.Second},
+	{id: "F5", what: "accepts and is silent", during: 3500 * time.Millisecond, fault: all(proxy.Fault{Silent: true, Sever: true}),
+		excuses: until(2*time.Second, rarely, history.Timeout, history.Unreachable, history.TLS), within: time.Second, check: noLeak},
+	{id: "F6", what: "certificate", excuses: until(time.Second, often, history.TLS, history.Unreachable), within: 30 * time.Millisecond, check: nothingArrived,
 		variants: []variant{
 			{"expired", func(r *row) { r.fault = present(expired) }},
 			{"other-authority", func(r *row) { r.fault = present(ofAnotherAuthority) }},
 			{"wrong-name", func(r *row) { r.fault = present(ofAnotherName) }},
 		}},
-	{id: "F7", what: "answers after its timeout", fault: behave(script.Behaviour{Delay: 1800 * time.Millisecond}),
+	{id: "F7", what: "answers after its timeout", fault: behave(script.Behaviour{Delay: 2500 * time.Millisecond}),
 		excuses: failing(10, history.Timeout), within: time.Second},
 	{id: "F8", what: "1 % of calls +100 ms", servers: 2, rate: 60, during: 4 * time.Second,
 		fault: behave(script.Behaviour{SlowBy: 100 * time.Millisecond, SlowShare: 0.01})},
@@ -102,11 +108,11 @@ var matrix = []row{
 	{id: "F15", what: "cut, huge, many headers, 1xx, trickle", fault: nasty, during: 4 * time.Second,
 		causes: append([]history.Cause{history.BadAnswer, history.HTTPStatus}, timedOutOrCut...), within: time.Second, check: smallMemory},
 	{id: "F16", what: "307 to another host", fault: behave(script.Behaviour{Form: script.Redirect}), excuses: failing(10, history.HTTPStatus), check: noStrays},
-	{id: "F17", what: "statuses 400 to 504, persuasive bodies", rate: 60, fault: behave(script.Behaviour{Form: script.Persuasive, Statuses: statuses}), during: 3 * time.Second,
+	{id: "F17", what: "statuses 400 to 504, persuasive bodies", fault: behave(script.Behaviour{Form: script.Persuasive, Statuses: statuses}), during: 3 * time.Second,
 		excuses: failing(10, history.HTTPStatus), within: 20 * time.Millisecond,
 		variants: []variant{
 			{"each", func(r *row) { r.binding, r.check = "  breaker: {enabled: false}\n", everyStatus }},
-			{"open", func(*row) {}},
+			{"open", func(r *row) { r.fault = behave(script.Behaviour{Form: script.Persuasive, Statuses: serverErrors}) }},
 		}},
 	{id: "F18", what: "flapping", binding: quickBreaker, during: 4 * time.Second,
 		fault:  all(proxy.Fault{Refuse: true, Sever: true, Flap: proxy.Flap{Up: 500 * time.Millisecond, Down: 500 * time.Millisecond}}),

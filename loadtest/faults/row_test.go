@@ -23,7 +23,6 @@ import (
 type row struct {
 	id, what string
 	skip     string // why it cannot be run here
-	again    bool   // it is played again
 
 	variants []variant // it is played in each of them
 	amid     []string  // its bound is for exempt calls, under the faults of these rows
@@ -92,12 +91,12 @@ type excuse struct {
 // record is what came of a row.
 type record struct {
 	calls    []history.Call
-	direct   []history.Call // of a webhook that is well, without the dispatcher, before the fault
+	direct   []history.Call // of a webhook that is well, without the dispatcher
 	attempts []history.Attempt
 	started  time.Duration // when the first call was made
 	broken   time.Duration // when the fault was set
 	repaired time.Duration
-	// descriptors are those that were open before.
+	// descriptors are those that were open before the first call.
 	descriptors int
 
 	tally adversary.Tally
@@ -174,11 +173,11 @@ func (r *row) load(w *world) load.Config {
 // direct begins the uids of calls without a dispatcher.
 const direct = "direct"
 
-// direct asks a webhook itself as long as all is well.
+// direct asks a webhook itself, which is well, all the time.
 func (r *row) direct(w *world) load.Config {
 	cfg := r.load(w)
 	cfg.Address, cfg.Webhook, cfg.Prefix = w.well.Address(), r.webhooks()[0].Name, direct
-	cfg.Resources, cfg.Clusters, cfg.Duration = nil, cfg.Clusters[:1], r.well()
+	cfg.Clusters, cfg.Rate, cfg.Resources = []load.Cluster{{Name: "direct", TLS: w.clusters[0].TLS}}, 30, nil
 	return cfg
 }
 
@@ -207,14 +206,14 @@ func (r *row) run(t *testing.T) (*world, *record) {
 	if r.begin != nil {
 		r.begin(w)
 	}
+	rec.descriptors, _ = descriptors(w.servers[0]) // noLeak says if that does not work
 	rec.started = w.now()
 	var runs sync.WaitGroup
 	runs.Go(func() { rec.calls = load.Run(t.Context(), r.load(w)) })
-	if r.within > 0 && len(r.phases) == 0 {
+	if r.within > 0 {
 		runs.Go(func() { rec.direct = load.Run(t.Context(), r.direct(w)) })
 	}
 	pass(r.well())
-	rec.descriptors, _ = descriptors(w.servers[0]) // noLeak says if that does not work
 	rec.broken = w.now()
 	if r.fault != nil {
 		r.fault(w)

@@ -34,12 +34,17 @@ func (r *row) played() []row {
 	return all
 }
 
-// wanted reports whether a row, or a variant, is to be played: "F6" is every variant
-// of it.
+// wanted reports whether a row, or a variant, is to be played.
 func wanted(id string) bool {
 	if only != "" {
-		whole, _, _ := strings.Cut(id, "/")
-		return strings.EqualFold(only, id) || strings.EqualFold(only, whole)
+		return named(id)
 	}
 	return every || slices.Contains(short, id)
+}
+
+// named reports whether a row, or a variant, is the one that was asked for by name:
+// "F6" is every variant of it.
+func named(id string) bool {
+	whole, _, _ := strings.Cut(id, "/")
+	return strings.EqualFold(only, id) || strings.EqualFold(only, whole)
 }

@@ -30,9 +30,11 @@ type Call struct {
 	// Stall is for how long the caller itself did not run between Sent and Done: on a
 	// machine that is shared the answer may have been there for so long.
 	Stall time.Duration
+	// LastStall is what of Stall was in the last half second: what a deadline suffers.
+	LastStall time.Duration
 
 	Err         string // no answer: why
-	GaveUp      bool   // no answer: the Timeout was over, and the Stall
+	GaveUp      bool   // no answer: the Timeout was over, and the LastStall
 	Status      int    // of HTTP
 	UIDAnswered string
 	Allowed     bool

@@ -94,7 +94,7 @@ func (m *model) exempt(c *Call) []Finding {
 
 // late checks the deadline, which holds whatever the webhooks do.
 func (m *model) late(c *Call) []Finding {
-	if took := c.Done - c.Sent; took > m.budget(c)+m.world.Limits.Late+c.Stall {
+	if took := c.Done - c.Sent; took > m.budget(c)+m.world.Limits.Late+c.LastStall {
 		return []Finding{c.finding(LateAnswer, "answered after %v, the deadline was %v", took, m.budget(c))}
 	}
 	return nil

@@ -106,7 +106,7 @@ func (a Answer) denies() bool { return a.Cause == "" && !a.Allowed }
 // Limits are the bounds of the contracts.
 type Limits struct {
 	Slack       time.Duration // noise that bounds in time are given
-	Late        time.Duration // noise that the deadline of an admission is given, beside a Call's Stall
+	Late        time.Duration // noise that the deadline of an admission is given, beside a Call's LastStall
 	Grace       time.Duration // for others after the first denial
 	MaxTimeout  time.Duration // the configured maximum of the caller's timeout
 	ExtraShare  float64       // extra attempts per first attempt ...

@@ -43,7 +43,7 @@ func (c *conn) Read(p []byte) (int, error) {
 			return n, err
 		}
 		deadline, now := time.Duration(c.deadline.Load()), time.Since(c.pulse.start)
-		deadline += c.pulse.stood(deadline-c.timeout, now)
+		deadline += c.pulse.stood(deadline-min(c.timeout, atLast), now)
 		if now >= deadline {
 			return n, err
 		}

@@ -172,7 +172,7 @@ func (g *generator) call(client *fasthttp.HostClient, cluster string, n int, int
 	c.Sent = time.Since(g.cfg.Start)
 	err := client.DoTimeout(req, resp, g.cfg.Timeout)
 	c.Done = time.Since(g.cfg.Start)
-	c.Stall = g.pulse.stood(c.Sent, c.Done)
+	c.Stall, c.LastStall = g.pulse.stood(c.Sent, c.Done), g.pulse.stood(max(c.Sent, c.Done-atLast), c.Done)
 	if err != nil {
 		c.Err, c.GaveUp = err.Error(), isTimeout(err)
 		return c

@@ -14,6 +14,8 @@ const (
 	beat = time.Millisecond
 	// punctual is how late a beat is where nothing is wrong.
 	punctual = time.Millisecond
+	// atLast is how long before the end of a call it matters for a deadline.
+	atLast = 500 * time.Millisecond
 )
 
 // pulse measures for how long this process did not run although it wanted to: a
