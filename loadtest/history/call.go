@@ -49,6 +49,7 @@ type Call struct {
 type Attempt struct {
 	UID      string
 	Webhook  string
+	Version  string // that it was asked as
 	Endpoint string
 	Cluster  string // the Admission-Cluster header
 	BodyHash string // of the object as received

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 )
 
 const (
@@ -77,6 +78,22 @@ func TestDeterministic(t *testing.T) {
 	for range 3 {
 		if again := Check(simulate(1, callsPerSeed, failOpens)); !slices.Equal(first, again) {
 			t.Fatalf("first %s, then %s", short(first), short(again))
+		}
+	}
+}
+
+// TestVersion: a webhook that is asked as another version than the Snapshot has is
+// asked wrongly, be its verdict the same.
+func TestVersion(t *testing.T) {
+	yes := func(string) Answer { return Answer{Allowed: true} }
+	w := World{Limits: DefaultLimits(), Snapshots: []Snapshot{{Until: time.Minute, Webhooks: []Webhook{
+		{Name: "policy.example.com", Version: "2", Phase: Validating, FailurePolicy: Fail, Timeout: time.Second, Truth: yes},
+	}}}}
+	calls := []Call{{UID: "u", UIDAnswered: "u", Phase: Validating, Timeout: time.Second, Done: 9 * ms, Status: 200, Allowed: true}}
+	for version, want := range map[string]int{"2": 0, "1": 1, "": 1} {
+		found := Check(w, calls, []Attempt{{UID: "u", Webhook: "policy.example.com", Version: version, Arrived: 2 * ms, Answered: 3 * ms, Intact: true}})
+		if len(found) != want || want > 0 && found[0].Rule != Misrouted {
+			t.Errorf("asked as version %q: %v", version, found)
 		}
 	}
 }

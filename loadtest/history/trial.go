@@ -55,11 +55,14 @@ func (t *trial) naming() {
 	}
 }
 
-// routing: nobody is asked who does not want the call.
+// routing: nobody is asked who does not want the call, nor as another version.
 func (t *trial) routing() {
 	for _, a := range t.m.attempts[t.c.UID] {
-		if t.webhook(a.Webhook) == nil {
+		switch w := t.webhook(a.Webhook); {
+		case w == nil:
 			t.report(Misrouted, "%s was asked and does not want the call", a.Webhook)
+		case w.Version != a.Version:
+			t.report(Misrouted, "%s was asked as version %q, and is %q", a.Webhook, a.Version, w.Version)
 		}
 	}
 }

@@ -75,6 +75,7 @@ const (
 // Webhook is one webhook of a Snapshot.
 type Webhook struct {
 	Name          string // unique in its Snapshot
+	Version       string // of what is served: the rest of its path; empty: it has none
 	Phase         Phase
 	Order         int      // in configuration order, ascending
 	Clusters      []string // nil: all

@@ -56,7 +56,7 @@ const (
 	OtherUID        // the uid of another review
 	NotJSON         // a body that is none
 	Cut             // half an answer
-	Huge            // more than any limit
+	Huge            // an answer without end
 	Headers         // 10,000 headers
 	Informal        // 1xx responses without end
 	Redirect        // 307 to Elsewhere
@@ -82,7 +82,13 @@ func (b *Behaviour) send(w http.ResponseWriter, r *http.Request, uid string, a h
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 		body = body[:len(body)/2]
 	case Huge:
-		body += strings.Repeat(" ", 5<<20)
+		_, err := io.WriteString(w, body)
+		for blanks := strings.Repeat(" ", 64<<10); err == nil; {
+			if _, err = io.WriteString(w, blanks); r.Context().Err() != nil {
+				break
+			}
+		}
+		return false
 	case Headers:
 		for i := range 10_000 {
 			w.Header().Set(fmt.Sprintf("X-Header-%d", i), "value")

@@ -154,3 +154,24 @@ func TestPresent(t *testing.T) {
 		}
 	}
 }
+
+// A path with a version answers with what follows from both, and the attempt has it.
+func TestVersion(t *testing.T) {
+	s, client := serve(t)
+	at := name + "/7"
+	for i := range 20 {
+		uid := fmt.Sprintf("uid-%d", i)
+		resp, err := client.Post("https://"+s.Address()+"/"+at, "application/json", strings.NewReader(fmt.Sprintf(`{"request":{"uid":%q,"object":{}}}`, uid)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if want := Validating(at)(uid); !strings.Contains(string(body), want.Message) || strings.Contains(string(body), `"allowed":true`) != want.Allowed {
+			t.Errorf("%s: %s, want %+v", uid, body, want)
+		}
+	}
+	if a := s.Attempts()[0]; a.Webhook != name || a.Version != "7" || !s.Asked(at) || s.Asked(name) {
+		t.Errorf("%+v", a)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -27,9 +28,10 @@ type Server struct {
 	mu        sync.Mutex
 	behaviour map[string]Behaviour // by webhook; "" is for all others
 	attempts  []history.Attempt
-	turns     map[string]int // of Statuses, by webhook
-	strays    int            // requests for Elsewhere
-	shown     *tls.Config    // to connections to come
+	turns     map[string]int  // of Statuses, by webhook
+	asked     map[string]bool // paths
+	strays    int             // requests for Elsewhere
+	shown     *tls.Config     // to connections to come
 	over      chan struct{}
 }
 
@@ -38,17 +40,28 @@ type Config struct {
 	Name        string    // as Endpoint of the attempts it records
 	Start       time.Time // of the run: times are since then
 	Certificate tls.Certificate
-	// Truths are what the webhooks answer, by name.
+	// Truths are what the webhooks answer, by name. One whose path has a version
+	// behind the name answers with the Validating truth of the path.
 	Truths map[string]func(uid string) history.Answer
+	// Handshake, if not nil, returns the TLS configuration of each connection; nil:
+	// that of Certificate.
+	Handshake func() *tls.Config
 }
 
 // Serve starts a Server on loopback; it must be closed.
 func Serve(cfg Config) *Server {
-	s := &Server{name: cfg.Name, start: cfg.Start, truths: cfg.Truths, behaviour: map[string]Behaviour{}, turns: map[string]int{}, over: make(chan struct{})}
+	s := &Server{name: cfg.Name, start: cfg.Start, truths: cfg.Truths, behaviour: map[string]Behaviour{}, turns: map[string]int{}, asked: map[string]bool{}, over: make(chan struct{})}
 	s.shown = security(cfg.Certificate)
 	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.handle))
 	s.http.TLS = s.shown.Clone()
-	s.http.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.security(), nil }
+	s.http.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		if cfg.Handshake != nil {
+			if c := cfg.Handshake(); c != nil {
+				return c, nil
+			}
+		}
+		return s.security(), nil
+	}
 	s.http.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.http.StartTLS()
 	return s
@@ -87,6 +100,15 @@ func (s *Server) Present(c tls.Certificate) {
 	s.shown.SessionTicketsDisabled = true
 }
 
+// WithoutTickets sends no session tickets to connections from now on, so that there
+// is nothing between a request and its answer.
+func (s *Server) WithoutTickets() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shown = s.shown.Clone()
+	s.shown.SessionTicketsDisabled = true
+}
+
 func security(c tls.Certificate) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{c}, NextProtos: []string{"http/1.1"}}
 }
@@ -102,6 +124,13 @@ func (s *Server) Attempts() []history.Attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]history.Attempt(nil), s.attempts...)
+}
+
+// Asked reports whether a review has arrived at the path, which has no leading slash.
+func (s *Server) Asked(path string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked[path]
 }
 
 // Strays returns how many requests have followed a redirect.
@@ -127,15 +156,19 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no review", http.StatusBadRequest)
 		return
 	}
-	webhook := strings.TrimPrefix(r.URL.Path, "/")
+	at := strings.TrimPrefix(r.URL.Path, "/")
+	webhook, version, _ := strings.Cut(at, "/")
 	truth := s.truths[webhook]
+	if version != "" {
+		truth = Validating(at)
+	}
 	if truth == nil {
 		s.stray(w)
 		return
 	}
 	cluster := r.Header.Get("Admission-Cluster")
 	i, b := s.arrive(history.Attempt{
-		UID: req.Request.UID, Webhook: webhook, Endpoint: s.name,
+		UID: req.Request.UID, Webhook: webhook, Version: version, Endpoint: s.name,
 		Cluster: cluster, BodyHash: history.Hash(req.Request.Object), Arrived: time.Since(s.start),
 	})
 	b = b.to(cluster, len(body))
@@ -185,6 +218,7 @@ func (s *Server) arrive(a history.Attempt) (int, Behaviour) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.attempts = append(s.attempts, a)
+	s.asked[path.Join(a.Webhook, a.Version)] = true
 	b, ok := s.behaviour[a.Webhook]
 	if !ok {
 		b = s.behaviour[""]
