@@ -61,7 +61,7 @@ func (g *generator) dial(security *tls.Config, address string, timeout time.Dura
 	if err != nil {
 		return nil, err
 	}
-	c := tls.Client(&conn{Conn: raw, pulse: g.pulse, timeout: g.cfg.Timeout}, security)
+	c := tls.Client(&conn{Conn: watch(raw), pulse: g.pulse, timeout: g.cfg.Timeout}, security)
 	if err := c.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
 		return nil, err

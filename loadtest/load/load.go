@@ -170,7 +170,10 @@ func (g *generator) call(client *fasthttp.HostClient, cluster string, n int, int
 	req.Header.SetContentType("application/json")
 	req.SetBodyRaw(body)
 	c.Sent = time.Since(g.cfg.Start)
-	err := client.DoTimeout(req, resp, g.cfg.Timeout)
+	err := errGone
+	for end := time.Now().Add(g.cfg.Timeout); errors.Is(err, errGone); {
+		err = client.DoDeadline(req, resp, end)
+	}
 	c.Done = time.Since(g.cfg.Start)
 	c.Stall, c.LastStall = g.pulse.stood(c.Sent, c.Done), g.pulse.stood(max(c.Sent, c.Done-atLast), c.Done)
 	if err != nil {

@@ -7,11 +7,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -157,5 +159,37 @@ func TestStall(t *testing.T) {
 		if got := p.stood(time.Duration(c.from)*time.Millisecond, time.Duration(c.now)*time.Millisecond); got != time.Duration(c.want)*time.Millisecond {
 			t.Errorf("from %d to %d ms: %v, want %d ms", c.from, c.now, got, c.want)
 		}
+	}
+}
+
+// A connection that has ended while it was idle is noticed before anything is sent.
+func TestConnectionThatHasEnded(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	near, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = near.Close() }()
+	far, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := watch(near)
+	if _, err := io.WriteString(c, "once"); err != nil {
+		t.Error(err)
+	}
+	if _, err := io.ReadFull(far, make([]byte, len("once"))); err != nil {
+		t.Fatal(err)
+	}
+	_ = far.Close()
+	for !c.(*watched).over() { // on its way
+		runtime.Gosched()
+	}
+	if n, err := io.WriteString(c, "again"); n != 0 || !errors.Is(err, errGone) {
+		t.Error(n, err)
 	}
 }
