@@ -32,6 +32,7 @@ type Target struct {
 type Tally struct {
 	Connections atomic.Int64 // that were made
 	Requests    atomic.Int64 // that were sent, in whole or in part
+	Longest     atomic.Int64 // nanoseconds that the dispatcher has borne with a head or body that came slowly
 }
 
 // Attack goes on until ctx ends, and has left nothing behind when it returns.
@@ -91,6 +92,14 @@ func (t Target) handshake(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	return secured, nil
+}
+
+// bearsWith notes for how long a request that began then was borne with.
+func (tally *Tally) bearsWith(begin time.Time) {
+	took := int64(time.Since(begin))
+	for most := tally.Longest.Load(); took > most && !tally.Longest.CompareAndSwap(most, took); {
+		most = tally.Longest.Load()
+	}
 }
 
 // request counts and sends the parts of a request, and waits for what comes.
@@ -174,6 +183,7 @@ func Drip(n int, interval time.Duration) Attack {
 		var turn atomic.Int64
 		hold(ctx, n, pause, tally, t.handshake, func(conn net.Conn) error {
 			tally.Requests.Add(1)
+			defer tally.bearsWith(time.Now())
 			request := t.head(1<<20, "")
 			if turn.Add(1)%2 == 0 {
 				if _, err := io.WriteString(conn, request); err != nil {
@@ -203,6 +213,7 @@ func Stall(n, size int) Attack {
 	field := strings.Repeat("x", size)
 	return func(ctx context.Context, t Target, tally *Tally) {
 		hold(ctx, n, rest, tally, t.handshake, func(conn net.Conn) error {
+			defer tally.bearsWith(time.Now())
 			return tally.request(conn, []byte(strings.TrimSuffix(t.head(1, "X-Stall: "+field), "\r\n")))
 		})
 	}

@@ -23,27 +23,39 @@ const attacker = "east"
 // attacks are the rows of the matrix in which somebody means harm.
 var attacks = []row{
 	{id: "G1", what: "objects padded with escaped characters", rate: 1, timeout: 10, filler: load.Escapes, bytes: 9 << 20, during: 4 * time.Second},
-	{id: "G2", what: "a cluster whose requests fail, 100 a second", rate: 10, during: 5 * time.Second,
+	{id: "G2", what: "a cluster whose requests fail, 100 a second", timeout: 5, rate: 10, during: 5 * time.Second,
 		fault: behave(script.Behaviour{Form: script.Persuasive, Cluster: attacker}), attack: flood(100), within: 200 * time.Millisecond},
 	{id: "G3", what: "a cluster whose deadlines are too short", rate: 10, timeout: 5, during: 8 * time.Second,
-		fault: behave(script.Behaviour{Delay: 1500 * time.Millisecond, Cluster: attacker}), attack: flood(20, hasty), within: 200 * time.Millisecond},
-	{id: "G4", what: "a cluster that fails on 500 resources", rate: 10, during: 5 * time.Second,
+		fault: behave(script.Behaviour{Delay: 1500 * time.Millisecond, Cluster: attacker}), attack: flood(40, hasty), within: 200 * time.Millisecond},
+	{id: "G4", what: "a cluster that fails on 500 resources", timeout: 5, rate: 10, during: 5 * time.Second,
 		fault: behave(script.Behaviour{Form: script.NotJSON, Cluster: attacker}), attack: flood(100, inventive(500)), within: 200 * time.Millisecond},
-	{id: "G5", what: "a cluster that takes all connections", rate: 10, process: "limits: {connections: 100}\n", during: 5 * time.Second,
+	{id: "G5", what: "a cluster that takes all connections", timeout: 5, rate: 10, process: "limits: {connections: 100}\n", during: 5 * time.Second,
 		attack: adversary.Silent(150), within: time.Second},
-	{id: "G6", what: "strangers that take all connections", rate: 10, process: "limits: {connections: 100}\n", during: 5 * time.Second,
+	{id: "G6", what: "strangers that take all connections", timeout: 5, rate: 10, process: "limits: {connections: 100}\n", during: 5 * time.Second,
 		attack: adversary.Strangers(150), stranger: true, within: time.Second},
 	{id: "G7", what: "a cluster that takes all calls of an endpoint", rate: 10, timeout: 10, process: "limits: {callsPerEndpoint: 32}\n", during: 6 * time.Second,
 		fault: behave(script.Behaviour{Delay: 3 * time.Second, Cluster: attacker}), attack: flood(100), within: 500 * time.Millisecond},
-	{id: "G8", what: "bodies that are announced and held", rate: 10, during: 6 * time.Second,
+	{id: "G8", what: "bodies that are announced and held", timeout: 5, rate: 10, during: 6 * time.Second,
 		attack: together(adversary.Announce(sized(200, 2000), 32<<20), adversary.Withhold(sized(32, 96), 8<<20)), memory: 768 << 20, within: time.Second},
-	{id: "G9", what: "compressed bodies that expand", rate: 10, process: "limits: {decompressRequests: true}\n", during: 4 * time.Second,
+	{id: "G9", what: "compressed bodies that expand", timeout: 5, rate: 10, process: "limits: {decompressRequests: true}\n", during: 4 * time.Second,
 		attack: adversary.Bomb(sized(16, 384), 32<<20), memory: 768 << 20, within: time.Second},
-	{id: "G10", what: "callers that send and read slowly, or stall", rate: 10, during: 6 * time.Second,
-		attack: together(adversary.Drip(200, 200*time.Millisecond), adversary.Deaf(32, 50*time.Millisecond), adversary.Stall(sized(200, 700), 30<<10)), memory: 256 << 20, within: time.Second},
-	{id: "G11", what: "denials that break a formality", rate: 20, during: 4 * time.Second, fault: sloppy},
+	{id: "G10", what: "callers that send and read slowly, or stall", timeout: 5, rate: 10, during: 8 * time.Second, process: fmt.Sprintf("timeouts: {headers: %v, body: %[1]v}\n", slowHave),
+		attack: together(adversary.Drip(200, 200*time.Millisecond), adversary.Deaf(32, 50*time.Millisecond), adversary.Stall(sized(200, 700), 30<<10)), memory: 256 << 20, within: time.Second, check: slowIsClosed},
+	{id: "G11", what: "denials that break a formality", timeout: 5, rate: 20, during: 4 * time.Second, fault: sloppy},
 	{id: "G12", what: "objects that cost time to patch", rate: 5, during: 6 * time.Second, phases: []history.Phase{history.Mutating}, hooks: fourThatPatch,
 		attack: flood(3, heavy), memory: 1 << 30, within: time.Second},
+}
+
+// slowHave is the time that a head has to come, and a body.
+const slowHave = 3 * time.Second
+
+// slowIsClosed: nobody is borne with for much longer than that.
+func slowIsClosed(t *testing.T, _ *world, rec *record) {
+	took := time.Duration(rec.tally.Longest.Load())
+	progress("G10  the slowest request was borne with for %v", took.Round(time.Millisecond))
+	if took < slowHave/2 || took > slowHave+time.Second+quantile(rec.waits(), 0.9) {
+		t.Errorf("a request that comes slowly is borne with for %v, it has %v", took, slowHave)
+	}
 }
 
 // flood makes admissions as the attacker, at a rate.
@@ -114,30 +126,47 @@ func (r *row) suffer(t *testing.T, w *world, rec *record) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), r.broken())
 	defer cancel()
-	before := resident(w.servers[0])
 	over := make(chan struct{})
+	grows := w.grows(ctx)
 	go func() {
 		defer close(over)
 		r.attack(ctx, target, &rec.tally)
 	}()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for going := true; going; {
-		rec.grown = max(rec.grown, resident(w.servers[0])-before)
-		select {
-		case <-ctx.Done():
-			going = false
-		case <-tick.C:
-		}
-	}
+	rec.grown = <-grows
 	<-over
 	progress("%-4s %d connections and %d requests of the attacker, the process grew by %d MiB", r.id, rec.tally.Connections.Load(), rec.tally.Requests.Load(), rec.grown>>20)
 	if rec.tally.Connections.Load()+rec.tally.Requests.Load() == 0 {
-		t.Error("nobody attacked")
+		rec.errorf("nobody attacked")
 	}
+	r.fits(rec)
+}
+
+// fits: the process has not grown by more than the row says.
+func (r *row) fits(rec *record) {
 	if r.memory > 0 && rec.grown > r.memory {
-		t.Errorf("the process grew by %d MiB, the bound is %d", rec.grown>>20, r.memory>>20)
+		rec.errorf("the process grew by %d MiB, the bound is %d", rec.grown>>20, r.memory>>20)
 	}
+}
+
+// grows sends by how many bytes the first process grows at most, from now until ctx
+// ends.
+func (w *world) grows(ctx context.Context) <-chan int64 {
+	before, most := resident(w.servers[0]), make(chan int64, 1)
+	go func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		grown := int64(0)
+		for {
+			grown = max(grown, resident(w.servers[0])-before)
+			select {
+			case <-ctx.Done():
+				most <- grown
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return most
 }
 
 // resident is the memory that a process holds, in bytes; 0 where nobody says.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,22 +34,6 @@ func noLeak(t *testing.T, w *world, rec *record) {
 func descriptors(d *dispatcher) (int, error) {
 	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", d.ID()))
 	return len(list), err
-}
-
-// smallMemory: answers without end are not kept.
-func smallMemory(t *testing.T, w *world, _ *record) {
-	const limit = 600 << 10 // kB
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.servers[0].ID()))
-	if err != nil {
-		t.Log(err)
-		return
-	}
-	for line := range strings.Lines(string(status)) {
-		var kB int
-		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &kB); err == nil && kB > limit {
-			t.Errorf("the process took %d kB at its highest", kB)
-		}
-	}
 }
 
 // nothingArrived: not a byte of a review reaches who cannot prove who it is.
@@ -135,7 +118,12 @@ func everyStatus(t *testing.T, _ *world, rec *record) {
 	}
 }
 
+// onlyEastIsShed: who asks for more than its share is shed, and nobody else. Others
+// wait as long as ever.
 func onlyEastIsShed(t *testing.T, _ *world, rec *record) {
+	other := func(c *history.Call) bool { return c.Cluster != "east" && !c.Exempt }
+	times := []limit{{0.9, 50 * time.Millisecond, 0.5}, {0.99, 100 * time.Millisecond, 0.5}}
+	exceed(t, "beside a cluster that asks for too much", times, 0, newSpan(rec.calls, rec.started, rec.broken, other), newSpan(rec.calls, rec.broken, rec.repaired, other))
 	shed := map[string]int{}
 	for _, c := range rec.calls {
 		if c.Code == 429 {
@@ -144,12 +132,6 @@ func onlyEastIsShed(t *testing.T, _ *world, rec *record) {
 	}
 	if shed["east"] == 0 || len(shed) > 1 {
 		t.Errorf("shed: %v", shed)
-	}
-}
-
-func refusedButServing(t *testing.T, w *world, _ *record) {
-	if w.servers[0].says("configuration refused") == 0 {
-		t.Error("the log does not say that the configuration is refused")
 	}
 }
 
@@ -171,22 +153,6 @@ func noBreakerOpened(t *testing.T, _ *world, rec *record) {
 			return
 		}
 	}
-}
-
-// fewLost: no more than were under way, or on their way, when a process was killed.
-func fewLost(t *testing.T, w *world, rec *record) {
-	const around = 300 * time.Millisecond // of a kill, on a machine that is busy
-	lost := 0
-	for _, c := range rec.calls {
-		if c.Err == "" {
-			continue
-		}
-		lost++
-		if !slices.ContainsFunc(w.killed, func(at time.Duration) bool { return c.Sent < at+around && c.Done > at }) {
-			t.Errorf("lost while nobody was killed:\n%s", rec.story(c.UID))
-		}
-	}
-	progress("F35  %d kills, %d calls lost", len(w.killed), lost)
 }
 
 // twinsAreHeard: where both twins were asked before the first error was there, the
@@ -236,16 +202,23 @@ func lastIsNotAsked(t *testing.T, _ *world, rec *record) {
 	}
 }
 
-// namesAreRare: names are looked up as often as is configured, not as often as
-// webhooks are called.
-func namesAreRare(t *testing.T, w *world, rec *record) {
-	if n := w.names.Queries(); n == 0 || n > len(rec.attempts)/2 {
-		t.Errorf("%d questions to the name server, %d calls", n, len(rec.attempts))
+// logIsWhole: what was dropped while nobody read it is counted, and each line is a
+// record.
+func logIsWhole(t *testing.T, w *world, rec *record) {
+	times := []limit{{0.5, 5 * time.Millisecond, 0.1}, {0.9, 20 * time.Millisecond, 0.1}, {0.99, 50 * time.Millisecond, 0.1}}
+	l := (&row{}).latencies(rec)
+	exceed(t, "while nobody takes telemetry", times, 0, l.control, l.under)
+	dropped := []string{"spans"}
+	if full { // as many lines as may wait are not logged in a few seconds
+		dropped = append(dropped, "logs")
 	}
-}
-
-// logIsWhole: whatever was dropped while nobody read it, each line is a record.
-func logIsWhole(t *testing.T, w *world, _ *record) {
+	for _, signal := range dropped {
+		n := w.metric(w.servers[0], "dispatcher_telemetry_dropped_total", fmt.Sprintf("signal=%q", signal))
+		progress("F31  %.0f %s were dropped", n, signal)
+		if n == 0 {
+			t.Errorf("no %s were dropped, or nobody has counted them", signal)
+		}
+	}
 	for line := range strings.Lines(w.servers[0].Log()) {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("not a record: %q", line)

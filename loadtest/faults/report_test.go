@@ -75,7 +75,7 @@ func (r *row) wrong(w *world, rec *record) []string {
 	for _, f := range history.Check(r.judged(w, rec), rec.calls, rec.attempts) {
 		said = append(said, fmt.Sprintf("%v\n%s", f, rec.story(f.UID)))
 	}
-	return said
+	return append(said, rec.failures...)
 }
 
 // story is all that is recorded of one call.

@@ -4,7 +4,9 @@ package faults
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -38,7 +40,7 @@ type row struct {
 	hooks       []history.Webhook
 
 	rate      float64 // of each cluster, per second; 30
-	weights   map[string]float64
+	surge     float64 // calls per second of the cluster east on top, under the fault
 	resources []load.Resource
 	phases    []history.Phase
 	caller    time.Duration // its timeout; 10 s
@@ -47,6 +49,7 @@ type row struct {
 	before, during, after time.Duration
 	begin                 func(w *world) // how webhooks answer as long as all is well
 	fault                 func(w *world)
+	drive                 func(rec *record, w *world) // the fault lasts until it returns
 	repair                func(w *world)
 
 	// What the fault excuses: these causes as long as it lasts, for a share of the
@@ -59,9 +62,9 @@ type row struct {
 	settle    time.Duration // how long after the repair a breaker may still be open
 	sheds     string        // a cluster that may be shed
 	losses    bool
-	pause     time.Duration // for which the dispatcher stands still
-	bunch     int           // extra attempts that the fault may hold up, to arrive together
-	snapshots bool          // configurations change
+	pause     time.Duration                            // for which the dispatcher stands still
+	bunch     int                                      // extra attempts that the fault may hold up, to arrive together
+	snapshots func(*world, *record) []history.Snapshot // the configurations of the run; nil: all mean the same
 
 	// An attack, by the cluster east or by a stranger, goes on during the fault.
 	// The load is then that of the other clusters, and nothing is excused.
@@ -99,8 +102,15 @@ type record struct {
 	// descriptors are those that were open before the first call.
 	descriptors int
 
+	failures []string // that were seen while the row was played
+
 	tally adversary.Tally
 	grown int64 // bytes by which the process grew under an attack, at most
+}
+
+// errorf notes a failure. The row may be played again, so that it does not count yet.
+func (rec *record) errorf(format string, args ...any) {
+	rec.failures = append(rec.failures, fmt.Sprintf(format, args...))
 }
 
 func (r *row) endpoints() int { return max(r.servers, 1) }
@@ -121,22 +131,22 @@ func (r *row) webhooks() []history.Webhook {
 }
 
 // manifests registers the webhooks, one configuration a phase.
-func (r *row) manifests() []byte {
+func manifests(all []history.Webhook) []byte {
 	var out strings.Builder
 	for phase, kind := range map[history.Phase]string{history.Validating: "Validating", history.Mutating: "Mutating"} {
 		var list strings.Builder
-		for _, h := range r.webhooks() {
+		for _, h := range all {
 			if h.Phase != phase {
 				continue
 			}
 			fmt.Fprintf(&list, `- name: %[1]s
-  clientConfig: {url: "https://hooks.example.com/%[1]s"}
+  clientConfig: {url: "https://hooks.example.com/%[5]s"}
   rules: [{operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"]}]
   failurePolicy: %[2]s
   timeoutSeconds: %[3]d
   sideEffects: %[4]s
   admissionReviewVersions: [v1]
-`, h.Name, h.FailurePolicy, int(h.Timeout.Seconds()), h.SideEffects)
+`, h.Name, h.FailurePolicy, int(h.Timeout.Seconds()), h.SideEffects, path.Join(h.Name, h.Version))
 		}
 		if list.Len() > 0 {
 			fmt.Fprintf(&out, "---\napiVersion: admissionregistration.k8s.io/v1\nkind: %sWebhookConfiguration\nmetadata: {name: policies}\nwebhooks:\n%s", kind, list.String())
@@ -181,7 +191,19 @@ func (r *row) direct(w *world) load.Config {
 	return cfg
 }
 
-func (r *row) whole() time.Duration { return r.well() + r.broken() + r.after }
+// surging is what the cluster east asks on top.
+func (r *row) surging(w *world) load.Config {
+	cfg := r.load(w)
+	cfg.Clusters, cfg.Rate, cfg.Duration, cfg.Prefix = cfg.Clusters[:1], r.surge, r.broken(), "surge"
+	return cfg
+}
+
+func (r *row) whole() time.Duration {
+	if r.drive != nil {
+		return never
+	}
+	return r.well() + r.broken() + r.after
+}
 
 func (r *row) well() time.Duration { return cmp.Or(r.before, 1500*time.Millisecond) }
 
@@ -208,9 +230,11 @@ func (r *row) run(t *testing.T) (*world, *record) {
 	}
 	rec.descriptors, _ = descriptors(w.servers[0]) // noLeak says if that does not work
 	rec.started = w.now()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var runs sync.WaitGroup
-	runs.Go(func() { rec.calls = load.Run(t.Context(), r.load(w)) })
-	if r.within > 0 {
+	runs.Go(func() { rec.calls = load.Run(ctx, r.load(w)) })
+	if r.within > 0 && len(r.phases) == 0 {
 		runs.Go(func() { rec.direct = load.Run(t.Context(), r.direct(w)) })
 	}
 	pass(r.well())
@@ -218,16 +242,34 @@ func (r *row) run(t *testing.T) (*world, *record) {
 	if r.fault != nil {
 		r.fault(w)
 	}
-	if r.attack != nil {
+	var surge []history.Call
+	if r.surge > 0 {
+		runs.Go(func() { surge = load.Run(t.Context(), r.surging(w)) })
+	}
+	switch {
+	case r.drive != nil:
+		r.drive(rec, w)
+	case r.attack != nil:
 		r.suffer(t, w, rec)
-	} else {
+	case r.memory > 0:
+		ctx, cancel := context.WithTimeout(t.Context(), r.broken())
+		rec.grown = <-w.grows(ctx)
+		cancel()
+		progress("%-4s the process grew by %d MiB", r.id, rec.grown>>20)
+		r.fits(rec)
+	default:
 		pass(r.broken())
 	}
 	rec.repaired = w.now()
 	if r.repair != nil {
 		r.repair(w)
 	}
+	if r.drive != nil {
+		pass(r.after)
+		cancel()
+	}
 	runs.Wait()
+	rec.calls = append(rec.calls, surge...)
 	for _, s := range w.scripts() {
 		rec.attempts = append(rec.attempts, s.Attempts()...)
 	}
@@ -256,7 +298,7 @@ func (r *row) judged(w *world, rec *record) history.World {
 	limits.Slack = 500*time.Millisecond + r.pause
 	limits.Late += r.pause
 	limits.ExtraBurst += 2 + r.bunch // a first attempt counts also if it never arrives
-	world := history.World{Limits: limits, Snapshots: w.snapshots(r)}
+	world := history.World{Limits: limits, Snapshots: r.configurations(w, rec)}
 	until := never
 	if r.repair != nil {
 		until = rec.repaired + edge
@@ -291,26 +333,21 @@ func (r *row) judged(w *world, rec *record) history.World {
 		world.Sheds = []history.Span{{Cluster: r.sheds, Until: never}}
 	}
 	if r.losses {
-		world.Losses = []history.Span{{Until: never}}
+		world.Losses = []history.Span{{From: rec.broken - edge, Until: until + r.settle}}
 	}
 	return world
 }
 
-// snapshots are the configurations of the run.
-func (w *world) snapshots(r *row) []history.Snapshot {
+// configurations are those of the run.
+func (r *row) configurations(w *world, rec *record) []history.Snapshot {
+	if r.snapshots != nil {
+		return r.snapshots(w, rec)
+	}
 	var all []history.Snapshot
 	for _, d := range w.servers {
-		list := d.configurations()
-		for i, c := range list {
-			s := history.Snapshot{Hash: c.hash, Until: never, Webhooks: r.webhooks()}
-			if r.snapshots && i > 0 {
-				s.From = c.at - time.Second
-			}
-			if r.snapshots && i+1 < len(list) {
-				s.Until = list[i+1].at + time.Second
-			}
-			all = append(all, s)
+		for _, c := range d.configurations() {
+			all = append(all, history.Snapshot{Hash: c.hash, Until: never, Webhooks: r.webhooks()})
 		}
 	}
-	return slices.CompactFunc(all, func(a, b history.Snapshot) bool { return !r.snapshots && a.Hash == b.Hash })
+	return slices.CompactFunc(all, func(a, b history.Snapshot) bool { return a.Hash == b.Hash })
 }

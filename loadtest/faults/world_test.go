@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,12 +56,20 @@ type world struct {
 	collector net.Listener    // of traces; nil: there is none
 	clusters  []load.Cluster
 	truths    map[string]func(uid string) history.Answer
+
+	generations []generation    // of the configuration, beginning with the first
+	started     []time.Duration // how long each took until it was ready
+	moved       atomic.Int64    // connections at the new home
+	strangers   leaving
+	before      holdings                // of the first process, when all was well
+	renewal     atomic.Pointer[renewal] // of certificates; nil: there is none
 }
 
 // dispatcher is one process.
 type dispatcher struct {
 	*process.Process
 	address string
+	admin   string // its admin listener
 
 	reading sync.Mutex // held by whoever keeps the log from being read
 
@@ -84,7 +93,10 @@ func newWorld(t *testing.T, r *row) *world {
 	for _, h := range r.webhooks() {
 		w.truths[h.Name] = h.Truth
 	}
-	w.write("ca.crt", authority.PEM)
+	for _, file := range []string{"ca.crt", "callers.crt", "webhooks.crt"} {
+		w.write(file, authority.PEM)
+	}
+	w.issue("client", "dispatcher")
 	w.issue("serving", "dispatcher")
 	for range r.endpoints() {
 		s := w.script(fmt.Sprintf("hurt-%d", len(w.hurt)))
@@ -98,7 +110,7 @@ func newWorld(t *testing.T, r *row) *world {
 	w.must(err)
 	t.Cleanup(w.names.Close)
 	for _, name := range []string{"east", "west", "north"} {
-		w.cluster(name, r)
+		w.cluster(name)
 	}
 	w.configure(r)
 	if r.traced {
@@ -119,7 +131,12 @@ func (w *world) must(err error) {
 
 // script starts a server of all webhooks.
 func (w *world) script(name string) *script.Server {
-	s := script.Serve(script.Config{Name: name, Start: w.start, Certificate: w.certificate(w.authority, served), Truths: w.truths})
+	s := script.Serve(script.Config{Name: name, Start: w.start, Certificate: w.certificate(w.authority, served), Truths: w.truths, Handshake: func() *tls.Config {
+		if r := w.renewal.Load(); r != nil && name != "well" {
+			return r.webhook()
+		}
+		return nil
+	}})
 	w.t.Cleanup(s.Close)
 	return s
 }
@@ -138,23 +155,41 @@ func (w *world) certificate(by *pki.Authority, s pki.Subject) tls.Certificate {
 
 func (w *world) issue(file, name string) tls.Certificate {
 	w.t.Helper()
-	pair, err := w.authority.Issue(pki.Subject{CommonName: name, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	w.must(err)
+	return w.issueBy(authority{w.authority, "faults"}, file, name)
+}
+
+// issueBy writes a certificate of the authority and its key.
+func (w *world) issueBy(a authority, file, name string) tls.Certificate {
+	w.t.Helper()
+	pair, certificate := w.pair(a, name)
 	w.write(file+".crt", pair.Certificate)
 	w.write(file+".key", pair.Key)
-	certificate, err := pair.TLS()
-	w.must(err)
 	return certificate
 }
 
+// issued returns a certificate that nobody writes down.
+func (w *world) issued(a authority, name string) tls.Certificate {
+	w.t.Helper()
+	_, certificate := w.pair(a, name)
+	return certificate
+}
+
+func (w *world) pair(a authority, name string) (pki.Pair, tls.Certificate) {
+	w.t.Helper()
+	pair, err := a.Issue(pki.Subject{CommonName: name, DNSNames: []string{"hooks.example.com"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	w.must(err)
+	certificate, err := pair.TLS()
+	w.must(err)
+	return pair, certificate
+}
+
 // cluster makes a caller with a certificate of its own.
-func (w *world) cluster(name string, r *row) {
+func (w *world) cluster(name string) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(w.authority.PEM)
 	w.clusters = append(w.clusters, load.Cluster{
-		Name:   name,
-		Weight: r.weights[name],
-		TLS:    &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{w.issue(name, name)}, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12},
+		Name: name,
+		TLS:  &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{w.issue(name, name)}, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12},
 	})
 }
 
@@ -170,23 +205,23 @@ func (w *world) write(name string, data []byte) {
 const processConfiguration = `apiVersion: dispatcher.dev/v1alpha1
 kind: DispatcherConfiguration
 listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-tls: {certFile: serving.crt, keyFile: serving.key, clientCAFile: ca.crt}
+admin: {listen: "127.0.0.1:0", profiling: true}
+tls: {certFile: serving.crt, keyFile: serving.key, clientCAFile: callers.crt}
 sources: [{directory: registry}]
 fileRoots: [.]
 allowedNetworks: ["127.0.0.0/8"]
 lameDuck: 1s
 log: {level: info}
-dns: {server: %q, interval: 250ms, timeout: 200ms}
+dns: {server: %q, interval: %v, timeout: 200ms}
 `
 
 // home is where the name of the hurt webhooks leads as long as all is well.
 var home = zone.Zone{Addresses: zone.Addresses("127.0.0.1")}
 
 func (w *world) configure(r *row) {
-	config := fmt.Sprintf(processConfiguration, w.names.Address())
+	config := fmt.Sprintf(processConfiguration, w.names.Address(), namesEvery)
 	if r.traced { // a pipe that nobody reads is soon full
-		config = strings.Replace(config, "level: info", "level: debug", 1)
+		config = strings.Replace(config, "level: info", "level: debug, allowsPerSecond: 100000", 1)
 	}
 	if !strings.Contains(r.process, "reloadInterval") {
 		config += "reloadInterval: 200ms\n"
@@ -197,17 +232,17 @@ func (w *world) configure(r *row) {
 		fmt.Fprintf(&clusters, "---\napiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: %[1]s}\nspec: {authentication: {certificate: {commonNames: [%[1]s]}}, kubernetesVersion: \"1.37\"}\n", c.Name)
 	}
 	w.write("registry/clusters.yaml", []byte(clusters.String()))
-	w.write("registry/webhooks.yaml", r.manifests())
+	w.write("registry/webhooks.yaml", manifests(r.webhooks()))
 	w.write("registry/bindings.yaml", w.bindings(r))
 }
 
 // bindings say where the webhooks are served.
 func (w *world) bindings(r *row) []byte {
 	var out strings.Builder
-	bind := func(name, globs, more string, addresses ...string) {
+	bind := func(name, globs, more, authority string, addresses ...string) {
 		fmt.Fprintf(&out, "---\napiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: %s}\nspec:\n  webhooks: [%s]\n%s  endpoints:\n", name, globs, more)
 		for _, a := range addresses {
-			fmt.Fprintf(&out, "  - {address: %q, serverName: hooks.example.com, caFile: ../ca.crt}\n", a)
+			fmt.Fprintf(&out, "  - {address: %q, serverName: hooks.example.com, caFile: ../%s}\n", a, authority)
 		}
 	}
 	var hurt []string
@@ -218,8 +253,8 @@ func (w *world) bindings(r *row) []byte {
 		}
 		hurt = append(hurt, at)
 	}
-	bind("hurt", `"*/hurt-*"`, r.binding, hurt...)
-	bind("well", `"*/well*"`, "", w.well.Address())
+	bind("hurt", `"*/hurt-*"`, r.binding, "webhooks.crt", hurt...)
+	bind("well", `"*/well*"`, "", "ca.crt", w.well.Address())
 	return []byte(out.String())
 }
 
@@ -263,7 +298,7 @@ func (w *world) telemetry() []string {
 	if w.collector == nil {
 		return nil
 	}
-	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + w.collector.Addr().String(), "OTEL_TRACES_SAMPLER=always_on"}
+	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + w.collector.Addr().String(), "OTEL_TRACES_SAMPLER=always_on", "OTEL_BSP_MAX_QUEUE_SIZE=64", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=16"}
 }
 
 // hangingCollector accepts connections and leaves them alone.
@@ -278,7 +313,7 @@ func (w *world) hangingCollector() {
 func (d *dispatcher) follow(line []byte, start time.Time, serving chan<- string) {
 	d.reading.Lock()
 	defer d.reading.Unlock()
-	var record struct{ Msg, Listen, Snapshot string }
+	var record struct{ Msg, Listen, Admin, Snapshot string }
 	_ = json.Unmarshal(line, &record) // a line of another kind has none of these
 	switch record.Msg {
 	case "configuration loaded":
@@ -286,6 +321,7 @@ func (d *dispatcher) follow(line []byte, start time.Time, serving chan<- string)
 		defer d.mu.Unlock()
 		d.loaded = append(d.loaded, loaded{time.Since(start), record.Snapshot})
 	case "serving":
+		d.admin = record.Admin
 		serving <- record.Listen
 	}
 }

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
+	"github.com/admission-dispatcher/dispatcher/loadtest/script"
+	"github.com/admission-dispatcher/dispatcher/loadtest/zone"
+)
+
+// endless is more often than a row lasts for.
+const endless = 1 << 20
+
+// byteByByte makes the proxies exact: they take what comes before an answer for it.
+func byteByByte(w *world) {
+	for _, e := range w.hurt {
+		e.WithoutTickets()
+	}
+}
+
+// inTurn sets one fault after the other, each for a while.
+func inTurn(each time.Duration, set func(proxy.Fault) func(*world), faults ...proxy.Fault) func(*world) {
+	return func(w *world) {
+		w.every(each, endless, func(i int) { set(faults[i%len(faults)])(w) })
+	}
+}
+
+// wasHit: the proxies have done harm n times at least, so that the row has seen what
+// it is about.
+func wasHit(t *testing.T, w *world, n uint64) {
+	var hits uint64
+	for _, e := range w.hurt {
+		hits += e.proxy.Counters().Faults
+	}
+	progress("%d exchanges were hit", hits)
+	if hits < n {
+		t.Errorf("%d exchanges were hit, fewer than %d", hits, n)
+	}
+}
+
+func hitAtLeast(n uint64) func(*testing.T, *world, *record) {
+	return func(t *testing.T, w *world, _ *record) { wasHit(t, w, n) }
+}
+
+// askedOnce: a review that was cut off by a webhook with side effects has arrived
+// there, once, and its failure is told.
+func askedOnce(t *testing.T, w *world, rec *record) {
+	asked := map[string]int{}
+	for _, a := range rec.attempts {
+		if a.Webhook == hurtFail {
+			asked[a.UID]++
+		}
+	}
+	cut := 0
+	for _, c := range rec.affected() {
+		if !strings.Contains(c.Message, fmt.Sprintf("failed calling webhook %q", hurtFail)) || strings.Contains(c.Message, "BreakerOpen") {
+			continue
+		}
+		cut++
+		if asked[c.UID] != 1 {
+			t.Errorf("cut off, and called %d times:\n%s", asked[c.UID], rec.story(c.UID))
+		}
+	}
+	if cut < 5 {
+		t.Errorf("only %d calls were cut off", cut)
+	}
+	wasHit(t, w, 10)
+}
+
+// nasty answers in one bad way after the other.
+func nasty(w *world) {
+	forms := []func(*world){
+		behave(script.Behaviour{Form: script.Huge}), behave(script.Behaviour{Form: script.Cut}), behave(script.Behaviour{Form: script.Headers}),
+		behave(script.Behaviour{Form: script.Informal}), behave(script.Behaviour{Form: script.NotJSON}), behave(script.Behaviour{Form: script.OtherUID}),
+		all(proxy.Fault{Trickle: proxy.Trickle{Bytes: 1, Every: 100 * time.Millisecond}}),
+	}
+	w.every(nastyEvery, endless, func(i int) {
+		behave(script.Behaviour{})(w)
+		all(proxy.Fault{})(w)
+		forms[i%len(forms)](w)
+	})
+}
+
+const nastyEvery = 700 * time.Millisecond
+
+// everyForm: webhooks were called in each of the bad ways.
+func everyForm(t *testing.T, w *world, rec *record) {
+	for i := range 7 {
+		from, n := rec.broken+time.Duration(i)*nastyEvery, 0
+		for _, a := range rec.attempts {
+			if a.Webhook == hurtFail && a.Arrived >= from && a.Arrived < from+nastyEvery {
+				n++
+			}
+		}
+		if n == 0 {
+			t.Errorf("nobody was called in the bad way %d", i)
+		}
+	}
+	wasHit(t, w, 1)
+}
+
+// loseNames breaks DNS in one way after the other.
+func loseNames(w *world) {
+	zones := []zone.Zone{
+		{Silent: true}, {}, {Failing: true}, {Addresses: home.Addresses, Delay: 5 * time.Second}, {Addresses: zone.Addresses("169.254.169.254")},
+	}
+	w.every(800*time.Millisecond, len(zones), func(i int) { w.names.Set(zones[i]) })
+}
+
+// moveHome lets the name lead to another address, where the webhooks are as well.
+func moveHome(w *world) {
+	const elsewhere = "127.0.0.2"
+	_, port, _ := net.SplitHostPort(w.hurt[0].proxy.Addr())
+	ln, err := net.Listen("tcp", net.JoinHostPort(elsewhere, port))
+	w.must(err)
+	w.t.Cleanup(func() { _ = ln.Close() })
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			w.moved.Add(1)
+			go forward(conn, w.hurt[0].proxy.Addr())
+		}
+	}()
+	w.names.Set(zone.Zone{Addresses: zone.Addresses(elsewhere)})
+}
+
+// forward carries bytes both ways until either side ends.
+func forward(from net.Conn, address string) {
+	defer func() { _ = from.Close() }()
+	to, err := net.Dial("tcp", address)
+	if err != nil {
+		return
+	}
+	go func() {
+		_, _ = io.Copy(to, from)
+		_ = to.Close()
+	}()
+	_, _ = io.Copy(from, to)
+}
+
+// namesAreRare: names are looked up as often as is configured, not as often as
+// webhooks are called, and where they lead in the end is followed.
+func namesAreRare(t *testing.T, w *world, rec *record) {
+	expected := int(w.now() / namesEvery)
+	if n := w.names.Queries(); n > 3*expected { // of two kinds each, for two webhooks; jitter
+		t.Errorf("%d questions to the name server, %d were due", n, expected)
+	}
+	if n := w.moved.Load(); n == 0 {
+		t.Error("the webhooks have moved, and were not called at their new address")
+	}
+}
+
+const namesEvery = 250 * time.Millisecond
+
+// leaving is how strangers' connections end.
+type leaving struct {
+	opened, closed atomic.Int64
+	longest        atomic.Int64 // that one was open
+}
+
+// strangers connect and stay: a third says nothing, a third says half of a TLS
+// handshake, a third goes on to say a little of it.
+func strangers(n int) func(*world) {
+	return func(w *world) {
+		hello := slices.Concat([]byte{22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3}, make([]byte, 501)) // half of it
+		for i := range n {
+			c, err := net.Dial("tcp", w.servers[0].address)
+			if err != nil {
+				continue
+			}
+			w.strangers.opened.Add(1)
+			begin := time.Now()
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				_, _ = io.Copy(io.Discard, c)
+				w.strangers.closed.Add(1)
+				took := int64(time.Since(begin))
+				for most := w.strangers.longest.Load(); took > most && !w.strangers.longest.CompareAndSwap(most, took); {
+					most = w.strangers.longest.Load()
+				}
+			}()
+			switch i % 3 {
+			case 1:
+				_, _ = c.Write(hello[:len(hello)/2])
+			case 2:
+				go func() {
+					for _, b := range hello {
+						if _, err := c.Write([]byte{b}); err != nil {
+							return
+						}
+						select {
+						case <-over:
+							return
+						case <-time.After(100 * time.Millisecond):
+						}
+					}
+				}()
+			}
+			w.t.Cleanup(func() {
+				_ = c.Close()
+				<-over
+			})
+		}
+	}
+}
+
+// strangersLeft: strangers' connections were closed after the time that they have.
+func strangersLeft(n int64) func(*testing.T, *world, *record) {
+	return func(t *testing.T, w *world, _ *record) {
+		s := &w.strangers
+		progress("F28  %d strangers, %d connections closed, within %v", s.opened.Load(), s.closed.Load(), time.Duration(s.longest.Load()).Round(time.Millisecond))
+		if s.opened.Load() < n || s.closed.Load() < s.opened.Load() {
+			t.Errorf("of %d strangers' connections %d were closed", s.opened.Load(), s.closed.Load())
+		}
+		if took := time.Duration(s.longest.Load()); took > strangersHave+time.Second {
+			t.Errorf("a stranger's connection was open for %v, it has %v", took, strangersHave)
+		}
+	}
+}
+
+const strangersHave = time.Second
