@@ -54,6 +54,17 @@ var mutants = []mutant{
 		says: "answers come late under the fault"},
 	{row: "F7", bug: "a webhook has the time of the admission", file: "dispatcher/share.go", old: "now.Add(min(full, left-reserve(left, following)))",
 		new: "now.Add(left-reserve(left, following))", says: "the webhooks had 1s"},
+	{row: "F12", bug: "a connection that is reset is not followed by a retry", file: "webhook/repeat.go",
+		old: "case !r.Repeat.Failures && !(end.broken() && (end.kind == breaker.Reset || r.others())):",
+		new: "case end.kind == breaker.Reset, !r.Repeat.Failures && !(end.broken() && r.others()):", says: "failed (Unreachable)"},
+	{row: "F13", bug: "a review is sent again to a webhook with side effects", file: "webhook/repeat.go",
+		old: "case !r.Repeat.Safe && !end.unsent:", new: "case !r.Repeat.Safe && !end.unsent && !end.broken():", says: "asked-twice"},
+	{row: "F14", bug: "an idle connection that was closed is a failure as any other", file: "webhook/repeat.go",
+		old: "case end.stale && !r.redialed:", new: "case end.stale && !r.redialed && false:", says: "failed (Unreachable)"},
+	{row: "F15", bug: "answers may be as large as they like", file: "internal/app/app.go",
+		old: "ResponseLimit:  cfg.Limits.ResponseBytes,", new: "ResponseLimit:  1 << 30,", says: "the process grew by"},
+	{row: "F15", bug: "an answer may take as long as it likes", file: "webhook/exchange.go",
+		old: "if err := c.SetDeadline(deadline); err != nil {", new: "if err := c.SetDeadline(deadline.Add(time.Minute)); err != nil {", says: "late-answer"},
 	{row: "F16", bug: "redirects are followed", file: "webhook/attempt.go", old: "	*req = request{} // it has borrowed",
 		new: `	if answer.StatusCode() == fasthttp.StatusTemporaryRedirect {
 		elsewhere := head{line: "POST /elsewhere?timeout=", fields: req.head.fields}
@@ -75,8 +86,60 @@ var mutants = []mutant{
 	{row: "F23", bug: "a webhook for which no time is left allows", file: "dispatcher/policy.go", old: "		o.Result, o.Cause, o.Code = Failed, callErr.Cause, callErr.Cause.Code()",
 		new:  "		o.Result, o.Cause, o.Code = Failed, callErr.Cause, callErr.Cause.Code()\n		if callErr.Cause == webhook.NoTimeLeft {\n			o.Result, o.Err = Allowed, nil\n		}",
 		says: "wrong-allow"},
+	{row: "F24", bug: "names are looked up once", file: "internal/app/run.go",
+		old: "	running.Go(func() { a.resolver.Run(a.loops) })\n", new: "", says: "were not called at their new address"},
+	{row: "F24", bug: "a name that cannot be looked up has no addresses", file: "webhook/resolver.go",
+		old: "			list = append(list, t.endpointsOf(o)...)\n", new: "", says: "failed (Unreachable)"},
+	{row: "F24", bug: "a name may lead to any address", file: "webhook/resolver.go",
+		old: "if err := r.cfg.Addresses.Check(at); err != nil {", new: "if err := r.cfg.Addresses.Check(at); err != nil && false {", says: "failed (Unreachable)"},
+	{row: "F24", bug: "names are looked up all the time", file: "webhook/resolver.go",
+		old: "timer.Reset(r.cfg.Interval - time.Duration(rand.Int64N(int64(r.cfg.Interval/10)+1)))", new: "timer.Reset(time.Duration(rand.Int64N(int64(r.cfg.Interval / 10))))", says: "questions to the name server"},
 	{row: "F25", bug: "answers may come 250 ms after the caller has given up", file: "internal/server/deadline.go", old: deadline, new: "t += 250 * time.Millisecond", says: "answers come late under the fault"},
 	{row: "F25", bug: "the deadline is that of the caller", file: "internal/server/deadline.go", old: deadline, new: "t -= 10 * time.Millisecond", says: "the deadline was 2.85s"},
+	{row: "F26", bug: "the memory of a review that is cut short is not given back", file: "internal/server/handler.go",
+		old: "	if r := s.receive(c, &in, limit); r != accepted {\n", new: "	if r := s.receive(c, &in, limit); r != accepted {\n		in.taken = false\n", says: "Bodies have not returned"},
+	{row: "F26", bug: "a call without a slot leaves a goroutine behind", file: "webhook/attempt.go",
+		old: "	if !e.slots.acquire(who, call.Deadline) {\n", new: "	if !e.slots.acquire(who, call.Deadline) {\n		go func() { select {} }()\n", says: "goroutines have not returned"},
+	{row: "F26", bug: "a connection to a webhook that hangs is not closed", file: "webhook/exchange.go",
+		old: "			e.pool.ReleaseConn(cc)\n		} else {\n", new: "			e.pool.ReleaseConn(cc)\n		} else if err == nil || !isTimeout(err) {\n", says: "descriptors have not returned"},
+	{row: "F27", bug: "a cluster may take all admissions", file: "internal/app/app.go",
+		old: "PerCluster: cfg.Limits.AdmissionsPerCluster,", new: "PerCluster: cfg.Limits.Admissions,", says: "shed: map["},
+	{row: "F28", bug: "a stranger has for ever to shake hands", file: "internal/server/conn.go",
+		old: "if err := c.SetDeadline(time.Now().Add(c.listener.cfg.HeaderTimeout)); err != nil {", new: "if err := c.SetDeadline(time.Time{}); err != nil {", says: "strangers' connections"},
+	{row: "F29", bug: "the serving certificate is never read again", file: "internal/app/certificates.go",
+		old: `func (c *certificates) config() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return c.current.Load().tls, nil`,
+		new: `func (c *certificates) config() *tls.Config {
+	first := c.current.Load().tls
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return first, nil`, says: "the certificate of the dispatcher: not in use"},
+	{row: "F29", bug: "the authorities of callers are never read again", file: "internal/app/app.go",
+		old: "a.certificates.trusted,", new: "sync.OnceValue(a.certificates.trusted),", says: "the authority of callers: not in use"},
+	{row: "F29", bug: "the authorities of webhooks are never read again", file: "registry/credential.go",
+		old: `// readCA returns the checked bundle in a file; nil where there is none.
+func (c *compiler) readCA(at origin, name string, path *field.Path) []byte {
+	if name == "" {
+		return nil
+	}
+	bundle, err := c.files.read(at, name)`,
+		new: `var firstCA = map[string][]byte{}
+
+func (c *compiler) readCA(at origin, name string, path *field.Path) []byte {
+	if name == "" {
+		return nil
+	}
+	bundle, err := c.files.read(at, name)
+	if first, ok := firstCA[name]; ok {
+		bundle = first
+	}
+	firstCA[name] = bundle`, says: "the authority of webhooks: not in use"},
+	{row: "F29", bug: "the certificate for webhooks is never read again", file: "registry/credential.go",
+		old: `	return &keyPair{string(certificate), string(key)}
 	{row: "F37/F1", bug: "60 ms pass before a bypass", file: "dispatcher/dispatcher.go", old: bypassing, new: "	if rule, ok := bypass(req); ok {\n		time.Sleep(60 * time.Millisecond)\n		return",
 		says: "answers come late without a fault"},
 	{row: "F37/F3", bug: "node heartbeats are dispatched", file: "match/request_rule.go", old: `Resources: []string{"/nodes/status"}, Operations`, new: `Resources: []string{"/nodes/proxy"}, Operations`,
@@ -90,4 +153,91 @@ var mutants = []mutant{
 			return panicked()
 		}
 		return`, says: "exempt, and denied"},
+}
+`, new: `	if firstPair == nil {
+		firstPair = &keyPair{string(certificate), string(key)}
+	}
+	return firstPair
+}
+
+var firstPair *keyPair
+`, says: "the certificate for webhooks: not in use"},
+	{row: "F30", bug: "a source that becomes empty is served", file: "registry/load.go",
+		old: "if r.settings.AllowEmpty || len(in.problems) > 0 {", new: "if true || len(in.problems) > 0 {", says: "was not refused"},
+	{row: "F30", bug: "nobody is told that the configuration has problems", file: "registry/load.go",
+		old: "	r.problems.Store(&problems)\n	r.loads.fail()\n", new: "	r.loads.fail()\n", says: "is not seen to have problems"},
+	{row: "F31", bug: "whoever logs waits for the sink", file: "internal/telemetry/log.go",
+		old: "slog.NewJSONHandler(queue, ", new: "slog.NewJSONHandler(out, ", says: "lost-call"},
+	{row: "F31", bug: "spans that are dropped are not counted", file: "internal/telemetry/spanqueue.go",
+		old: "		q.waiting.Add(-1)\n		q.dropped.Add(1)\n", new: "		q.waiting.Add(-1)\n", says: "no spans were dropped"},
+	{row: "F32", bug: "callers may take all descriptors", file: "internal/app/app.go",
+		old: "if half == 0 || configured <= half {", new: "if half != -1 {", says: "false-failure"},
+	{row: "F34", bug: "a process that stops does not tell its callers", file: "internal/server/server.go",
+		old: "func (s *Server) LameDuck() { s.lame.Store(true) }", new: "func (s *Server) LameDuck() {}", says: "lost-call"},
+	{row: "F34", bug: "a process that stops cuts off what is under way", file: "internal/app/run.go",
+		old: "context.WithTimeout(context.Background(), a.cfg.Deadline.Max.Duration+drainMargin)", new: "context.WithTimeout(context.Background(), time.Nanosecond)", says: "lost-call"},
+	{row: "F35", bug: "a process takes 2 s until it is ready", file: "internal/app/run.go",
+		old: "	running.Go(func() { a.resolver.Run(a.loops) })\n", new: "	<-time.After(2 * time.Second)\n	running.Go(func() { a.resolver.Run(a.loops) })\n", says: "after the start of the process"},
+	{row: "F36", bug: "the configuration is never read again", file: "registry/registry.go",
+		old: "		r.look(func() { wait(ctx, settleTime) })\n", new: "", says: "has had no effect"},
+	{row: "F36", bug: "a new Snapshot keeps one webhook of the old", file: "registry/load.go",
+		old: "	r.prepare(next)\n	// Nothing", new: `	if current := r.Snapshot(); current != nil {
+		for name, c := range next.Clusters {
+			list := slices.Clone(c.Validating.Webhooks)
+			for i, w := range list {
+				before := current.Clusters[name].Validating.find(w.Configuration, w.Name)
+				if before != nil && len(in.hash) > 0 && in.hash[0] < '8' {
+					list[i] = before
+					next.Targets = append(next.Targets, before.Target)
+				}
+			}
+			c.Validating = c.Validating.with(list)
+		}
+	}
+	r.prepare(next)
+	// Nothing`, says: "has had no effect"},
+	{row: "F36", bug: "a reload takes 3 s", file: "registry/registry.go",
+		old: "const settleTime = 50 * time.Millisecond", new: "const settleTime = 3 * time.Second", says: "takes effect after"},
+	{row: "F36", bug: "the Snapshot of before is served again for a moment", file: "registry/rotation.go",
+		old: "		r.rotation.previous = append(r.rotation.previous, previous)\n	}\n	r.changed(Change{Snapshot: next})\n	for",
+		new: `		r.rotation.previous = append(r.rotation.previous, previous)
+		go func() {
+			<-time.After(40 * time.Millisecond)
+			if r.snapshot.CompareAndSwap(next, previous) {
+				<-time.After(5 * time.Millisecond)
+				r.snapshot.CompareAndSwap(previous, next)
+			}
+		}()
+	}
+	r.changed(Change{Snapshot: next})
+	for`, says: "one-snapshot"},
+	{row: "F36", bug: "a configuration with problems is served", file: "registry/compile.go",
+		old: "	if len(c.problems) > 0 {\n		return nil\n	}\n", new: "", says: "was not refused"},
+	{row: "G1", bug: "a request has room for the object as it was written, not as it is sent", file: "internal/config/config.go",
+		old: "RequestBytes:  36 << 20,", new: "RequestBytes:  3 << 20,", says: "wrong-deny"},
+	{row: "G2", bug: "what fails for one cluster opens the circuit of all", file: "breaker/breaker.go",
+		old: "	if !t.reached {\n", new: "	if r == Failure {\n		r, t.reached = ConnectFailure, false\n	}\n	if !t.reached {\n", says: "BreakerOpen"},
+	{row: "G3", bug: "a deadline that was too short is a connection that failed", file: "breaker/breaker.go",
+		old: "	if !t.reached {\n", new: "	if r == Excluded {\n		r, t.reached = ConnectFailure, false\n	}\n	if !t.reached {\n", says: "BreakerOpen"},
+	{row: "G4", bug: "what fails for one cluster opens the circuit of all", file: "breaker/breaker.go",
+		old: "	if !t.reached {\n", new: "	if r == Failure {\n		r, t.reached = ConnectFailure, false\n	}\n	if !t.reached {\n", says: "BreakerOpen"},
+	{row: "G5", bug: "no cluster makes way for another's connections", file: "internal/server/slots.go",
+		old: "	if len(s.open)-len(s.known[\"\"]) > s.limit-s.strangers {\n", new: "	if s.limit < 0 {\n", says: "lost-call"},
+	{row: "G6", bug: "no stranger makes way for another", file: "internal/server/slots.go",
+		old: "	if len(s.open) >= s.limit {\n		victim = oldest(s.known[\"\"], func(*conn) bool { return true })\n", new: "	if len(s.open) >= s.limit {\n", says: "lost-call"},
+	{row: "G7", bug: "a cluster may take all calls of an Endpoint", file: "webhook/slot.go",
+		old: "slotShare = 3\n", new: "slotShare = 1 << 20\n", says: "failed (Shed)"},
+	{row: "G8", bug: "a body has memory for all that is announced", file: "internal/server/body.go",
+		old: "	in.data = append(in.buffers.get(), first[0])\n", new: "	in.data = append(bytes.Repeat(first[:], c.announced)[:0], first[0])\n", says: "the process grew by"},
+	{row: "G9", bug: "what is decompressed is not accounted for", file: "internal/server/body.go",
+		old: "		if plain.data = content; !plain.grow(growth * cap(content)) {\n			return nil, errNoMemory\n		}\n",
+		new: "		plain.data = append(make([]byte, 0, growth*cap(content)), content...)\n", says: "the process grew by"},
+	{row: "G10", bug: "a head may take as long as it likes", file: "internal/server/server.go",
+		old: "ReadTimeout:        s.cfg.HeaderTimeout,", new: "ReadTimeout:        1 << 42,", says: "is borne with for"},
+	{row: "G10", bug: "a body may take as long as it likes", file: "internal/server/body.go",
+		old: "if err := c.Conn.SetReadDeadline(in.until); err != nil {", new: "if err := c.Conn.SetReadDeadline(time.Time{}); err != nil {", says: "is borne with for"},
+	{row: "G11", bug: "an answer with status 201 is none", file: "webhook/answer.go",
+		old: "return status >= fasthttp.StatusOK && status <= fasthttp.StatusPartialContent", new: "return status == fasthttp.StatusOK", says: "failed (HTTPStatus)"},
+	{row: "G11", bug: "an answer that says to be a page is none", file: "webhook/answer.go",
+		old: "if _, _, err := mime.ParseMediaType(string(kind)); err != nil {", new: "if kind, _, err := mime.ParseMediaType(string(kind)); err != nil || kind == \"text/html\" {", says: "failed (BadAnswer)"},
 }
