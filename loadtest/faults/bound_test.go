@@ -108,7 +108,10 @@ func (s span) exceeds(what string, all []limit, bound time.Duration, control spa
 		if float64(len(s.took))*(1-l.q) < 1-rounding {
 			break
 		}
-		was, is, direct := quantile(control.took, l.q), quantile(s.took, l.q), quantile(s.direct, l.q)
+		was, is, direct := quantile(control.took, l.q), quantile(s.took, l.q), time.Duration(0)
+		if len(s.direct) > 0 {
+			direct = quantile(s.direct, l.q)
+		}
 		most := was + bound + max(l.slack, time.Duration(l.times*float64(was))) + hops*direct
 		if is > most {
 			return []string{fmt.Sprintf("answers come late %s: p%v is %v, at most %v where the control has %v, a direct call %v and the bound is %v",

@@ -60,49 +60,6 @@ func noStrays(t *testing.T, w *world, _ *record) {
 	}
 }
 
-// recovered: in the end nearly all is true.
-func recovered(t *testing.T, _ *world, rec *record) {
-	failed, all := 0, 0
-	for _, c := range rec.calls {
-		if c.Sent < rec.repaired+3*time.Second {
-			continue
-		}
-		all++
-		if c.Code >= 500 || len(c.Warnings) > 0 {
-			failed++
-		}
-	}
-	if all == 0 || failed*100 > all {
-		t.Errorf("%d of %d calls have failed after the recovery", failed, all)
-	}
-}
-
-// fewWait: while probes hang, no more of a cluster's calls wait than may. The others
-// are answered at once.
-func fewWait(t *testing.T, _ *world, rec *record) {
-	const most = 16 + 4 // and those that probe, of two webhooks
-	begin, late := rec.broken+2*time.Second, map[string][]history.Call{}
-	for _, c := range rec.affected() {
-		if c.Sent > begin && c.Done-c.Sent > 500*time.Millisecond {
-			late[c.Cluster] = append(late[c.Cluster], c)
-		}
-	}
-	for cluster, calls := range late {
-		for _, c := range calls {
-			atOnce := 0
-			for _, other := range calls {
-				if other.Sent <= c.Sent && c.Sent < other.Done {
-					atOnce++
-				}
-			}
-			if atOnce > most {
-				t.Errorf("%d calls of %s wait at a time", atOnce, cluster)
-				return
-			}
-		}
-	}
-}
-
 // everyStatus: each webhook has answered with all of them.
 func everyStatus(t *testing.T, _ *world, rec *record) {
 	answers := map[string]int{}
@@ -122,8 +79,10 @@ func everyStatus(t *testing.T, _ *world, rec *record) {
 // wait as long as ever.
 func onlyEastIsShed(t *testing.T, _ *world, rec *record) {
 	other := func(c *history.Call) bool { return c.Cluster != "east" && !c.Exempt }
-	times := []limit{{0.9, 50 * time.Millisecond, 0.5}, {0.99, 100 * time.Millisecond, 0.5}}
-	exceed(t, "beside a cluster that asks for too much", times, 0, newSpan(rec.calls, rec.started, rec.broken, other), newSpan(rec.calls, rec.broken, rec.repaired, other))
+	before, beside := span{took: times(rec.calls, rec.started, rec.broken, other)}, span{took: times(rec.calls, rec.broken, rec.repaired, other)}
+	for _, said := range beside.exceeds("beside a cluster that asks for too much", []limit{{0.9, 50 * time.Millisecond, 0.5}, {0.99, 100 * time.Millisecond, 0.5}}, 0, before) {
+		t.Error(said)
+	}
 	shed := map[string]int{}
 	for _, c := range rec.calls {
 		if c.Code == 429 {
@@ -142,43 +101,6 @@ func servesInTheEnd(t *testing.T, _ *world, rec *record) {
 			return
 		}
 	}
-}
-
-// noBreakerOpened: what this process did not hear while it stood still is
-// nobody's fault.
-func noBreakerOpened(t *testing.T, _ *world, rec *record) {
-	for _, c := range rec.calls {
-		if strings.Contains(c.Message+strings.Join(c.Warnings, ""), "BreakerOpen") {
-			t.Errorf("a breaker opened: %+v", c)
-			return
-		}
-	}
-}
-
-// twinsAreHeard: where both twins were asked before the first error was there, the
-// truth of the second counts.
-func twinsAreHeard(t *testing.T, _ *world, rec *record) {
-	asked := map[string][]history.Attempt{}
-	for _, a := range rec.attempts {
-		asked[a.UID+a.Webhook] = append(asked[a.UID+a.Webhook], a)
-	}
-	twins := 0
-	for _, c := range rec.affected() {
-		for _, hook := range []string{hurtFail, hurtIgnore} {
-			both := asked[c.UID+hook]
-			if len(both) != 2 || both[0].Endpoint == both[1].Endpoint {
-				continue
-			}
-			twins++
-			if said := c.Message + strings.Join(c.Warnings, ""); strings.Contains(said, fmt.Sprintf("failed calling webhook %q", hook)) {
-				t.Errorf("an error has beaten a verdict:\n%s", rec.story(c.UID))
-			}
-		}
-	}
-	if twins < 5 {
-		t.Errorf("only %d calls had a twin", twins)
-	}
-	progress("F21  %d calls had twins", twins)
 }
 
 // lastIsNotAsked: for whom there is no time left, is not asked in vain.
@@ -205,9 +127,10 @@ func lastIsNotAsked(t *testing.T, _ *world, rec *record) {
 // logIsWhole: what was dropped while nobody read it is counted, and each line is a
 // record.
 func logIsWhole(t *testing.T, w *world, rec *record) {
-	times := []limit{{0.5, 5 * time.Millisecond, 0.1}, {0.9, 20 * time.Millisecond, 0.1}, {0.99, 50 * time.Millisecond, 0.1}}
 	l := (&row{}).latencies(rec)
-	exceed(t, "while nobody takes telemetry", times, 0, l.control, l.under)
+	for _, said := range l.under.exceeds("while nobody takes telemetry", []limit{{0.5, 5 * time.Millisecond, 0.1}, {0.9, 20 * time.Millisecond, 0.1}, {0.99, 50 * time.Millisecond, 0.1}}, 0, l.control) {
+		t.Error(said)
+	}
 	dropped := []string{"spans"}
 	if full { // as many lines as may wait are not logged in a few seconds
 		dropped = append(dropped, "logs")

@@ -20,15 +20,6 @@ func nothing(*world) {}
 
 var deployments = load.Resource{Group: "apps", Version: "v1", Resource: "deployments", Kind: "Deployment", Namespace: "shop", User: "user"}
 
-// saturate gives every Endpoint room for a little more than what it is asked.
-func saturate(w *world) {
-	for _, e := range w.hurt {
-		b := script.Behaviour{Delay: 20 * time.Millisecond, Capacity: make(chan struct{}, 6)}
-		e.Behave(hurtFail, b)
-		e.Behave(hurtIgnore, b)
-	}
-}
-
 // statuses are those of HTTP errors that the contract names.
 var statuses = func() []int {
 	var all []int
@@ -99,16 +90,6 @@ var patient = func() []history.Webhook {
 	}
 	return all
 }()
-
-// unequalTwins answer late, the worse one first: with an error for one webhook,
-// with no review for the other.
-func unequalTwins(w *world) {
-	soon, late := 60*time.Millisecond, 200*time.Millisecond
-	w.hurt[0].Behave(hurtFail, script.Behaviour{Delay: soon, Form: script.Persuasive})
-	w.hurt[0].Behave(hurtIgnore, script.Behaviour{Delay: soon, Form: script.NotJSON})
-	w.hurt[1].Behave(hurtFail, script.Behaviour{Delay: late})
-	w.hurt[1].Behave(hurtIgnore, script.Behaviour{Delay: late})
-}
 
 // slowWell makes every webhook take its time, so that places are scarce.
 func slowWell(w *world) {

@@ -40,7 +40,7 @@ func compareHedging(t *testing.T, pair int, r *row, late time.Duration) {
 	r.fault = behave(script.Behaviour{Delay: 5 * time.Millisecond, SlowBy: late, SlowShare: 0.01})
 	var took [2][]time.Duration
 	var extra float64
-	for i, hedge := range []string{`  hedge: "Off"` + "\n", ""} {
+	for i, hedge := range []string{noHedge, ""} {
 		r.binding = hedge
 		w, rec := r.run(t)
 		r.judge(t, w, rec)

@@ -17,6 +17,8 @@ var (
 	// One that is cut in its handshake has failed in TLS.
 	unreachable = []history.Cause{history.Unreachable, history.TLS, history.BreakerOpen}
 	timedOut    = []history.Cause{history.Timeout, history.BreakerOpen}
+	// With a dispatcher that stands still: it opens no circuit for that.
+	timedOutByUs = []history.Cause{history.Timeout, history.NoTimeLeft, history.Unreachable, history.TLS}
 	// Connections that are there when the fault is set are reset.
 	timedOutOrCut = []history.Cause{history.Timeout, history.Unreachable, history.TLS, history.BreakerOpen}
 )
@@ -99,12 +101,14 @@ var matrix = []row{
 		}},
 	{id: "F7", what: "answers after its timeout", fault: behave(script.Behaviour{Delay: 2500 * time.Millisecond}),
 		excuses: failing(10, history.Timeout), within: time.Second},
-	{id: "F8", what: "1 % of calls +100 ms", servers: 2, rate: 60, during: 4 * time.Second,
-		fault: behave(script.Behaviour{SlowBy: 100 * time.Millisecond, SlowShare: 0.01})},
-	{id: "F9", what: "all calls suddenly +200 ms", servers: 2, fault: behave(script.Behaviour{Delay: 200 * time.Millisecond}), within: 200 * time.Millisecond},
-	{id: "F10", what: "webhook at its capacity", servers: 2, rate: 60, fault: saturate, within: time.Second},
-	{id: "F11", what: "hangs on one resource only", fault: behave(script.Behaviour{HangOn: "deployments"}), resources: []load.Resource{load.Pods, deployments, load.Pods},
-		causes: timedOut, resource: []string{"deployments"}, within: time.Second},
+	besideNoHedging(row{id: "F8", what: "1 % of calls +100 ms", servers: 2, rate: 60, hooks: willing(), during: time.Duration(sized(6, 60)) * time.Second,
+		fault: behave(script.Behaviour{SlowBy: slowBy, SlowShare: slowShare})}, cutsTheTail),
+	{id: "F9", what: "all calls suddenly +200 ms", servers: 2, fault: behave(script.Behaviour{Delay: 200 * time.Millisecond}), within: 200 * time.Millisecond, check: someHedges},
+	besideNoHedging(row{id: "F10", what: "webhook at 70, 90, 105 % of its capacity", servers: 2, hooks: pressed(), rate: capacityRate, during: nearCapacity,
+		begin: loadedTo(percents[0]), fault: fuller, causes: timedOut}, sameGoodput),
+	{id: "F11", what: "hangs on one resource only", rate: 50, during: 4 * time.Second, fault: behave(script.Behaviour{HangOn: deployments.Resource}),
+		resources: []load.Resource{load.Pods, deployments, deployments}, resource: []string{deployments.Resource}, excuses: failing(10, history.Timeout),
+		within: time.Second, check: sparedOnOne},
 	{id: "F12", what: "RST before and after the request", process: patientConnect, timeout: 5, servers: 2, rate: 60, during: 3 * time.Second,
 		begin: byteByByte, fault: inTurn(500*time.Millisecond, first, proxy.Fault{ResetAtRequest: 1, Share: 0.08, Seed: seed}, proxy.Fault{ResetAtResponse: 1, Share: 0.08, Seed: seed}),
 		within: 20 * time.Millisecond, check: hitAtLeast(8)},
@@ -121,15 +125,23 @@ var matrix = []row{
 			{"each", func(r *row) { r.binding, r.check = "  breaker: {enabled: false}\n", everyStatus }},
 			{"open", func(r *row) { r.fault = behave(script.Behaviour{Form: script.Persuasive, Statuses: serverErrors}) }},
 		}},
-	{id: "F18", what: "flapping", binding: quickBreaker, during: 4 * time.Second,
-		fault:  all(proxy.Fault{Refuse: true, Sever: true, Flap: proxy.Flap{Up: 500 * time.Millisecond, Down: 500 * time.Millisecond}}),
-		causes: unreachable, cuts: true, within: 20 * time.Millisecond},
-	{id: "F19", what: "recovers", servers: 2, binding: quickBreaker, fault: all(proxy.Fault{Refuse: true, Sever: true}), repair: all(proxy.Fault{}),
-		causes: unreachable, settle: 3 * time.Second, after: 5 * time.Second, check: recovered},
-	{id: "F20", what: "the half-open probe hangs", binding: quickBreaker, fault: behave(script.Behaviour{Hang: true}), during: 4 * time.Second,
-		causes: timedOut, within: time.Second, check: fewWait},
-	{id: "F21", what: "hedge twin: error, then the truth", servers: 2, rate: 10, fault: unequalTwins,
-		causes: []history.Cause{history.HTTPStatus, history.BadAnswer, history.BreakerOpen}, check: twinsAreHeard},
+	{id: "F18", what: "flapping 1 s up, 1 s down", variants: []variant{
+		{"every-Endpoint", flappingWhole}, {"one-of-two", flappingHalf},
+	}},
+	{id: "F19", what: "recovers", binding: quickBreaker, before: 500 * time.Millisecond, settle: 2 * time.Second, variants: []variant{
+		{"refused", func(r *row) {
+			r.servers, r.fault, r.repair = 2, all(proxy.Fault{Refuse: true, Sever: true}), all(proxy.Fault{})
+			r.excuses, r.after, r.check = until(time.Second, 3, history.Unreachable, history.TLS), 4*time.Second, trueWithinASecond
+		}},
+		{"errors", func(r *row) {
+			r.hooks, r.rate, r.begin, r.fault, r.repair = willing(), 80, behave(slowAnswer), behave(script.Behaviour{Form: script.Persuasive}), behave(slowAnswer)
+			r.excuses, r.after, r.check = failing(10, history.HTTPStatus), 3*time.Second, allOf(trueWithinASecond, isRamped)
+		}},
+	}},
+	{id: "F20", what: "the half-open probe hangs", rate: 50, binding: quickBreaker, fault: behave(script.Behaviour{Hang: true}), during: 4500 * time.Millisecond,
+		excuses: failing(10, history.Timeout), within: time.Second, check: allOf(fewWait, othersAreRefusedAtOnce, probedAgain)},
+	{id: "F21", what: "hedge twin: error, then deny; malformed, then allow", servers: 2, rate: 60, phases: []history.Phase{history.Validating, history.Mutating}, hooks: twins,
+		fault: unequalTwins, excuses: failing(10, history.HTTPStatus, history.BadAnswer), check: twinsAreHeard},
 	{id: "F22", what: "mutating, webhook 2 of 4 dead", phases: []history.Phase{history.Mutating}, fault: all(proxy.Fault{Refuse: true, Sever: true}),
 		excuses: failing(2, history.Unreachable, history.TLS), variants: []variant{
 			{"Fail", func(r *row) { r.hooks = chainOfFour(hurtFail, history.Fail) }},
@@ -155,7 +167,9 @@ var matrix = []row{
 		during: 4 * time.Second, after: 2 * time.Second, within: 100 * time.Millisecond, check: logIsWhole},
 	{id: "F32", what: "descriptor limit 256 reached", timeout: 5, descriptors: 256, fault: strangers(500), repair: nothing, losses: true, after: 6 * time.Second,
 		causes: append([]history.Cause{history.Shed}, unreachable...), settle: 4 * time.Second, check: servesInTheEnd},
-	{id: "F33", what: "SIGSTOP for 2 s", fault: stopAndContinue, during: 3 * time.Second, after: 2 * time.Second, causes: timedOutOrCut, pause: 2 * time.Second, check: noBreakerOpened},
+	{id: "F33", what: "SIGSTOP for 2 s, then dead webhooks", rate: 36, binding: "  breaker: {openTime: 200ms, failurePercent: 15}\n",
+		begin: behave(script.Behaviour{Delay: 600 * time.Millisecond}), fault: stopAndContinue, during: 3500 * time.Millisecond, pause: 2 * time.Second,
+		repair: all(proxy.Fault{Refuse: true, Sever: true}), after: 2 * time.Second, causes: timedOutByUs, settle: time.Minute, check: onlyTheDeadOpen},
 	{id: "F34", what: "SIGTERM rolling restart, successor up", process: patientConnect, timeout: 5, drive: rollingRestarts(sized(3, 200)), bunch: perProcess},
 	{id: "F35", what: "kill -9 with two replicas", process: patientConnect, timeout: 5, drive: kills(sized(3, 200)), bunch: perProcess, losses: true, check: fewLost(sized(3, 200))},
 	{id: "F36", what: "reloads, some of them invalid", process: fmt.Sprintf("reloadInterval: %v\n", reloadInterval) + patientConnect, rate: float64(sized(40, 333)), hooks: hooksOf(0),

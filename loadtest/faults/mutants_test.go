@@ -4,11 +4,10 @@ package faults
 
 // A bug that several rows must notice.
 const (
-	neverOpens = `r.failed() && (t.outcomes >= enough && t.bad(c.settings) || c.unreachable(now))`
-	deadline   = `t = max(0, t-max(minSlack, t/slackDivisor))`
-	capped     = `context.WithTimeout(context.Background(), min(timeout, e.dialer.timeout))`
-	uncapped   = `context.WithTimeout(context.Background(), timeout)`
-	spared     = `		r.finish(ending{err: r.nobody()})
+	deadline = `t = max(0, t-max(minSlack, t/slackDivisor))`
+	capped   = `context.WithTimeout(context.Background(), min(timeout, e.dialer.timeout))`
+	uncapped = `context.WithTimeout(context.Background(), timeout)`
+	spared   = `		r.finish(ending{err: r.nobody()})
 		return
 	}
 	r.parts.Add(1)`
@@ -18,7 +17,7 @@ const (
 
 // mutants are the bugs that the rows must notice, in the order of the rows.
 var mutants = []mutant{
-	{row: "F1", bug: "no circuit ever opens", file: "breaker/state.go", old: neverOpens, new: "false && " + neverOpens, says: "calls failed, at most 70.0 % may"},
+	noBreaker("F1", "calls failed, at most 70.0 % may"),
 	{row: "F1", bug: "60 ms pass before an open circuit is noticed", file: "webhook/race.go", old: spared, new: "		time.Sleep(60 * time.Millisecond)\n" + spared,
 		says: "answers come late from 1s on"},
 	{row: "F1", bug: "60 ms pass before a refused connection is noticed", file: "webhook/endpoint.go", old: `		return nil, &dialError{stage: "connect"`,
@@ -28,14 +27,14 @@ var mutants = []mutant{
 	{row: "F2", bug: "60 ms pass before an Endpoint with an open circuit is passed over", file: "breaker/breaker.go",
 		old: "	defer b.mu.Unlock()\n	return b.ask(cluster, resource, now)",
 		new: "	t, ok := b.ask(cluster, resource, now)\n	b.mu.Unlock()\n	if !ok {\n		time.Sleep(60 * time.Millisecond)\n	}\n	return t, ok", says: "answers come late under the fault"},
-	{row: "F3", bug: "no circuit ever opens", file: "breaker/state.go", old: neverOpens, new: "false && " + neverOpens, says: "calls failed, at most 30.0 % may"},
+	noBreaker("F3", "calls failed, at most 30.0 % may"),
 	{row: "F3", bug: "a connection may take as long as a call", file: "webhook/endpoint.go", old: capped, new: uncapped, says: "answers come late under the fault"},
 	{row: "F4", bug: "a connection may take as long as a call, and is not counted as under way", file: "webhook/endpoint.go",
 		old: "	ctx, cancel := " + capped, new: "	e.outstanding.Add(-1)\n	defer e.outstanding.Add(1)\n	ctx, cancel := " + uncapped, says: "(Timeout)"},
 	{row: "F5", bug: "a connection without a handshake is not closed", file: "webhook/endpoint.go", old: "	if err := secured.HandshakeContext(ctx); err != nil {\n		_ = raw.Close()",
 		new:  "	_ = raw.SetDeadline(time.Now().Add(min(timeout, e.dialer.timeout)))\n	if err := secured.Handshake(); err != nil {\n		time.AfterFunc(time.Hour, func() { _ = raw.Close() })",
 		says: "descriptors are open"},
-	{row: "F5", bug: "no circuit ever opens", file: "breaker/state.go", old: neverOpens, new: "false && " + neverOpens, says: "calls failed, at most 30.0 % may"},
+	noBreaker("F5", "calls failed, at most 30.0 % may"),
 	{row: "F6/expired", bug: "certificates may have expired", file: "webhook/endpoint.go", old: "	secured := tls.Client(plain, e.origin.tls)",
 		new: `	config := e.origin.tls.Clone()
 	config.Time = func() time.Time { return time.Now().Add(-2 * time.Minute) }
@@ -54,6 +53,16 @@ var mutants = []mutant{
 		says: "answers come late under the fault"},
 	{row: "F7", bug: "a webhook has the time of the admission", file: "dispatcher/share.go", old: "now.Add(min(full, left-reserve(left, following)))",
 		new: "now.Add(left-reserve(left, following))", says: "the webhooks had 1s"},
+	hedgingOff("F8", "waited for the slow answer"),
+	{row: "F8", bug: "a hedge waits for half of the time", file: "webhook/latency.go",
+		old: "max(min(high, hedgeOverMedian*median, left/2), hedgeFloor)", new: "max(median, high, left/2)", says: "waited for the slow answer"},
+	hedgingOff("F9", "no call was hedged"),
+	noBudget("F9", "extra-attempts"),
+	hedgingOff("F10", "no call was hedged"),
+	noBudget("F10", "extra-attempts"),
+	noBreaker("F11", "of deployments that it hangs on"),
+	{row: "F11", bug: "one resource opens the circuit of all", file: "breaker/cluster.go",
+		old: "	return !rest.bad(&c.breaker.settings)\n", new: "	return false && !rest.bad(&c.breaker.settings)\n", says: "no fault excuses"},
 	{row: "F12", bug: "a connection that is reset is not followed by a retry", file: "webhook/repeat.go",
 		old: "case !r.Repeat.Failures && !(end.broken() && (end.kind == breaker.Reset || r.others())):",
 		new: "case end.kind == breaker.Reset, !r.Repeat.Failures && !(end.broken() && r.others()):", says: "failed (Unreachable)"},
@@ -77,8 +86,29 @@ var mutants = []mutant{
 		new: "	if end.status >= 400 {\n		time.Sleep(60 * time.Millisecond)\n	}\n	if end.pause > 0 {", says: "answers come late under the fault"},
 	{row: "F17/open", bug: "one failure in a thousand opens a circuit", file: "breaker/settings.go", old: "positive(s.FailureRatio, 0.5)", new: "positive(s.FailureRatio, 0.001)",
 		says: "no fault excuses the open breaker"},
-	{row: "F20", bug: "no circuit ever opens", file: "breaker/window.go",
-		old: "return t.failures > 0 && ", new: "return false && t.failures > 0 && ", says: "wait at a time"},
+	noBreaker("F18", "while it was down, at most"),
+	noRamp("F18", "while it was down, at most"),
+	{row: "F18", bug: "nothing is forced while every Endpoint is open", file: "breaker/breaker.go",
+		old: "	if !b.remember(cluster, now).forced.enter(now, b.number) {\n", new: "	if true {\n", says: "while it was up: more than 5 %"},
+	{row: "F18", bug: "connections that fail open no circuit", file: "breaker/state.go",
+		old: " || c.unreachable(now)) {\n", new: ") {\n", says: "connections were tried while circuits were open"},
+	noBreaker("F19", "are under way to"),
+	noRamp("F19", "are under way to"),
+	{row: "F19", bug: "a ramp does not widen", file: "breaker/state.go",
+		old: "	if p.successes < p.width {\n", new: "	if true {\n", says: "1 s after the first good probe and later"},
+	noBreaker("F20", "wait at a time"),
+	{row: "F20", bug: "any number of calls wait", file: "webhook/wait.go",
+		old: " > maxWaiting {\n", new: " > 100*maxWaiting {\n", says: "wait at a time"},
+	{row: "F20", bug: "a half-open circuit lets everybody through", file: "breaker/state.go",
+		old: "	if h.probing {\n", new: "	if false {\n", says: "wait at a time"},
+	{row: "F20", bug: "whoever may not wait is told 20 ms later", file: "webhook/race.go",
+		old: "	if !ok && !r.mayWait() {\n", new: "	if !ok && !r.mayWait() {\n		time.Sleep(20 * time.Millisecond)\n", says: "that may not wait are told after"},
+	{row: "F20", bug: "an open circuit stays open", file: "breaker/state.go",
+		old: "	if now.Before(o.until) {\n", new: "	if true {\n", says: "follows those that hang"},
+	{row: "F21", bug: "an error ends the race", file: "webhook/race.go",
+		old: "	case r.running > 0: // an", new: "	case r.running > 0 && end.status != 500: // an", says: "has beaten a verdict"},
+	{row: "F21", bug: "a malformed answer ends the race", file: "webhook/race.go",
+		old: "	case r.running > 0: // an", new: "	case r.running > 0 && end.status != 200: // an", says: "has beaten a verdict"},
 	{row: "F22/Ignore", bug: "a failed webhook ends the chain", file: "dispatcher/mutate.go", old: "		if a.settle(o).Denies() {",
 		new: "		if a.settle(o).Denies() || o.Cause != \"\" {", says: "gave no usable answer, and nothing is said about it"},
 	{row: "F22/Fail", bug: "the chain goes on after a failed webhook", file: "dispatcher/mutate.go", old: "		if a.settle(o).Denies() {",
@@ -140,19 +170,6 @@ func (c *compiler) readCA(at origin, name string, path *field.Path) []byte {
 	firstCA[name] = bundle`, says: "the authority of webhooks: not in use"},
 	{row: "F29", bug: "the certificate for webhooks is never read again", file: "registry/credential.go",
 		old: `	return &keyPair{string(certificate), string(key)}
-	{row: "F37/F1", bug: "60 ms pass before a bypass", file: "dispatcher/dispatcher.go", old: bypassing, new: "	if rule, ok := bypass(req); ok {\n		time.Sleep(60 * time.Millisecond)\n		return",
-		says: "answers come late without a fault"},
-	{row: "F37/F3", bug: "node heartbeats are dispatched", file: "match/request_rule.go", old: `Resources: []string{"/nodes/status"}, Operations`, new: `Resources: []string{"/nodes/proxy"}, Operations`,
-		says: "exempt, and"},
-	{row: "F37/F27", bug: "what is exempt takes a place of its cluster", file: "dispatcher/dispatcher.go", old: bypassing,
-		new: `	if rule, ok := bypass(req); ok {
-		a := d.newAdmission(ctx, req)
-		defer d.release(a)
-		defer a.dismiss()
-		if err := a.admit(); err != nil {
-			return panicked()
-		}
-		return`, says: "exempt, and denied"},
 }
 `, new: `	if firstPair == nil {
 		firstPair = &keyPair{string(certificate), string(key)}
@@ -172,6 +189,9 @@ var firstPair *keyPair
 		old: "		q.waiting.Add(-1)\n		q.dropped.Add(1)\n", new: "		q.waiting.Add(-1)\n", says: "no spans were dropped"},
 	{row: "F32", bug: "callers may take all descriptors", file: "internal/app/app.go",
 		old: "if half == 0 || configured <= half {", new: "if half != -1 {", says: "false-failure"},
+	noBreaker("F33", "no breaker opened for webhooks that are dead"),
+	{row: "F33", bug: "what ends late counts, although this process stood still", file: "webhook/ending.go",
+		old: " && late > stoodStill:\n", new: " && late > 1000*stoodStill:\n", says: "opened by our own pause"},
 	{row: "F34", bug: "a process that stops does not tell its callers", file: "internal/server/server.go",
 		old: "func (s *Server) LameDuck() { s.lame.Store(true) }", new: "func (s *Server) LameDuck() {}", says: "lost-call"},
 	{row: "F34", bug: "a process that stops cuts off what is under way", file: "internal/app/run.go",
@@ -213,6 +233,19 @@ var firstPair *keyPair
 	for`, says: "one-snapshot"},
 	{row: "F36", bug: "a configuration with problems is served", file: "registry/compile.go",
 		old: "	if len(c.problems) > 0 {\n		return nil\n	}\n", new: "", says: "was not refused"},
+	{row: "F37/F1", bug: "60 ms pass before a bypass", file: "dispatcher/dispatcher.go", old: bypassing, new: "	if rule, ok := bypass(req); ok {\n		time.Sleep(60 * time.Millisecond)\n		return",
+		says: "answers come late without a fault"},
+	{row: "F37/F3", bug: "node heartbeats are dispatched", file: "match/request_rule.go", old: `Resources: []string{"/nodes/status"}, Operations`, new: `Resources: []string{"/nodes/proxy"}, Operations`,
+		says: "exempt, and"},
+	{row: "F37/F27", bug: "what is exempt takes a place of its cluster", file: "dispatcher/dispatcher.go", old: bypassing,
+		new: `	if rule, ok := bypass(req); ok {
+		a := d.newAdmission(ctx, req)
+		defer d.release(a)
+		defer a.dismiss()
+		if err := a.admit(); err != nil {
+			return panicked()
+		}
+		return`, says: "exempt, and denied"},
 	{row: "G1", bug: "a request has room for the object as it was written, not as it is sent", file: "internal/config/config.go",
 		old: "RequestBytes:  36 << 20,", new: "RequestBytes:  3 << 20,", says: "wrong-deny"},
 	{row: "G2", bug: "what fails for one cluster opens the circuit of all", file: "breaker/breaker.go",
@@ -240,4 +273,25 @@ var firstPair *keyPair
 		old: "return status >= fasthttp.StatusOK && status <= fasthttp.StatusPartialContent", new: "return status == fasthttp.StatusOK", says: "failed (HTTPStatus)"},
 	{row: "G11", bug: "an answer that says to be a page is none", file: "webhook/answer.go",
 		old: "if _, _, err := mime.ParseMediaType(string(kind)); err != nil {", new: "if kind, _, err := mime.ParseMediaType(string(kind)); err != nil || kind == \"text/html\" {", says: "failed (BadAnswer)"},
+}
+
+func hedgingOff(row, says string) mutant {
+	return mutant{row: row, bug: "no hedging", file: "webhook/hedge.go",
+		old: "	if !r.Repeat.Safe || r.Repeat.NoHedge {\n", new: "	if true {\n", says: says}
+}
+
+func noBudget(row, says string) mutant {
+	return mutant{row: row, bug: "no budget for hedges", file: "webhook/budget.go",
+		old: "	if wishes > slowLeast && float64(wishes) > slowShare*float64(first) {\n		return false\n	}\n	return b.spend(now, current)\n",
+		new: "	return wishes >= 0 && first >= 0\n", says: says}
+}
+
+func noBreaker(row, says string) mutant {
+	return mutant{row: row, bug: "no circuit ever opens", file: "breaker/state.go",
+		old: "	if t := c.window.tally(); r.failed() && (", new: "	if t := c.window.tally(); false && r.failed() && (", says: says}
+}
+
+func noRamp(row, says string) mutant {
+	return mutant{row: row, bug: "a circuit closes after one good probe", file: "breaker/state.go",
+		old: "	if s.RampWidth == 1 {\n", new: "	if true {\n", says: says}
 }

@@ -234,7 +234,7 @@ func (r *row) run(t *testing.T) (*world, *record) {
 	defer cancel()
 	var runs sync.WaitGroup
 	runs.Go(func() { rec.calls = load.Run(ctx, r.load(w)) })
-	if r.within > 0 && len(r.phases) == 0 {
+	if r.within > 0 {
 		runs.Go(func() { rec.direct = load.Run(t.Context(), r.direct(w)) })
 	}
 	pass(r.well())
