@@ -277,6 +277,24 @@ func TestConnectTimeoutsAreCounted(t *testing.T) {
 	}
 }
 
+// A connection whose deadline this process notices late is not the webhook's fault:
+// the process stood still.
+func TestF33ConnectingWhileThisProcessStoodStill(t *testing.T) {
+	for late, want := range map[time.Duration]breaker.State{240 * time.Millisecond: breaker.Open, 260 * time.Millisecond: breaker.Closed} {
+		inBubble(t, func(t *testing.T) {
+			w := newPiped(t, webhook.ClientConfig{}, allowing)
+			w.gate = func(ctx context.Context, _ string) error { <-ctx.Done(); <-time.After(late); return ctx.Err() }
+			target := w.target()
+			for range 3 {
+				w.fails(target, 5*time.Second, webhook.Timeout)
+			}
+			if got := target.Endpoints()[0].Health().State; got != want {
+				t.Errorf("after connections that failed %v late it is %v", late, got)
+			}
+		})
+	}
+}
+
 // Descriptors that this process lacks are not the webhook's fault.
 func TestOutOfDescriptors(t *testing.T) {
 	for _, err := range []error{syscall.EMFILE, syscall.ENFILE} {

@@ -110,6 +110,8 @@ func kindOfError(err error) breaker.Kind {
 		return breaker.NotSent // it is this process that is out of descriptors
 	case call.Cause == Timeout && dialling && dial.queued:
 		return breaker.NotSent // it is our own handshakes that take long
+	case call.Cause == Timeout && dialling && dial.late > stoodStill:
+		return breaker.Paused
 	case call.Cause == Timeout && dialling && !dial.short:
 		return breaker.ConnectTimedOut
 	case call.Cause == Timeout:

@@ -122,6 +122,7 @@ func (e *Endpoint) dial(timeout time.Duration) (net.Conn, error) {
 	short := timeout < e.dialer.timeout*9/10
 	ctx, cancel := context.WithTimeout(context.Background(), min(timeout, e.dialer.timeout))
 	defer cancel()
+	deadline, _ := ctx.Deadline()
 	queued, err := e.queue(ctx)
 	if err != nil {
 		return nil, err
@@ -129,13 +130,13 @@ func (e *Endpoint) dial(timeout time.Duration) (net.Conn, error) {
 	defer func() { <-e.dials }()
 	raw, err := e.dialer.dial(ctx, e.address)
 	if err != nil {
-		return nil, &dialError{stage: "connect", short: short, queued: queued, err: err}
+		return nil, &dialError{stage: "connect", short: short, queued: queued, late: time.Since(deadline), err: err}
 	}
 	plain := &records{Conn: raw}
 	secured := tls.Client(plain, e.origin.tls)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
-		return nil, &dialError{stage: "TLS handshake", tls: true, short: short, queued: queued, err: err}
+		return nil, &dialError{stage: "TLS handshake", tls: true, short: short, queued: queued, late: time.Since(deadline), err: err}
 	}
 	return newConn(plain, secured), nil
 }
@@ -159,8 +160,9 @@ func (e *Endpoint) queue(ctx context.Context) (queued bool, err error) {
 type dialError struct {
 	stage  string
 	tls    bool
-	short  bool // the call had less time than a connection may take
-	queued bool // others were dialling, so that it had less
+	short  bool          // the call had less time than a connection may take
+	queued bool          // others were dialling, so that it had less
+	late   time.Duration // after its deadline
 	err    error
 }
 

@@ -98,10 +98,13 @@ func slowWell(w *world) {
 	w.well.Behave(well, b)
 }
 
+// stopAndContinue has the process stand still while calls are under way. Those that
+// come afterwards, all at once, are answered at once.
 func stopAndContinue(w *world) {
 	w.servers[0].Signal(syscall.SIGSTOP)
 	go func() {
 		pass(2 * time.Second)
+		behave(script.Behaviour{})(w)
 		w.servers[0].Signal(syscall.SIGCONT)
 	}()
 }

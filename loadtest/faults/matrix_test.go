@@ -167,7 +167,7 @@ var matrix = []row{
 		during: 4 * time.Second, after: 2 * time.Second, within: 100 * time.Millisecond, check: logIsWhole},
 	{id: "F32", what: "descriptor limit 256 reached", timeout: 5, descriptors: 256, fault: strangers(500), repair: nothing, losses: true, after: 6 * time.Second,
 		causes: append([]history.Cause{history.Shed}, unreachable...), settle: 4 * time.Second, check: servesInTheEnd},
-	{id: "F33", what: "SIGSTOP for 2 s, then dead webhooks", rate: 36, binding: "  breaker: {openTime: 200ms, failurePercent: 15}\n",
+	{id: "F33", what: "SIGSTOP for 2 s, then dead webhooks", rate: 36, binding: "  breaker: {openTime: 200ms, failurePercent: 4}\n",
 		begin: behave(script.Behaviour{Delay: 600 * time.Millisecond}), fault: stopAndContinue, during: 3500 * time.Millisecond, pause: 2 * time.Second,
 		repair: all(proxy.Fault{Refuse: true, Sever: true}), after: 2 * time.Second, causes: timedOutByUs, settle: time.Minute, check: onlyTheDeadOpen},
 	{id: "F34", what: "SIGTERM rolling restart, successor up", process: patientConnect, timeout: 5, drive: rollingRestarts(sized(3, 200)), bunch: perProcess},
