@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -518,8 +519,11 @@ func TestProbesAtOnce(t *testing.T) {
 // A probe is told what to ask, where a binding wants a review.
 func TestProbeQuestion(t *testing.T) {
 	h := newHome(t)
+	var mu sync.Mutex
 	asked := map[string]string{}
 	r := registry.New(registry.Settings{Directories: []string{h.dir}, Probe: func(target *webhook.Target, q *registry.Question) error {
+		mu.Lock()
+		defer mu.Unlock()
 		asked[strings.TrimPrefix(target.URL(), at(""))] = "connect"
 		if q != nil {
 			asked[strings.TrimPrefix(target.URL(), at(""))] = fmt.Sprintf("%s %s as %s", q.Phase, q.Webhook.Name, q.Cluster)
