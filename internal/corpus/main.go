@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +32,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: corpus PACKAGE TARGET")
 		os.Exit(2)
 	}
-	if err := keep(os.Args[1], os.Args[2]); err != nil {
+	if err := keep(os.Stdout, os.Args[1], os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "corpus:", err)
 		os.Exit(1)
 	}
@@ -49,7 +50,7 @@ type target struct {
 	name, dir, kept, binary, profile string
 }
 
-func keep(pkg, name string) error {
+func keep(out io.Writer, pkg, name string) error {
 	listed, err := exec.Command("go", "list", "-f", "{{.Dir}}\n{{.ImportPath}}", pkg).Output()
 	if err != nil {
 		return fmt.Errorf("list %s: %w", pkg, err)
@@ -81,7 +82,7 @@ func keep(pkg, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s %s: %d inputs, and %d of the %d that were found\n", path, name, len(have), len(chosen), len(found))
+	fmt.Fprintf(out, "%s %s: %d inputs, and %d of the %d that were found\n", path, name, len(have), len(chosen), len(found))
 	return t.write(chosen)
 }
 
@@ -193,7 +194,7 @@ func (t *target) write(inputs []input) error {
 		if err := os.MkdirAll(t.kept, 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(t.kept, in.name), in.content, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(t.kept, in.name), in.content, 0o600); err != nil {
 			return err
 		}
 	}

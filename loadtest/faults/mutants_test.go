@@ -131,7 +131,7 @@ var mutants = []mutant{
 	{row: "F26", bug: "a call without a slot leaves a goroutine behind", file: "webhook/attempt.go",
 		old: "	if !e.slots.acquire(who, call.Deadline) {\n", new: "	if !e.slots.acquire(who, call.Deadline) {\n		go func() { select {} }()\n", says: "goroutines have not returned"},
 	{row: "F26", bug: "a connection to a webhook that hangs is not closed", file: "webhook/exchange.go",
-		old: "			e.pool.ReleaseConn(cc)\n		} else {\n", new: "			e.pool.ReleaseConn(cc)\n		} else if err == nil || !isTimeout(err) {\n", says: "descriptors have not returned"},
+		old: "			e.closeIfRetired()\n		} else {\n", new: "			e.closeIfRetired()\n		} else if err == nil || !isTimeout(err) {\n", says: "descriptors have not returned"},
 	{row: "F27", bug: "a cluster may take all admissions", file: "internal/app/app.go",
 		old: "PerCluster: cfg.Limits.AdmissionsPerCluster,", new: "PerCluster: cfg.Limits.Admissions,", says: "shed: map["},
 	{row: "F28", bug: "a stranger has for ever to shake hands", file: "internal/server/conn.go",
@@ -219,18 +219,17 @@ var firstPair *keyPair
 	{row: "F36", bug: "a reload takes 3 s", file: "registry/registry.go",
 		old: "const settleTime = 50 * time.Millisecond", new: "const settleTime = 3 * time.Second", says: "takes effect after"},
 	{row: "F36", bug: "the Snapshot of before is served again for a moment", file: "registry/rotation.go",
-		old: "		r.rotation.previous = append(r.rotation.previous, previous)\n	}\n	r.changed(Change{Snapshot: next})\n	for",
-		new: `		r.rotation.previous = append(r.rotation.previous, previous)
-		go func() {
-			<-time.After(40 * time.Millisecond)
-			if r.snapshot.CompareAndSwap(next, previous) {
-				<-time.After(5 * time.Millisecond)
-				r.snapshot.CompareAndSwap(previous, next)
-			}
-		}()
-	}
-	r.changed(Change{Snapshot: next})
-	for`, says: "one-snapshot"},
+		old: "	r.rotation.previous = append(r.rotation.previous, r.snapshot.Swap(next))\n",
+		new: `	previous := r.snapshot.Swap(next)
+	r.rotation.previous = append(r.rotation.previous, previous)
+	go func() {
+		<-time.After(40 * time.Millisecond)
+		if r.snapshot.CompareAndSwap(next, previous) {
+			<-time.After(5 * time.Millisecond)
+			r.snapshot.CompareAndSwap(previous, next)
+		}
+	}()
+`, says: "one-snapshot"},
 	{row: "F36", bug: "a configuration with problems is served", file: "registry/compile.go",
 		old: "	if len(c.problems) > 0 {\n		return nil\n	}\n", new: "", says: "was not refused"},
 	{row: "F37/F1", bug: "60 ms pass before a bypass", file: "dispatcher/dispatcher.go", old: bypassing, new: "	if rule, ok := bypass(req); ok {\n		time.Sleep(60 * time.Millisecond)\n		return",
