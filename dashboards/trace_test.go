@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dashboards"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
-	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -35,7 +35,7 @@ func spanAttributes(t *testing.T) map[string]bool {
 // closedValues are what attributes with a closed set of values may be.
 func closedValues() map[string][]string {
 	return map[string][]string{
-		"admission.phase":        {registry.Mutating.String(), registry.Validating.String()},
+		"admission.phase":        {chain.Mutating.String(), chain.Validating.String()},
 		"admission.outcome":      {dispatcher.Failed.String(), dispatcher.FailedOpen.String()},
 		"admission.attempt.kind": {webhook.First.String(), webhook.Retry.String(), webhook.Hedge.String()},
 	}

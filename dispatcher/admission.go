@@ -8,10 +8,10 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/codec/jsonpatch"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // admission is the state of one Dispatch. It belongs to the goroutine of that
@@ -21,7 +21,7 @@ type admission struct {
 	ctx     context.Context
 	uid     []byte // that webhooks are sent; owned: calls may outlive the Review
 	about   string // the resource, once asked for
-	chain   *registry.Chain
+	chain   *chain.Chain
 	subject match.Subject
 
 	payloads   codec.Payloads

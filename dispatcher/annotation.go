@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // Our own audit annotations. The caller puts the name of its webhook and a slash
@@ -38,7 +38,7 @@ const (
 // that are unique and survive the caller, and how many were dropped.
 func annotationsOf(outcomes []Outcome, snapshot string) (all []codec.Annotation, dropped int) {
 	all = ownAnnotations(outcomes)
-	taken := map[string]*registry.Webhook{}
+	taken := map[string]*chain.Entry{}
 	for i := range outcomes {
 		o := &outcomes[i]
 		dropped += o.Response.DroppedAnnotations
@@ -64,7 +64,7 @@ func annotationsOf(outcomes []Outcome, snapshot string) (all []codec.Annotation,
 // that is too long or another webhook of this name has taken it. It returns ""
 // where there is no room, and where w itself has taken it: a reinvocation repeats
 // the keys of the first round, and the first one stands.
-func annotationKey(w *registry.Webhook, key string, taken map[string]*registry.Webhook) string {
+func annotationKey(w *chain.Entry, key string, taken map[string]*chain.Entry) string {
 	full := w.Name + "." + key
 	if owner := taken[full]; len(full) > maxAnnotationKey || (owner != nil && owner != w) {
 		full = hashedTail(full, w.Configuration)

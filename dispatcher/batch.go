@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // batch is the invocations of one admission, and where their answers arrive. Calls
@@ -45,7 +45,7 @@ func (b *batch) makeRoom() {
 }
 
 // add returns the next invocation, valid until the next add.
-func (b *batch) add(w *registry.Webhook, position, round int) *invocation {
+func (b *batch) add(w *chain.Entry, position, round int) *invocation {
 	b.list = append(b.list, invocation{webhook: w, position: position, round: round, batch: b})
 	return &b.list[len(b.list)-1]
 }

@@ -4,7 +4,7 @@ package dispatcher
 
 import (
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 )
 
 // exemptKind is the bypass of resources that the cluster's kube-apiserver itself
@@ -14,7 +14,7 @@ const exemptKind = "exempt-kind"
 // bypass returns the rule by which a request is not dispatched at all. It looks
 // at fields only that the request's user cannot choose.
 func bypass(req Request) (rule string, ok bool) {
-	if match.ConfiguresAdmission(req.Review) || match.IsAuthReview(req.Review) && req.Cluster.ExemptsAuthReviews() {
+	if exempt.ConfiguresAdmission(req.Review) || exempt.IsAuthReview(req.Review) && req.Cluster.ExemptsAuthReviews() {
 		return exemptKind, true
 	}
 	return req.Cluster.Bypass.Match(req.Review)

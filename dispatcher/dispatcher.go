@@ -11,11 +11,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
 	"github.com/admission-dispatcher/dispatcher/internal/share"
 	"github.com/admission-dispatcher/dispatcher/internal/throttle"
-	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -24,7 +25,7 @@ type Caller interface {
 	// Start makes a call and tells what it came to, by call.Deadline. The error is
 	// a *webhook.CallError, or a *codec.AnswerError whose Denies is set. The Call
 	// is not looked at after Start has returned.
-	Start(ctx context.Context, call *webhook.Call, to webhook.Receiver)
+	Start(ctx context.Context, call *webhook.Call, to hook.Receiver)
 }
 
 // Config is the configuration of a Dispatcher.
@@ -126,12 +127,12 @@ func New(cfg Config) (*Dispatcher, error) {
 // Request is one admission to decide.
 type Request struct {
 	Review   *codec.Review // borrowed until Dispatch returns
-	Cluster  *registry.Cluster
-	Phase    registry.Phase
-	Path     *registry.Path // which webhooks are considered; nil: all of the phase
-	Outdated bool           // the cluster called a path that its registration no longer has
-	Snapshot string         // short hash of the Snapshot that Cluster is from
-	Deadline time.Time      // when the Verdict must be there
+	Cluster  *chain.Cluster
+	Phase    chain.Phase
+	Path     *chain.Path // which webhooks are considered; nil: all of the phase
+	Outdated bool        // the cluster called a path that its registration no longer has
+	Snapshot string      // short hash of the Snapshot that Cluster is from
+	Deadline time.Time   // when the Verdict must be there
 
 	// What traces say of the call: when its headers came (zero: just now), and by
 	// which name, perhaps with a port, the caller called us. Host is borrowed.
@@ -186,7 +187,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, req Request) Verdict {
 	a.keepSkips = d.keepSkips
 	defer d.release(a)
 	defer a.dismiss()
-	if req.Phase == registry.Mutating {
+	if req.Phase == chain.Mutating {
 		d.mutate(a)
 	} else {
 		d.validate(a)

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // effect is what an Outcome did to its admission.
@@ -22,38 +22,38 @@ type effect struct {
 // it is told.
 func TestEffect(t *testing.T) {
 	var (
-		down   = &webhook.CallError{Cause: webhook.Timeout, Err: errors.New("late")}
-		spared = &webhook.CallError{Cause: webhook.BreakerOpen, Err: errors.New("spared")}
-		full   = &webhook.CallError{Cause: webhook.Shed, Err: errors.New("full")}
+		down   = &hook.CallError{Cause: hook.Timeout, Err: errors.New("late")}
+		spared = &hook.CallError{Cause: hook.BreakerOpen, Err: errors.New("spared")}
+		full   = &hook.CallError{Cause: hook.Shed, Err: errors.New("full")}
 		patch  = refusePatch("does not apply")
 		says   = codec.Response{Code: 403}
 	)
 	for name, c := range map[string]struct {
-		mode    registry.Mode
-		policy  registry.FailurePolicy
+		mode    chain.Mode
+		policy  chain.FailurePolicy
 		err     error
 		allowed bool
 		want    effect
 	}{
-		"allows":               {registry.Enforce, registry.Fail, nil, true, effect{Allowed, false, false, false, true}},
-		"denies":               {registry.Enforce, registry.Fail, nil, false, effect{Denied, true, false, false, true}},
-		"denies, Warn":         {registry.Warn, registry.Fail, nil, false, effect{Softened, false, false, false, true}},
-		"fails":                {registry.Enforce, registry.Fail, down, false, effect{Failed, true, false, false, true}},
-		"fails, Ignore":        {registry.Enforce, registry.Ignore, down, false, effect{FailedOpen, false, true, false, true}},
-		"fails, Warn":          {registry.Warn, registry.Fail, down, false, effect{FailedOpen, false, true, false, true}},
-		"fails, Warn, Ignore":  {registry.Warn, registry.Ignore, down, false, effect{FailedOpen, false, true, false, true}},
-		"spared":               {registry.Enforce, registry.Fail, spared, false, effect{Failed, true, false, false, false}},
-		"no place":             {registry.Enforce, registry.Fail, full, false, effect{Failed, true, false, true, false}},
-		"no place, Ignore":     {registry.Enforce, registry.Ignore, full, false, effect{FailedOpen, false, true, true, false}},
-		"no place, Warn":       {registry.Warn, registry.Fail, full, false, effect{FailedOpen, false, true, true, false}},
-		"a bad patch":          {registry.Enforce, registry.Ignore, patch, false, effect{Refused, true, false, false, true}},
-		"a bad patch, Warn":    {registry.Warn, registry.Ignore, patch, false, effect{Softened, false, false, false, true}},
-		"an undecidable match": {registry.Enforce, registry.Fail, refuseMatch(match.Decision{Err: errors.New("?")}), false, effect{Refused, true, false, false, false}},
+		"allows":               {chain.Enforce, chain.Fail, nil, true, effect{Allowed, false, false, false, true}},
+		"denies":               {chain.Enforce, chain.Fail, nil, false, effect{Denied, true, false, false, true}},
+		"denies, Warn":         {chain.Warn, chain.Fail, nil, false, effect{Softened, false, false, false, true}},
+		"fails":                {chain.Enforce, chain.Fail, down, false, effect{Failed, true, false, false, true}},
+		"fails, Ignore":        {chain.Enforce, chain.Ignore, down, false, effect{FailedOpen, false, true, false, true}},
+		"fails, Warn":          {chain.Warn, chain.Fail, down, false, effect{FailedOpen, false, true, false, true}},
+		"fails, Warn, Ignore":  {chain.Warn, chain.Ignore, down, false, effect{FailedOpen, false, true, false, true}},
+		"spared":               {chain.Enforce, chain.Fail, spared, false, effect{Failed, true, false, false, false}},
+		"no place":             {chain.Enforce, chain.Fail, full, false, effect{Failed, true, false, true, false}},
+		"no place, Ignore":     {chain.Enforce, chain.Ignore, full, false, effect{FailedOpen, false, true, true, false}},
+		"no place, Warn":       {chain.Warn, chain.Fail, full, false, effect{FailedOpen, false, true, true, false}},
+		"a bad patch":          {chain.Enforce, chain.Ignore, patch, false, effect{Refused, true, false, false, true}},
+		"a bad patch, Warn":    {chain.Warn, chain.Ignore, patch, false, effect{Softened, false, false, false, true}},
+		"an undecidable match": {chain.Enforce, chain.Fail, refuseMatch(match.Decision{Err: errors.New("?")}), false, effect{Refused, true, false, false, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &admission{Request: Request{Cluster: &registry.Cluster{}, Review: &codec.Review{}}}
+			a := &admission{Request: Request{Cluster: &chain.Cluster{}, Review: &codec.Review{}}}
 			says.Allowed = c.allowed
-			o := a.judge(&invocation{webhook: &registry.Webhook{Mode: c.mode, FailurePolicy: c.policy}}, says, c.err, 1)
+			o := a.judge(&invocation{webhook: &chain.Entry{Mode: c.mode, FailurePolicy: c.policy}}, says, c.err, 1)
 			if got := (effect{o.Result, o.Denies(), o.FailsOpen(), o.Shed(), o.Timed()}); got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
@@ -67,8 +67,8 @@ func TestEffectOfTheUncalled(t *testing.T) {
 		outcome Outcome
 		want    effect
 	}{
-		"a condition that failed": {Outcome{Result: Skipped, Cause: webhook.MatchError}, effect{Skipped, false, true, false, false}},
-		"a dry run, Warn":         {Outcome{Result: Skipped, Cause: webhook.DryRun}, effect{Skipped, false, false, false, false}},
+		"a condition that failed": {Outcome{Result: Skipped, Cause: hook.MatchError}, effect{Skipped, false, true, false, false}},
+		"a dry run, Warn":         {Outcome{Result: Skipped, Cause: hook.DryRun}, effect{Skipped, false, false, false, false}},
 		"given up on":             {Outcome{Result: Abandoned}, effect{result: Abandoned}},
 	} {
 		o := c.outcome
@@ -82,7 +82,7 @@ func TestDecision(t *testing.T) {
 	of := func(results ...Result) []Outcome {
 		var all []Outcome
 		for _, r := range results {
-			all = append(all, Outcome{Result: r, Webhook: &registry.Webhook{}, Err: errors.New("because")})
+			all = append(all, Outcome{Result: r, Webhook: &chain.Entry{}, Err: errors.New("because")})
 		}
 		return all
 	}

@@ -5,9 +5,10 @@ package dispatcher
 import (
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -55,7 +56,7 @@ type WebhookExplained struct {
 
 // Explain decides as Dispatch does, with the same match code, and calls nobody.
 // What an earlier webhook would change in the object is not foreseen.
-func Explain(r *codec.Review, c *registry.Cluster, p registry.Phase) Explanation {
+func Explain(r *codec.Review, c *chain.Cluster, p chain.Phase) Explanation {
 	req := Request{Review: r, Cluster: c, Phase: p}
 	e := Explanation{Cluster: c.Name, Phase: p.String(), Webhooks: []WebhookExplained{}}
 	if rule, ok := bypass(req); ok {
@@ -82,7 +83,7 @@ func Explain(r *codec.Review, c *registry.Cluster, p registry.Phase) Explanation
 	return e
 }
 
-func explain(w *registry.Webhook, m match.Decision, r *codec.Review) WebhookExplained {
+func explain(w *chain.Entry, m match.Decision, r *codec.Review) WebhookExplained {
 	x := WebhookExplained{
 		Configuration: w.Configuration,
 		Webhook:       w.Name,
@@ -101,7 +102,7 @@ func explain(w *registry.Webhook, m match.Decision, r *codec.Review) WebhookExpl
 			x.Detail = m.Err.Error()
 		}
 	case w.Pending != nil:
-		x.Reason, x.Detail = string(webhook.Pending), w.Pending.Error()
+		x.Reason, x.Detail = string(hook.Pending), w.Pending.Error()
 	case r.DryRun && !w.SideEffects.SupportsDryRun():
 		x.Reason = "DryRun"
 	case w.Version == 0:
@@ -114,7 +115,7 @@ func explain(w *registry.Webhook, m match.Decision, r *codec.Review) WebhookExpl
 
 // payloadForm names the form of the review that w gets before any mutation; "at
 // first" where it changes as soon as the webhook's answers offer another.
-func payloadForm(w *registry.Webhook, r *codec.Review) string {
+func payloadForm(w *chain.Entry, r *codec.Review) string {
 	form := w.Target.Form(w.Version, w.Wire, r.Body.Len(), time.Now())
 	text := form.Encoding.String() + " " + form.Version.String()
 	if w.Wire.Encoding == webhook.Auto || w.Wire.Compression == webhook.CompressAuto {
@@ -137,12 +138,12 @@ func payloadForm(w *registry.Webhook, r *codec.Review) string {
 // orderer numbers the webhooks that are called: validating ones of a stage all
 // at once, mutating ones one after the other.
 type orderer struct {
-	phase registry.Phase
+	phase chain.Phase
 	count int
 }
 
-func (o *orderer) next(stage registry.Stage) int {
-	if o.phase == registry.Mutating {
+func (o *orderer) next(stage chain.Stage) int {
+	if o.phase == chain.Mutating {
 		o.count++
 		return o.count
 	}

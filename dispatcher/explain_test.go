@@ -5,8 +5,8 @@ package dispatcher
 import (
 	"testing"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -35,7 +35,7 @@ func TestPayloadForm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &registry.Webhook{Version: row.version, Wire: row.wire, Target: target}
+		w := &chain.Entry{Version: row.version, Wire: row.wire, Target: target}
 		if got := payloadForm(w, row.review); got != row.want {
 			t.Errorf("%+v: %q, want %q", row.wire, got, row.want)
 		}

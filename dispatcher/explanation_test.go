@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // What Explain says of each webhook, called or not, is what Dispatch would do.
@@ -49,7 +49,7 @@ kind: WebhookBinding
 metadata: {name: last}
 spec: {webhooks: ["c/last.e.com"], mode: Warn, timeout: 250ms%s}
 `
-	explained := func(phase registry.Phase, kind, more, group string) (dispatcher.Explanation, []string) {
+	explained := func(phase chain.Phase, kind, more, group string) (dispatcher.Explanation, []string) {
 		t.Helper()
 		_, s := newWorld(t, labeller{}, dispatcher.Limits{}, cluster, fmt.Sprintf(configurations, kind), fmt.Sprintf(binding, more))
 		text := fmt.Sprintf(podReview, `{"metadata":{}}`)
@@ -83,14 +83,14 @@ spec: {webhooks: ["c/last.e.com"], mode: Warn, timeout: 250ms%s}
 			fmt.Sprintf(`c/last.e.com %s called=true order=%d reason="" detail="" rule=%q payload="JSON v1 at first, as received" Ignore Warn 250ms https://webhook.example.com/6`, at, orders[1], all),
 		}
 	}
-	e, lines := explained(registry.Validating, "Validating", ", stage: Transactional", "robots")
+	e, lines := explained(chain.Validating, "Validating", ", stage: Transactional", "robots")
 	if diff := cmp.Diff(dispatcher.Explanation{Cluster: "east", Phase: "validate", Paths: 1, Bypass: "robots", FailOpen: "leases"}, e); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if diff := cmp.Diff(want("validate", 1, 2), lines); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	e, lines = explained(registry.Mutating, "Mutating", "", "dev")
+	e, lines = explained(chain.Mutating, "Mutating", "", "dev")
 	if diff := cmp.Diff(dispatcher.Explanation{Cluster: "east", Phase: "mutate", Paths: 1, FailOpen: "leases"}, e); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

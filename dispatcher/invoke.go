@@ -11,16 +11,17 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
-	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // invocation is one webhook that wants the review. It owns what its call needs,
 // so that the call may outlive the admission.
 type invocation struct {
-	webhook  *registry.Webhook
+	webhook  *chain.Entry
 	position int
 	round    int
 	call     webhook.Call
@@ -44,12 +45,12 @@ func (a *admission) prepare(inv *invocation) error {
 		return refuseDryRun(w.Name)
 	}
 	if w.Version == 0 {
-		return &webhook.CallError{Cause: webhook.NotConvertible, Err: errors.New("none of its admissionReviewVersions is supported")}
+		return &hook.CallError{Cause: hook.NotConvertible, Err: errors.New("none of its admissionReviewVersions is supported")}
 	}
 	if time.Until(a.Deadline) < leastTime {
-		return &webhook.CallError{Cause: webhook.NoTimeLeft, Err: errors.New("no time left for the call before the caller's deadline")}
+		return &hook.CallError{Cause: hook.NoTimeLeft, Err: errors.New("no time left for the call before the caller's deadline")}
 	}
-	if w.Mode != registry.Shadow { // those never wait, nor hold anybody up
+	if w.Mode != chain.Shadow { // those never wait, nor hold anybody up
 		if err := a.admit(); err != nil {
 			return err
 		}
@@ -67,17 +68,17 @@ func (a *admission) prepare(inv *invocation) error {
 		Want: codec.Expectation{
 			UID:      a.uid,
 			Version:  w.Version,
-			Mutating: a.Phase == registry.Mutating,
+			Mutating: a.Phase == chain.Mutating,
 			Compat:   w.Compat,
 		},
 		Cluster:  a.Cluster.Name,
 		Resource: a.resource(),
-		Shadow:   w.Mode == registry.Shadow,
+		Shadow:   w.Mode == chain.Shadow,
 		Repeat:   w.Repeat,
 		Owner:    w,
 	}
 	denies, _ := a.failurePolicy(w)
-	inv.call.Wait = denies == Failed && w.Mode == registry.Enforce
+	inv.call.Wait = denies == Failed && w.Mode == chain.Enforce
 	inv.call.Repeat.Safe = w.SideEffects.Repeatable(a.Review.DryRun)
 	return nil
 }
@@ -94,19 +95,19 @@ func (a *admission) payload(f codec.Form) (*codec.Body, error) {
 	}
 	done, err := a.takeTurn(size)
 	if err != nil {
-		return nil, &webhook.CallError{Cause: webhook.Shed, Err: err}
+		return nil, &hook.CallError{Cause: hook.Shed, Err: err}
 	}
 	defer done()
 	body := a.payloads.Get(f, a.generation, a.object)
 	if !a.holdForm(body) {
-		return nil, &webhook.CallError{Cause: webhook.Shed, Err: errShed}
+		return nil, &hook.CallError{Cause: hook.Shed, Err: errShed}
 	}
 	return body, nil
 }
 
 // plain returns the review without what of form the webhook has only said that it
 // reads; none where that is nothing.
-func (a *admission) plain(w *registry.Webhook, form codec.Form) codec.Deferred {
+func (a *admission) plain(w *chain.Entry, form codec.Form) codec.Deferred {
 	plain := w.Wire.Plain(form)
 	if plain == form {
 		return codec.Deferred{}
@@ -124,8 +125,8 @@ func (d *Dispatcher) start(ctx context.Context, inv *invocation) {
 	d.calls.Add(1)
 	defer func() {
 		if r := recover(); r != nil {
-			inv.Receive(codec.Response{}, &webhook.CallError{
-				Cause: webhook.Panic, Elapsed: time.Since(inv.begin), Err: fmt.Errorf("panic while calling: %s", crash.Text(r)), Stack: debug.Stack(),
+			inv.Receive(codec.Response{}, &hook.CallError{
+				Cause: hook.Panic, Elapsed: time.Since(inv.begin), Err: fmt.Errorf("panic while calling: %s", crash.Text(r)), Stack: debug.Stack(),
 			})
 		}
 	}()

@@ -8,30 +8,31 @@ import (
 	"testing"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // What keeps a webhook from being called at all is found before any call.
 func TestPrepare(t *testing.T) {
 	for name, c := range map[string]struct {
-		webhook  registry.Webhook
+		webhook  chain.Entry
 		dryRun   bool
 		deadline time.Duration
-		want     webhook.Cause
+		want     hook.Cause
 		refusal  bool
 	}{
-		"C29 none of its versions is known":     {webhook: registry.Webhook{}, deadline: time.Minute, want: webhook.NotConvertible},
-		"B17 dry run with side effects":         {webhook: registry.Webhook{Version: codec.V1, SideEffects: registry.SideEffectsSome}, dryRun: true, deadline: time.Minute, want: webhook.DryRun, refusal: true},
-		"B17 dry run with unknown side effects": {webhook: registry.Webhook{Version: codec.V1, SideEffects: registry.SideEffectsUnknown}, dryRun: true, deadline: time.Minute, want: webhook.DryRun, refusal: true},
-		"F23 no time left":                      {webhook: registry.Webhook{Version: codec.V1}, deadline: -time.Second, want: webhook.NoTimeLeft},
+		"C29 none of its versions is known":     {webhook: chain.Entry{}, deadline: time.Minute, want: hook.NotConvertible},
+		"B17 dry run with side effects":         {webhook: chain.Entry{Version: codec.V1, SideEffects: chain.SideEffectsSome}, dryRun: true, deadline: time.Minute, want: hook.DryRun, refusal: true},
+		"B17 dry run with unknown side effects": {webhook: chain.Entry{Version: codec.V1, SideEffects: chain.SideEffectsUnknown}, dryRun: true, deadline: time.Minute, want: hook.DryRun, refusal: true},
+		"F23 no time left":                      {webhook: chain.Entry{Version: codec.V1}, deadline: -time.Second, want: hook.NoTimeLeft},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &admission{Request: Request{Review: &codec.Review{DryRun: c.dryRun}, Deadline: time.Now().Add(c.deadline)}}
 			err := a.prepare(&invocation{webhook: &c.webhook})
-			var refusal *Refusal
-			var callErr *webhook.CallError
+			var refusal *hook.Refusal
+			var callErr *hook.CallError
 			switch {
 			case c.refusal && errors.As(err, &refusal) && refusal.Cause == c.want:
 			case !c.refusal && errors.As(err, &callErr) && callErr.Cause == c.want:
@@ -53,12 +54,12 @@ func TestPlainOfAMutatedReview(t *testing.T) {
 	}
 	a := &admission{Request: Request{Review: review}, generation: 1, object: []byte(`{"mutated":true}`)}
 	a.payloads.Reset(review, nil)
-	pinned := &registry.Webhook{Wire: webhook.Wire{Encoding: webhook.Protobuf}}
+	pinned := &chain.Entry{Wire: webhook.Wire{Encoding: webhook.Protobuf}}
 	form := codec.Form{Version: codec.V1, Encoding: codec.Protobuf}
 	if later := a.plain(pinned, form); !later.IsZero() {
 		t.Error("there is something to send in place of a form that is pinned")
 	}
-	later := a.plain(&registry.Webhook{}, form)
+	later := a.plain(&chain.Entry{}, form)
 	later.Retain()
 	a.payloads.Release()
 	codec.ReleaseReview(review)

@@ -8,13 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // asked returns an admission until a deadline, whose webhooks have been asked.
-func asked(d *Dispatcher, deadline time.Duration, webhooks ...*registry.Webhook) *admission {
-	a := &admission{Request: Request{Cluster: &registry.Cluster{}, Review: &codec.Review{}, Deadline: time.Now().Add(deadline)}, batch: d.newBatch()}
+func asked(d *Dispatcher, deadline time.Duration, webhooks ...*chain.Entry) *admission {
+	a := &admission{Request: Request{Cluster: &chain.Cluster{}, Review: &codec.Review{}, Deadline: time.Now().Add(deadline)}, batch: d.newBatch()}
 	for i, w := range webhooks {
 		a.batch.add(w, i, 0).waiting = true
 	}
@@ -35,7 +35,7 @@ func TestGraceEndsAtTheDeadline(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := &Dispatcher{grace: 100 * time.Millisecond}
-			a := asked(d, time.Second, &registry.Webhook{Name: "a"}, &registry.Webhook{Name: "never"})
+			a := asked(d, time.Second, &chain.Entry{Name: "a"}, &chain.Entry{Name: "never"})
 			begin := time.Now()
 			time.AfterFunc(c.denial, func() { deny(&a.batch.list[0]) })
 			d.join(a, 2)
@@ -51,7 +51,7 @@ func TestGraceEndsAtTheDeadline(t *testing.T) {
 func TestJoinHearsWhatIsThere(t *testing.T) {
 	d := &Dispatcher{}
 	for range 50 { // a select chooses at random
-		a := asked(d, -time.Second, &registry.Webhook{Name: "a", FailurePolicy: registry.Ignore}, &registry.Webhook{Name: "b", FailurePolicy: registry.Ignore})
+		a := asked(d, -time.Second, &chain.Entry{Name: "a", FailurePolicy: chain.Ignore}, &chain.Entry{Name: "b", FailurePolicy: chain.Ignore})
 		deny(&a.batch.list[1])
 		d.join(a, 2)
 		if len(a.outcomes) != 2 || !a.denied() {
@@ -63,7 +63,7 @@ func TestJoinHearsWhatIsThere(t *testing.T) {
 // An answer that comes after its stage is over stands in for nobody of the next one.
 func TestJoinKeepsStagesApart(t *testing.T) {
 	d := &Dispatcher{}
-	late, next := &registry.Webhook{Name: "late", FailurePolicy: registry.Ignore}, &registry.Webhook{Name: "next"}
+	late, next := &chain.Entry{Name: "late", FailurePolicy: chain.Ignore}, &chain.Entry{Name: "next"}
 	a := asked(d, time.Minute, late, next)
 	first, second := &a.batch.list[0], &a.batch.list[1]
 	second.waiting = false

@@ -24,8 +24,10 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"pgregory.net/rapid"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -63,7 +65,7 @@ type labeller struct {
 	ignored string                   // the webhook whose failurePolicy is Ignore
 }
 
-func (l labeller) Start(_ context.Context, call *webhook.Call, to webhook.Receiver) {
+func (l labeller) Start(_ context.Context, call *webhook.Call, to hook.Receiver) {
 	name, own := path.Base(call.Target.URL()), *call
 	go func() {
 		if l.wait != nil {
@@ -111,10 +113,10 @@ func newWorld(t testing.TB, caller dispatcher.Caller, limits dispatcher.Limits, 
 // admit decodes and dispatches a review as the server does.
 func admit(t testing.TB, d *dispatcher.Dispatcher, s *registry.Snapshot, cluster string, text []byte, timeout time.Duration) dispatcher.Verdict {
 	t.Helper()
-	return admitPhase(t, registry.Mutating, d, s, cluster, text, timeout)
+	return admitPhase(t, chain.Mutating, d, s, cluster, text, timeout)
 }
 
-func admitPhase(t testing.TB, phase registry.Phase, d *dispatcher.Dispatcher, s *registry.Snapshot, cluster string, text []byte, timeout time.Duration) dispatcher.Verdict {
+func admitPhase(t testing.TB, phase chain.Phase, d *dispatcher.Dispatcher, s *registry.Snapshot, cluster string, text []byte, timeout time.Duration) dispatcher.Verdict {
 	t.Helper()
 	deadline := time.Now().Add(timeout)
 	review := codec.AcquireReview()
@@ -144,7 +146,7 @@ func TestCallThatDoesNotEnd(t *testing.T) {
 		if elapsed := time.Since(begin); elapsed != 3*time.Second {
 			t.Errorf("answered after %v", elapsed)
 		}
-		if v.Response.Allowed || v.Outcomes[1].Cause != webhook.Timeout || v.Outcomes[2].Cause != webhook.NoTimeLeft {
+		if v.Response.Allowed || v.Outcomes[1].Cause != hook.Timeout || v.Outcomes[2].Cause != hook.NoTimeLeft {
 			t.Errorf("%s", v.Response.Message)
 		}
 		d.Wait()
@@ -161,7 +163,7 @@ type recorder struct {
 	vain  int // how many were over when they began
 }
 
-func (r *recorder) Start(_ context.Context, call *webhook.Call, to webhook.Receiver) {
+func (r *recorder) Start(_ context.Context, call *webhook.Call, to hook.Receiver) {
 	name, own := path.Base(call.Target.URL()), *call
 	if r.calls[name] = own; own.Over.Load() {
 		r.vain++
@@ -169,7 +171,7 @@ func (r *recorder) Start(_ context.Context, call *webhook.Call, to webhook.Recei
 	go func() {
 		if strings.HasPrefix(name, "hang") {
 			<-time.After(time.Until(own.Deadline))
-			to.Receive(codec.Response{}, &webhook.CallError{Cause: webhook.Timeout, Err: errors.New("it hangs")})
+			to.Receive(codec.Response{}, &hook.CallError{Cause: hook.Timeout, Err: errors.New("it hangs")})
 			return
 		}
 		to.Receive(codec.Response{Code: 403}, nil)
@@ -207,7 +209,7 @@ spec: {webhooks: ["*/hang-warn.*"], mode: Warn}
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{calls: map[string]webhook.Call{}}
 		d, s := newWorld(t, r, dispatcher.Limits{}, fmt.Sprintf(largeCluster, "east"), webhooks("Validating", "deny hang hang-ignored hang-warn hang-shadow"), modes)
-		if v := admitPhase(t, registry.Validating, d, s, "east", zeros(10), 3*time.Second); v.Response.Allowed {
+		if v := admitPhase(t, chain.Validating, d, s, "east", zeros(10), 3*time.Second); v.Response.Allowed {
 			t.Error("allowed")
 		}
 		over := map[string]bool{"hang": true, "hang-ignored": true, "hang-warn": true, "hang-shadow": false}
@@ -221,7 +223,7 @@ spec: {webhooks: ["*/hang-warn.*"], mode: Warn}
 			}
 		}
 		d.Wait()
-		admitPhase(t, registry.Validating, d, s, "east", zeros(10), 3*time.Second)
+		admitPhase(t, chain.Validating, d, s, "east", zeros(10), 3*time.Second)
 		d.Wait()
 		if len(r.calls) != 5 || r.vain > 0 {
 			t.Errorf("%d webhooks are called, and %d calls are over when they begin", len(r.calls), r.vain)
@@ -249,7 +251,7 @@ func TestPatchGivesWhatTheLastWebhookSaw(t *testing.T) {
 	}
 	var patches [webhooks]string
 	var last []byte
-	caller := calling(func(call *webhook.Call, to webhook.Receiver) {
+	caller := calling(func(call *webhook.Call, to hook.Receiver) {
 		n := int(call.Target.URL()[len(call.Target.URL())-1] - '0')
 		var sent struct {
 			Request struct{ Object json.RawMessage }
@@ -306,16 +308,16 @@ func TestPatchGivesWhatTheLastWebhookSaw(t *testing.T) {
 }
 
 // calling is a Caller made of a function.
-type calling func(*webhook.Call, webhook.Receiver)
+type calling func(*webhook.Call, hook.Receiver)
 
-func (c calling) Start(_ context.Context, call *webhook.Call, to webhook.Receiver) { c(call, to) }
+func (c calling) Start(_ context.Context, call *webhook.Call, to hook.Receiver) { c(call, to) }
 
 // A cluster whose webhooks make objects large is shed itself when its share of bytes is
 // used up, for each call with such an object, and no other cluster is.
 func TestObjectsThatGrow(t *testing.T) {
 	const limit, large, admissions = 1 << 20, 200 << 10, 8
 	grow := fmt.Appendf(nil, `[{"op":"add","path":"/metadata/labels/large","value":"%s"}]`, strings.Repeat("x", large))
-	caller := calling(func(call *webhook.Call, to webhook.Receiver) {
+	caller := calling(func(call *webhook.Call, to hook.Receiver) {
 		name, deadline, grows := path.Base(call.Target.URL()), call.Deadline, call.Cluster == "east"
 		go func() {
 			switch {
@@ -323,7 +325,7 @@ func TestObjectsThatGrow(t *testing.T) {
 				to.Receive(codec.Response{Allowed: true, Patch: grow}, nil)
 			case name == "w1" && grows: // holds what it was sent
 				<-time.After(time.Until(deadline))
-				to.Receive(codec.Response{}, &webhook.CallError{Cause: webhook.Timeout, Err: errors.New("late")})
+				to.Receive(codec.Response{}, &hook.CallError{Cause: hook.Timeout, Err: errors.New("late")})
 			default:
 				to.Receive(codec.Response{Allowed: true}, nil)
 			}
@@ -351,8 +353,8 @@ func TestObjectsThatGrow(t *testing.T) {
 		shed := 0
 		for range admissions {
 			v := <-verdicts
-			if one, two := v.Outcomes[1].Cause, v.Outcomes[2].Cause; one == webhook.Shed {
-				if shed++; two != webhook.Shed {
+			if one, two := v.Outcomes[1].Cause, v.Outcomes[2].Cause; one == hook.Shed {
+				if shed++; two != hook.Shed {
 					t.Errorf("the second call with the same object is made: %s", two)
 				}
 			}
@@ -381,7 +383,7 @@ func TestTurnsOfLargeObjects(t *testing.T) {
 		if elapsed := time.Since(begin); elapsed >= time.Second || elapsed < 900*time.Millisecond {
 			t.Errorf("answered after %v", elapsed)
 		}
-		if v.Response.Allowed || v.Outcomes[0].Cause != webhook.Shed || !strings.Contains(v.Response.Message, "large objects") {
+		if v.Response.Allowed || v.Outcomes[0].Cause != hook.Shed || !strings.Contains(v.Response.Message, "large objects") {
 			t.Errorf("%s", v.Response.Message)
 		}
 		done := make(chan dispatcher.Verdict)

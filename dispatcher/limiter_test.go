@@ -15,9 +15,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // model is the limiter as simple as can be: it looks at all clusters at each step.
@@ -395,9 +395,9 @@ func TestQueueOfAdmissions(t *testing.T) {
 		for i := range 100 * clusters {
 			all.Go(func() {
 				a := &admission{Request: request(), limiter: d.limiter}
-				a.Cluster = &registry.Cluster{Name: fmt.Sprint(i % clusters)}
-				var shed *webhook.CallError
-				if err := a.admit(); !errors.As(err, &shed) || shed.Cause != webhook.Shed {
+				a.Cluster = &chain.Cluster{Name: fmt.Sprint(i % clusters)}
+				var shed *hook.CallError
+				if err := a.admit(); !errors.As(err, &shed) || shed.Cause != hook.Shed {
 					t.Errorf("there is a slot: %v", err)
 				}
 				mu.Lock()
@@ -456,7 +456,7 @@ func TestFormsAreShared(t *testing.T) {
 	admitted := func(cluster string) *admission {
 		body := codec.NewBody(make([]byte, 1000), nil)
 		t.Cleanup(body.Release)
-		a := &admission{Request: Request{Cluster: &registry.Cluster{Name: cluster}, Review: &codec.Review{Body: body}, Deadline: time.Now().Add(time.Minute)}, limiter: l}
+		a := &admission{Request: Request{Cluster: &chain.Cluster{Name: cluster}, Review: &codec.Review{Body: body}, Deadline: time.Now().Add(time.Minute)}, limiter: l}
 		if err := a.admit(); err != nil {
 			t.Fatalf("%s is shed: %v", cluster, err)
 		}
@@ -513,7 +513,7 @@ func TestQueueIsShort(t *testing.T) {
 		for left, want := range map[time.Duration]time.Duration{time.Second: queueWait, 8 * time.Millisecond: 2 * time.Millisecond} {
 			begin := time.Now()
 			a := &admission{
-				Request: Request{Cluster: &registry.Cluster{Name: "b"}, Review: &codec.Review{Body: codec.NewBody([]byte("x"), nil)}, Deadline: begin.Add(left)},
+				Request: Request{Cluster: &chain.Cluster{Name: "b"}, Review: &codec.Review{Body: codec.NewBody([]byte("x"), nil)}, Deadline: begin.Add(left)},
 				limiter: l,
 			}
 			if err := a.admit(); err == nil || time.Since(begin) != want {
@@ -529,7 +529,7 @@ func TestBytesAreCountedUntilReleased(t *testing.T) {
 	l := newLimiter(Limits{Bytes: 100}, queueLength)
 	body := codec.NewBody(make([]byte, 60), nil)
 	a := &admission{
-		Request: Request{Cluster: &registry.Cluster{Name: "a"}, Review: &codec.Review{Body: body}, Deadline: time.Now().Add(time.Minute)},
+		Request: Request{Cluster: &chain.Cluster{Name: "a"}, Review: &codec.Review{Body: body}, Deadline: time.Now().Add(time.Minute)},
 		limiter: l,
 	}
 	if err := a.admit(); err != nil {

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // mutate asks the matching webhooks one after the other, each with the object as
@@ -54,7 +54,7 @@ func (d *Dispatcher) round(a *admission, positions []int, round int, again *rein
 			continue
 		}
 		inv.call.Deadline, inv.call.Timeout = a.until(inv.webhook, again.following(positions[n+1:], round), d.impatience)
-		if inv.webhook.Mode == registry.Shadow { // never due
+		if inv.webhook.Mode == chain.Shadow { // never due
 			d.shadow(a, inv)
 			continue
 		}
@@ -107,14 +107,14 @@ func (d *Dispatcher) answer(a *admission, inv *invocation) (codec.Response, time
 	}
 	a.late, a.batch = a.batch, d.newBatch()
 	elapsed := time.Since(inv.begin)
-	return codec.Response{}, elapsed, &webhook.CallError{Cause: webhook.Timeout, Elapsed: elapsed, Err: errUnheard}
+	return codec.Response{}, elapsed, &hook.CallError{Cause: hook.Timeout, Elapsed: elapsed, Err: errUnheard}
 }
 
 // recheck matches a webhook against the mutated object although it is not due: as
 // in kube-apiserver, a match that can no longer be decided denies.
 func (a *admission) recheck(position, round int) {
 	w := a.chain.Webhooks[position]
-	if w.Mode != registry.Enforce {
+	if w.Mode != chain.Enforce {
 		return
 	}
 	m := w.Matcher.Match(&a.subject)

@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // Record is what there is to tell of one admission.
@@ -26,8 +26,8 @@ type Observer interface {
 
 // ShadowRecord is what there is to tell of one invocation in mode Shadow.
 type ShadowRecord struct {
-	Cluster *registry.Cluster
-	Phase   registry.Phase
+	Cluster *chain.Cluster
+	Phase   chain.Phase
 	// Outcome is what the invocation would have come to in mode Enforce, short of
 	// applying a patch.
 	Outcome *Outcome

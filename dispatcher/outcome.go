@@ -5,9 +5,9 @@ package dispatcher
 import (
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // Result is what an invocation came to. The set is closed.
@@ -60,7 +60,7 @@ func (r Result) String() string {
 
 // Outcome is what one invocation came to.
 type Outcome struct {
-	Webhook  *registry.Webhook
+	Webhook  *chain.Entry
 	Position int // in the chain
 	Round    int // 1 for a reinvocation
 	Result   Result
@@ -70,7 +70,7 @@ type Outcome struct {
 	// Response is the webhook's answer where there is one.
 	Response codec.Response
 	// Cause and Err say why, where that is not the webhook's own decision.
-	Cause webhook.Cause
+	Cause hook.Cause
 	Err   error
 	// Code is the status code of a denial.
 	Code int32

@@ -5,10 +5,10 @@ package dispatcher
 import (
 	"bytes"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/codec/jsonpatch"
-	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // apply applies one webhook's patch to the object as it is now and returns the
@@ -18,14 +18,14 @@ import (
 // What is answered to the caller is the operations of all patches in one, applied to
 // the object that it sent. The Document gives just that, so nothing needs to be
 // applied twice to know that it can be.
-func (a *admission) apply(w *registry.Webhook, raw []byte) (operations int, err error) {
+func (a *admission) apply(w *chain.Entry, raw []byte) (operations int, err error) {
 	before := a.current()
 	if before.IsNull() || a.Review.Operation == codec.Connect { // the options of a CONNECT are nobody's object
 		return 0, refusePatch("admission webhook %q attempted to modify the object, which is not supported for this operation", w.Name)
 	}
 	done, err := a.takeTurn(len(before.Raw) + len(raw))
 	if err != nil {
-		return 0, &webhook.CallError{Cause: webhook.Shed, Err: err}
+		return 0, &hook.CallError{Cause: hook.Shed, Err: err}
 	}
 	defer done()
 	limits := jsonpatch.DefaultLimits()
@@ -86,7 +86,7 @@ func (a *admission) open(limits jsonpatch.Limits) (*jsonpatch.Document, error) {
 // replaceObject makes what d holds the object that later webhooks are matched
 // against and get. The values in it have been checked, those of the caller when the
 // review was read: only what decides about the object is looked at.
-func (a *admission) replaceObject(d *jsonpatch.Document, limits jsonpatch.Limits, w *registry.Webhook) error {
+func (a *admission) replaceObject(d *jsonpatch.Document, limits jsonpatch.Limits, w *chain.Entry) error {
 	after := new(codec.Object)
 	if err := codec.ScanObject(after, d.AppendOutline(nil, "apiVersion", "kind", "metadata")); err != nil {
 		return refusePatch("the patch of webhook %q makes the object invalid: %w", w.Name, err)

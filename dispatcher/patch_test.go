@@ -9,9 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/codec/jsonpatch"
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // An object is parsed once for all patches. A Document that has become many times as large as the object is not kept while
@@ -23,7 +24,7 @@ func TestLargeDocumentIsNotKept(t *testing.T) {
 func testLargeDocument(t *testing.T) {
 	object := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"list":[` + strings.Repeat("0,", 40_000) + `0]}}`)
 	a := &admission{
-		Request:  Request{Cluster: &registry.Cluster{}, Review: &codec.Review{Operation: codec.Create}, Deadline: time.Now().Add(time.Minute)},
+		Request:  Request{Cluster: &chain.Cluster{}, Review: &codec.Review{Operation: codec.Create}, Deadline: time.Now().Add(time.Minute)},
 		workshop: newWorkshop(),
 	}
 	if err := codec.ScanObject(&a.Review.Object, object); err != nil {
@@ -33,7 +34,7 @@ func testLargeDocument(t *testing.T) {
 	a.subject.Object = &a.Review.Object
 	apply := func(patch string, kept bool, generation int) {
 		t.Helper()
-		if _, err := a.apply(&registry.Webhook{Name: "w"}, []byte(patch)); err != nil {
+		if _, err := a.apply(&chain.Entry{Name: "w"}, []byte(patch)); err != nil {
 			t.Fatal(err)
 		}
 		if (a.document != nil) != kept || a.generation != generation {
@@ -63,7 +64,7 @@ func testLargeDocument(t *testing.T) {
 		t.Errorf("%d turns are taken", a.workshop.active)
 	}
 	a.Deadline = time.Now().Add(-time.Second)
-	if _, err := a.apply(&registry.Webhook{Name: "w"}, []byte(`[]`)); err == nil {
+	if _, err := a.apply(&chain.Entry{Name: "w"}, []byte(`[]`)); err == nil {
 		t.Error("there is a turn after the deadline")
 	}
 }
@@ -72,12 +73,12 @@ func testLargeDocument(t *testing.T) {
 func TestPatchEndsAtTheDeadline(t *testing.T) {
 	object := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{}}`)
 	for left, limited := range map[time.Duration]bool{time.Minute: false, -time.Millisecond: true} {
-		a := &admission{Request: Request{Cluster: &registry.Cluster{}, Review: &codec.Review{Operation: codec.Create}, Deadline: time.Now().Add(left)}}
+		a := &admission{Request: Request{Cluster: &chain.Cluster{}, Review: &codec.Review{Operation: codec.Create}, Deadline: time.Now().Add(left)}}
 		if err := codec.ScanObject(&a.Review.Object, object); err != nil {
 			t.Fatal(err)
 		}
 		a.subject.Object = &a.Review.Object
-		_, err := a.apply(&registry.Webhook{Name: "w"}, []byte(`[{"op":"add","path":"/spec/a","value":1}]`))
+		_, err := a.apply(&chain.Entry{Name: "w"}, []byte(`[{"op":"add","path":"/spec/a","value":1}]`))
 		var slow *jsonpatch.Error
 		if got := errors.As(err, &slow) && slow.Limit; got != limited {
 			t.Errorf("C19 with %v left: %v", left, err)
@@ -96,14 +97,14 @@ func TestPatchIsCheckedStrictly(t *testing.T) {
 		`[{"op":"replace","path":"/kind","value":"Secret"}]`,
 		`[{"op":"add","path":"/spec/deep","value":` + strings.Repeat("[", 9_997) + strings.Repeat("]", 9_997) + `}]`,
 	} {
-		a := &admission{Request: Request{Cluster: &registry.Cluster{}, Review: &codec.Review{Operation: codec.Create}, Deadline: time.Now().Add(time.Minute)}}
+		a := &admission{Request: Request{Cluster: &chain.Cluster{}, Review: &codec.Review{Operation: codec.Create}, Deadline: time.Now().Add(time.Minute)}}
 		object := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{}}`)
 		if err := codec.ScanObject(&a.Review.Object, object); err != nil {
 			t.Fatal(err)
 		}
 		a.subject.Object = &a.Review.Object
-		var refusal *Refusal
-		if _, err := a.apply(&registry.Webhook{Name: "w"}, []byte(patch)); !errors.As(err, &refusal) || a.generation != 0 || a.document != nil {
+		var refusal *hook.Refusal
+		if _, err := a.apply(&chain.Entry{Name: "w"}, []byte(patch)); !errors.As(err, &refusal) || a.generation != 0 || a.document != nil {
 			t.Errorf("%.80s: %v, generation %d", patch, err, a.generation)
 		}
 	}

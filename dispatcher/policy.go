@@ -6,9 +6,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // judge turns what a webhook answered, or why it did not, into an Outcome. This
@@ -26,7 +26,7 @@ func (a *admission) judge(inv *invocation, resp codec.Response, err error, elaps
 	if o.Result == Failed {
 		o.Result, o.FailOpenRule = a.failurePolicy(inv.webhook)
 	}
-	if inv.webhook.Mode == registry.Warn {
+	if inv.webhook.Mode == chain.Warn {
 		o.soften()
 	}
 	return o
@@ -47,9 +47,9 @@ func (o *Outcome) classify() {
 
 func (o *Outcome) classifyError() {
 	var (
-		refusal   *Refusal
+		refusal   *hook.Refusal
 		answerErr *codec.AnswerError
-		callErr   *webhook.CallError
+		callErr   *hook.CallError
 	)
 	switch {
 	case errors.As(o.Err, &refusal):
@@ -57,18 +57,18 @@ func (o *Outcome) classifyError() {
 	case errors.As(o.Err, &callErr):
 		o.Result, o.Cause, o.Code = Failed, callErr.Cause, callErr.Cause.Code()
 	case errors.As(o.Err, &answerErr) && answerErr.Denies:
-		o.Result, o.Cause, o.Code = Refused, webhook.BadAnswer, webhook.BadAnswer.Code()
+		o.Result, o.Cause, o.Code = Refused, hook.BadAnswer, hook.BadAnswer.Code()
 	default:
 		// Caller's contract leaves nothing else; an answer that nobody understands
 		// is no answer.
-		o.Result, o.Cause, o.Code = Failed, webhook.BadAnswer, webhook.BadAnswer.Code()
+		o.Result, o.Cause, o.Code = Failed, hook.BadAnswer, hook.BadAnswer.Code()
 	}
 }
 
 // failurePolicy decides what a CallError of w means for this request. A webhook
 // that joins when it is ready blocks nothing before.
-func (a *admission) failurePolicy(w *registry.Webhook) (r Result, rule string) {
-	if w.FailurePolicy == registry.Ignore || w.Pending != nil {
+func (a *admission) failurePolicy(w *chain.Entry) (r Result, rule string) {
+	if w.FailurePolicy == chain.Ignore || w.Pending != nil {
 		return FailedOpen, ""
 	}
 	if rule, ok := a.Cluster.FailOpen.Match(a.Review); ok {

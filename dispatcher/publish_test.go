@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/exempt"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -39,9 +40,9 @@ func (w *witness) ObserveShadow(_ context.Context, r *ShadowRecord) {
 }
 
 // calling is a Caller made of a function.
-type calling func(*webhook.Call, webhook.Receiver)
+type calling func(*webhook.Call, hook.Receiver)
 
-func (c calling) Start(_ context.Context, call *webhook.Call, to webhook.Receiver) { c(call, to) }
+func (c calling) Start(_ context.Context, call *webhook.Call, to hook.Receiver) { c(call, to) }
 
 // watched is a Dispatcher with who is told of it, and what it logs.
 func watched(t *testing.T, caller Caller) (*Dispatcher, *witness, *bytes.Buffer) {
@@ -57,11 +58,11 @@ func watched(t *testing.T, caller Caller) (*Dispatcher, *witness, *bytes.Buffer)
 	return d, told, log
 }
 
-func request(w ...*registry.Webhook) Request {
+func request(w ...*chain.Entry) Request {
 	return Request{
 		Review:  &codec.Review{UID: []byte("u-1"), Operation: codec.Create, Body: codec.NewBody(nil, nil), Version: codec.V1},
-		Cluster: &registry.Cluster{Name: "east", Validating: &registry.Chain{Webhooks: w}},
-		Phase:   registry.Validating, Deadline: time.Now().Add(time.Minute),
+		Cluster: &chain.Cluster{Name: "east", Validating: &chain.Chain{Webhooks: w}},
+		Phase:   chain.Validating, Deadline: time.Now().Add(time.Minute),
 	}
 }
 
@@ -71,7 +72,7 @@ func TestPanicIsTold(t *testing.T) {
 	const secret = "swordfish"
 	d, told, log := watched(t, calling(nil))
 	req := request()
-	req.Cluster.Bypass = match.CompileRequestRules(nil)
+	req.Cluster.Bypass = exempt.Compile(nil)
 	req.Cluster.Validating = nil // no chain: a bug, as far as Dispatch knows
 	v := d.Dispatch(t.Context(), req)
 	if v.Response.Allowed || v.Response.Code != 500 || !slices.Equal(told.decisions, []string{"east panicked"}) {
@@ -90,9 +91,9 @@ func TestPanicIsTold(t *testing.T) {
 // A panic while calling is told by its type.
 func TestPanicOfACallIsNotQuoted(t *testing.T) {
 	const secret = "swordfish"
-	d, _, log := watched(t, calling(func(*webhook.Call, webhook.Receiver) { panic(secret) }))
+	d, _, log := watched(t, calling(func(*webhook.Call, hook.Receiver) { panic(secret) }))
 	a := &admission{Request: request()}
-	inv := d.newBatch().add(&registry.Webhook{Name: "a"}, 0, 0)
+	inv := d.newBatch().add(&chain.Entry{Name: "a"}, 0, 0)
 	inv.call.Body = a.Review.Body
 	d.start(t.Context(), inv)
 	v := Verdict{Outcomes: []Outcome{a.judge(inv, codec.Response{}, (<-inv.batch.answers).err, 1)}}
@@ -123,28 +124,28 @@ func TestDecline(t *testing.T) {
 	}
 }
 
-var errLate = &webhook.CallError{Cause: webhook.Timeout, Err: errors.New("late")}
+var errLate = &hook.CallError{Cause: hook.Timeout, Err: errors.New("late")}
 
 // What a Shadow webhook would have done in mode Enforce is told, also that it was
 // not asked.
 func TestShadowIsTold(t *testing.T) {
 	for name, c := range map[string]struct {
-		policy registry.FailurePolicy
+		policy chain.FailurePolicy
 		resp   codec.Response
 		err    error
 		want   string
 	}{
-		"allows":        {registry.Fail, codec.Response{Allowed: true}, nil, "allowed"},
-		"denies":        {registry.Fail, codec.Response{Code: 403}, nil, "denied"},
-		"fails":         {registry.Fail, codec.Response{}, errLate, "failed"},
-		"fails, Ignore": {registry.Ignore, codec.Response{}, errLate, "failed_open"},
-		"is refused":    {registry.Ignore, codec.Response{}, &codec.AnswerError{Denies: true}, "refused"},
+		"allows":        {chain.Fail, codec.Response{Allowed: true}, nil, "allowed"},
+		"denies":        {chain.Fail, codec.Response{Code: 403}, nil, "denied"},
+		"fails":         {chain.Fail, codec.Response{}, errLate, "failed"},
+		"fails, Ignore": {chain.Ignore, codec.Response{}, errLate, "failed_open"},
+		"is refused":    {chain.Ignore, codec.Response{}, &codec.AnswerError{Denies: true}, "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var later webhook.Receiver
-			d, told, _ := watched(t, calling(func(_ *webhook.Call, to webhook.Receiver) { later = to }))
+			var later hook.Receiver
+			d, told, _ := watched(t, calling(func(_ *webhook.Call, to hook.Receiver) { later = to }))
 			a := &admission{Request: request(), ctx: t.Context()}
-			inv := d.newBatch().add(&registry.Webhook{Name: "a", Mode: registry.Shadow, FailurePolicy: c.policy}, 0, 0)
+			inv := d.newBatch().add(&chain.Entry{Name: "a", Mode: chain.Shadow, FailurePolicy: c.policy}, 0, 0)
 			inv.call.Body = a.Review.Body
 			d.shadow(a, inv)
 			d.shadow(a, inv) // while the other is under way
@@ -166,9 +167,9 @@ func TestShadowCallsAreShared(t *testing.T) {
 }
 
 func testShadowCallsAreShared(t *testing.T, said, calls int) {
-	var later []webhook.Receiver
+	var later []hook.Receiver
 	d, err := New(Config{
-		Caller:      calling(func(_ *webhook.Call, to webhook.Receiver) { later = append(later, to) }),
+		Caller:      calling(func(_ *webhook.Call, to hook.Receiver) { later = append(later, to) }),
 		ShadowCalls: said, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -178,8 +179,8 @@ func testShadowCallsAreShared(t *testing.T, said, calls int) {
 		before := len(later)
 		for range 2 * calls {
 			a := &admission{Request: request(), ctx: t.Context()}
-			a.Cluster = &registry.Cluster{Name: cluster}
-			inv := d.newBatch().add(&registry.Webhook{Name: "a", Mode: registry.Shadow}, 0, 0)
+			a.Cluster = &chain.Cluster{Name: cluster}
+			inv := d.newBatch().add(&chain.Entry{Name: "a", Mode: chain.Shadow}, 0, 0)
 			inv.call.Body = a.Review.Body
 			d.shadow(a, inv)
 		}
@@ -200,9 +201,9 @@ func testShadowCallsAreShared(t *testing.T, said, calls int) {
 // The bytes of a review that a Shadow call outlives are counted until it has ended.
 // Where there is no room for them it is not made; it takes no slot of an admission's.
 func TestShadowHoldsBytes(t *testing.T) {
-	var later []webhook.Receiver
+	var later []hook.Receiver
 	d, err := New(Config{
-		Caller: calling(func(_ *webhook.Call, to webhook.Receiver) { later = append(later, to) }),
+		Caller: calling(func(_ *webhook.Call, to hook.Receiver) { later = append(later, to) }),
 		Limits: Limits{Admissions: 1, Bytes: 100}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -219,7 +220,7 @@ func TestShadowHoldsBytes(t *testing.T) {
 		a := &admission{Request: request(), ctx: t.Context(), limiter: d.limiter, workshop: d.workshop}
 		a.Review.Body = codec.NewBody(make([]byte, size), nil)
 		a.payloads.Reset(a.Review, nil)
-		inv := d.newBatch().add(&registry.Webhook{Name: "a", Mode: registry.Shadow, Version: codec.V1, Target: target}, 0, 0)
+		inv := d.newBatch().add(&chain.Entry{Name: "a", Mode: chain.Shadow, Version: codec.V1, Target: target}, 0, 0)
 		if err := a.prepare(inv); err != nil {
 			t.Error(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // maxLogged bounds what a user or a webhook can put into one log attribute.
@@ -22,7 +22,7 @@ const maxLogged = 512
 func (d *Dispatcher) record(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
 	for i := range v.Outcomes {
 		o := &v.Outcomes[i]
-		if o.Cause == webhook.Panic {
+		if o.Cause == hook.Panic {
 			d.recordCallPanic(ctx, o)
 		}
 		switch o.Result {
@@ -123,7 +123,7 @@ func (d *Dispatcher) recordUnheard(ctx context.Context, req Request, o *Outcome,
 	d.log.LogAttrs(ctx, level, message, attrs...)
 }
 
-func (d *Dispatcher) recordShadow(ctx context.Context, cluster *registry.Cluster, inv *invocation, o *Outcome) {
+func (d *Dispatcher) recordShadow(ctx context.Context, cluster *chain.Cluster, inv *invocation, o *Outcome) {
 	attrs := append(outcomeAttrs(inv.webhook, o.Err),
 		slog.String("cluster", cluster.Name),
 		slog.String("uid", cutBytes(string(inv.call.Want.UID), maxLogged)),
@@ -134,7 +134,7 @@ func (d *Dispatcher) recordShadow(ctx context.Context, cluster *registry.Cluster
 	d.log.LogAttrs(ctx, slog.LevelInfo, "shadow webhook answered", attrs...)
 }
 
-func (d *Dispatcher) recordShadowDropped(ctx context.Context, cluster *registry.Cluster, w *registry.Webhook) {
+func (d *Dispatcher) recordShadowDropped(ctx context.Context, cluster *chain.Cluster, w *chain.Entry) {
 	attrs := append(outcomeAttrs(w, nil), slog.String("cluster", cluster.Name), slog.Int("limit", d.shadowCalls))
 	d.log.LogAttrs(ctx, slog.LevelWarn, "shadow call dropped: too many under way", attrs...)
 }
@@ -146,7 +146,7 @@ func (d *Dispatcher) recordPanic(ctx context.Context, text string, stack []byte)
 
 func (d *Dispatcher) recordCallPanic(ctx context.Context, o *Outcome) {
 	attrs := outcomeAttrs(o.Webhook, o.Err)
-	var call *webhook.CallError
+	var call *hook.CallError
 	if errors.As(o.Err, &call) {
 		attrs = append(attrs, slog.String("stack", string(call.Stack)))
 	}
@@ -173,7 +173,7 @@ func admissionAttrs(req Request) []slog.Attr {
 	}
 }
 
-func outcomeAttrs(w *registry.Webhook, err error) []slog.Attr {
+func outcomeAttrs(w *chain.Entry, err error) []slog.Attr {
 	attrs := []slog.Attr{slog.String("configuration", w.Configuration), slog.String("webhook", w.Name)}
 	if err != nil {
 		attrs = append(attrs, slog.String("error", cutBytes(err.Error(), maxLogged)))

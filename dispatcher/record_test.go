@@ -15,9 +15,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/exempt"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -50,8 +52,8 @@ func TestBypassLog(t *testing.T) {
 // failing is a Caller that gives no answer.
 type failing struct{ text string }
 
-func (f failing) Start(_ context.Context, _ *webhook.Call, to webhook.Receiver) {
-	to.Receive(codec.Response{}, &webhook.CallError{Cause: webhook.Unreachable, Err: &codec.AnswerError{Reason: f.text}})
+func (f failing) Start(_ context.Context, _ *webhook.Call, to hook.Receiver) {
+	to.Receive(codec.Response{}, &hook.CallError{Cause: hook.Unreachable, Err: &codec.AnswerError{Reason: f.text}})
 }
 
 // B22: whatever names and errors contain, each line stays one JSON record, and what
@@ -63,13 +65,13 @@ func TestRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		policy  registry.FailurePolicy
-		bypass  []match.RequestRule
+		policy  chain.FailurePolicy
+		bypass  []exempt.Rule
 		message string
 	}{
-		"B22 failed open": {registry.Ignore, nil, "webhook failed_open"},
-		"B22 denied":      {registry.Fail, nil, "admission denied"},
-		"B22 bypassed":    {registry.Fail, []match.RequestRule{{Name: nasty, Users: []string{nasty}}}, "admissions bypassed"},
+		"B22 failed open": {chain.Ignore, nil, "webhook failed_open"},
+		"B22 denied":      {chain.Fail, nil, "admission denied"},
+		"B22 bypassed":    {chain.Fail, []exempt.Rule{{Name: nasty, Users: []string{nasty}}}, "admissions bypassed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -77,8 +79,8 @@ func TestRecords(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := &registry.Webhook{Name: "a.example.com", Matcher: matcher, FailurePolicy: c.policy, Version: codec.V1}
-			cluster := &registry.Cluster{Name: "east", Bypass: match.CompileRequestRules(c.bypass)}
+			w := &chain.Entry{Name: "a.example.com", Matcher: matcher, FailurePolicy: c.policy, Version: codec.V1}
+			cluster := &chain.Cluster{Name: "east", Bypass: exempt.Compile(c.bypass)}
 			review := &codec.Review{UID: []byte(nasty), Name: []byte(nasty), Namespace: []byte(nasty), Operation: codec.Create,
 				User: codec.UserInfo{Username: []byte(nasty)}, Body: codec.NewBody(nil, nil), Version: codec.V1}
 			req := Request{Review: review, Cluster: cluster, Deadline: time.Now().Add(time.Minute)}
@@ -118,9 +120,9 @@ func TestDenialsAreThrottled(t *testing.T) {
 			t.Fatal(err)
 		}
 		record := func(cluster string, o Outcome) {
-			o.Webhook = &registry.Webhook{Name: "w"}
+			o.Webhook = &chain.Entry{Name: "w"}
 			v := Verdict{Response: codec.Response{Allowed: !o.Denies()}, Outcomes: []Outcome{o}}
-			d.record(t.Context(), Request{Cluster: &registry.Cluster{Name: cluster}, Review: &codec.Review{}}, &v, 0)
+			d.record(t.Context(), Request{Cluster: &chain.Cluster{Name: cluster}, Review: &codec.Review{}}, &v, 0)
 		}
 		for range 1000 {
 			record("storm", Outcome{Result: Denied})
@@ -142,10 +144,10 @@ func TestDenialsAreThrottled(t *testing.T) {
 // What each line says, word for word: of an allow only where it is one of the sample,
 // or when debugging.
 func TestLinesSay(t *testing.T) {
-	late := &webhook.CallError{Cause: webhook.Timeout, Err: errors.New("late")}
-	crashed := &webhook.CallError{Cause: webhook.Panic, Err: errors.New("crash"), Stack: []byte("goroutine 1")}
-	w := func(name string, policy registry.FailurePolicy, mode registry.Mode) *registry.Webhook {
-		return &registry.Webhook{Name: name, Configuration: "c", FailurePolicy: policy, Mode: mode}
+	late := &hook.CallError{Cause: hook.Timeout, Err: errors.New("late")}
+	crashed := &hook.CallError{Cause: hook.Panic, Err: errors.New("crash"), Stack: []byte("goroutine 1")}
+	w := func(name string, policy chain.FailurePolicy, mode chain.Mode) *chain.Entry {
+		return &chain.Entry{Name: name, Configuration: "c", FailurePolicy: policy, Mode: mode}
 	}
 	const about = `"cluster":"east","phase":"validate","snapshot":"s","uid":"u-1","operation":"CREATE","group":"apps","version":"v1","resource":"deployments","subresource":"scale","namespace":"shop","name":"web"`
 	const decided = about + `,"elapsed_seconds":1.5,"outcomes":`
@@ -165,23 +167,23 @@ func TestLinesSay(t *testing.T) {
 			`"level":"INFO","msg":"admission allowed",` + decided + `0`,
 		}},
 		{"what failed open", slog.LevelInfo, 0, Verdict{Response: codec.Response{Allowed: true}, Outcomes: []Outcome{
-			{Webhook: w("a", registry.Ignore, registry.Enforce), Result: FailedOpen, Cause: webhook.Timeout, Err: late, Elapsed: time.Second / 2},
-			{Webhook: w("b", registry.Fail, registry.Warn), Result: Softened, Softened: true},
-			{Webhook: w("c", registry.Ignore, registry.Enforce), Result: Skipped, Cause: webhook.MatchError, Err: errors.New("no such key")},
+			{Webhook: w("a", chain.Ignore, chain.Enforce), Result: FailedOpen, Cause: hook.Timeout, Err: late, Elapsed: time.Second / 2},
+			{Webhook: w("b", chain.Fail, chain.Warn), Result: Softened, Softened: true},
+			{Webhook: w("c", chain.Ignore, chain.Enforce), Result: Skipped, Cause: hook.MatchError, Err: errors.New("no such key")},
 		}}, []string{
 			`"level":"WARN","msg":"webhook failed_open",` + about + `,"configuration":"c","webhook":"a","error":"late","cause":"Timeout","policy":"failurePolicy Ignore","mode":"Enforce","elapsed_seconds":0.5`,
 			`"level":"INFO","msg":"webhook softened",` + about + `,"configuration":"c","webhook":"b","cause":"Denied","policy":"failurePolicy Fail","mode":"Warn","elapsed_seconds":0`,
 			`"level":"WARN","msg":"webhook skipped",` + about + `,"configuration":"c","webhook":"c","error":"no such key","cause":"MatchError","policy":"failurePolicy Ignore","mode":"Enforce","elapsed_seconds":0`,
 		}},
 		{"denials", slog.LevelInfo, 0, Verdict{Response: codec.Response{Code: 403}, Outcomes: []Outcome{
-			{Webhook: w("a", registry.Fail, registry.Enforce), Result: Denied, Response: codec.Response{Message: "secret"}},
-			{Webhook: w("b", registry.Fail, registry.Enforce), Result: Failed, Cause: webhook.Timeout, Err: late},
-			{Webhook: w("c", registry.Fail, registry.Enforce), Result: Allowed},
+			{Webhook: w("a", chain.Fail, chain.Enforce), Result: Denied, Response: codec.Response{Message: "secret"}},
+			{Webhook: w("b", chain.Fail, chain.Enforce), Result: Failed, Cause: hook.Timeout, Err: late},
+			{Webhook: w("c", chain.Fail, chain.Enforce), Result: Allowed},
 		}}, []string{
 			`"level":"INFO","msg":"admission denied",` + decided + `3,"decision":"denied","code":403,"by":"a (Denied); b (Timeout)","error":"b: late"`,
 		}},
 		{"a denial alone", slog.LevelInfo, 0, Verdict{Response: codec.Response{Code: 403}, Outcomes: []Outcome{
-			{Webhook: w("a", registry.Fail, registry.Enforce), Result: Denied},
+			{Webhook: w("a", chain.Fail, chain.Enforce), Result: Denied},
 		}}, []string{
 			`"level":"INFO","msg":"admission denied",` + decided + `1,"decision":"denied","code":403,"by":"a (Denied)"`,
 		}},
@@ -192,7 +194,7 @@ func TestLinesSay(t *testing.T) {
 			`"level":"INFO","msg":"admission denied",` + decided + `0,"decision":"panicked","code":500,"error":"Internal error occurred: the dispatcher failed"`,
 		}},
 		{"a panic of a call", slog.LevelWarn, 0, Verdict{Response: codec.Response{Code: 500}, Outcomes: []Outcome{
-			{Webhook: w("a", registry.Fail, registry.Enforce), Result: Failed, Cause: webhook.Panic, Err: crashed},
+			{Webhook: w("a", chain.Fail, chain.Enforce), Result: Failed, Cause: hook.Panic, Err: crashed},
 		}}, []string{
 			`"level":"ERROR","msg":"panic while calling a webhook","configuration":"c","webhook":"a","error":"crash","stack":"goroutine 1"`,
 		}},
@@ -214,7 +216,7 @@ func TestLinesSay(t *testing.T) {
 			}
 			review := &codec.Review{UID: []byte("u-1"), Operation: codec.Create, SubResource: []byte("scale"), Namespace: []byte("shop"), Name: []byte("web")}
 			review.Resource.Group, review.Resource.Version, review.Resource.Resource = []byte("apps"), []byte("v1"), []byte("deployments")
-			d.record(t.Context(), Request{Cluster: &registry.Cluster{Name: "east"}, Review: review, Snapshot: "s"}, &c.v, 1500*time.Millisecond)
+			d.record(t.Context(), Request{Cluster: &chain.Cluster{Name: "east"}, Review: review, Snapshot: "s"}, &c.v, 1500*time.Millisecond)
 			var want string
 			for _, line := range c.want {
 				want += "{" + line + "}\n"
@@ -236,7 +238,7 @@ func TestAllowsAreSampled(t *testing.T) {
 		}
 		allow := func() {
 			v := Verdict{Response: codec.Response{Allowed: true}}
-			d.record(t.Context(), Request{Cluster: &registry.Cluster{Name: "east"}, Review: &codec.Review{}}, &v, 0)
+			d.record(t.Context(), Request{Cluster: &chain.Cluster{Name: "east"}, Review: &codec.Review{}}, &v, 0)
 		}
 		for range 10 {
 			allow()

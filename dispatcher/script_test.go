@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -77,7 +78,7 @@ func (s *script) add(command, rest string) (err error) {
 	case "raw":
 		s.raw = rest
 	case "error":
-		s.err = &webhook.CallError{Cause: webhook.Cause(first), Err: errors.New(text)}
+		s.err = &hook.CallError{Cause: hook.Cause(first), Err: errors.New(text)}
 	case "panic":
 		s.panics = true
 	default:
@@ -98,7 +99,7 @@ type scriptedCaller struct {
 	uids  []string // that were sent
 }
 
-func (c *scriptedCaller) Start(_ context.Context, call *webhook.Call, to webhook.Receiver) {
+func (c *scriptedCaller) Start(_ context.Context, call *webhook.Call, to hook.Receiver) {
 	s, own := c.begin(call), *call
 	if s.panics {
 		panic("scripted")
@@ -110,7 +111,7 @@ func (s script) answer(call *webhook.Call) (codec.Response, error) {
 	left := time.Until(call.Deadline)
 	if s.after >= left {
 		<-time.After(left)
-		return codec.Response{}, &webhook.CallError{Cause: webhook.Timeout, Elapsed: left, Err: fmt.Errorf("no answer within %v", left)}
+		return codec.Response{}, &hook.CallError{Cause: hook.Timeout, Elapsed: left, Err: fmt.Errorf("no answer within %v", left)}
 	}
 	<-time.After(s.after)
 	if s.err != nil {
@@ -118,7 +119,7 @@ func (s script) answer(call *webhook.Call) (codec.Response, error) {
 	}
 	resp, err := codec.Verify(s.body(call.Want), call.Want)
 	if bad := (*codec.AnswerError)(nil); errors.As(err, &bad) && !bad.Denies {
-		err = &webhook.CallError{Cause: webhook.BadAnswer, Err: err}
+		err = &hook.CallError{Cause: hook.BadAnswer, Err: err}
 	}
 	return resp, err
 }

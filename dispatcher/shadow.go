@@ -6,8 +6,8 @@ import (
 	"context"
 	"runtime/debug"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // shadow makes a call whose answer is recorded and never decides. It never
@@ -41,8 +41,8 @@ func (d *Dispatcher) shadow(a *admission, inv *invocation) {
 // shadowed is what is kept of an admission for a Shadow call that outlives it.
 type shadowed struct {
 	dispatcher *Dispatcher
-	cluster    *registry.Cluster
-	phase      registry.Phase
+	cluster    *chain.Cluster
+	phase      chain.Phase
 	ctx        context.Context
 	unheard    Result // what a CallError would have come to
 }

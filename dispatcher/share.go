@@ -5,7 +5,7 @@ package dispatcher
 import (
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // leastTime is what a call needs to have any prospect: with less left, the
@@ -23,12 +23,12 @@ const hearingTime = 10 * time.Millisecond
 //
 // A webhook that is ignored when it fails must not starve one that is not
 // (kubernetes#128162): where others follow, patience with it is bounded too.
-func (a *admission) until(w *registry.Webhook, following int, impatience time.Duration) (deadline time.Time, full time.Duration) {
+func (a *admission) until(w *chain.Entry, following int, impatience time.Duration) (deadline time.Time, full time.Duration) {
 	now := time.Now()
 	left := a.Deadline.Sub(now)
 	left -= min(hearingTime, left/10)
 	full = w.Timeout
-	if following > 0 && w.FailurePolicy == registry.Ignore {
+	if following > 0 && w.FailurePolicy == chain.Ignore {
 		full = min(full, impatience)
 	}
 	return now.Add(min(full, left-reserve(left, following))), full

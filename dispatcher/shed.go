@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // Limits bound the admissions for which webhooks are being called. Those beyond
@@ -64,7 +64,7 @@ func (a *admission) admit() error {
 		}
 	}
 	if a.shed {
-		return &webhook.CallError{Cause: webhook.Shed, Err: errShed}
+		return &hook.CallError{Cause: hook.Shed, Err: errShed}
 	}
 	return nil
 }

@@ -21,10 +21,11 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"go.uber.org/goleak"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 var update = flag.Bool("update", false, "rewrite the want sections of the stories")
@@ -156,7 +157,7 @@ func (s *story) play(t *testing.T) string {
 			t.Errorf("slots are taken after the answer: %v", left)
 		}
 		d.Wait()
-		if s.request.Phase == registry.Validating.String() || s.hasShadow() {
+		if s.request.Phase == chain.Validating.String() || s.hasShadow() {
 			slices.Sort(caller.calls) // they are made at once
 		}
 		got = render(&v, caller.calls, elapsed)
@@ -202,11 +203,11 @@ func (s *story) load(t *testing.T) *registry.Snapshot {
 	return snapshot
 }
 
-func phaseOf(s string) registry.Phase {
-	if s == registry.Mutating.String() {
-		return registry.Mutating
+func phaseOf(s string) chain.Phase {
+	if s == chain.Mutating.String() {
+		return chain.Mutating
 	}
-	return registry.Validating
+	return chain.Validating
 }
 
 // rewrite replaces the want section by got.
@@ -238,7 +239,7 @@ func render(v *dispatcher.Verdict, calls []string, elapsed time.Duration) string
 			fmt.Fprintf(&b, "cause %s %s\n", c.Type, c.Field)
 		}
 		switch {
-		case r.RetryAfterSeconds >= 1 && r.RetryAfterSeconds <= 3 && len(r.Causes) > 0 && r.Causes[0].Type == string(webhook.Shed):
+		case r.RetryAfterSeconds >= 1 && r.RetryAfterSeconds <= 3 && len(r.Causes) > 0 && r.Causes[0].Type == string(hook.Shed):
 			fmt.Fprintf(&b, "retryAfterSeconds 1 to 3\n") // drawn, so that not all come back at once
 		case r.RetryAfterSeconds != 0:
 			fmt.Fprintf(&b, "retryAfterSeconds %d\n", r.RetryAfterSeconds)

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // message is what a user reads about an Outcome that denies, or would but for the
@@ -58,9 +58,9 @@ func (o *Outcome) rejection() string {
 
 func (o *Outcome) refusal() string {
 	switch o.Cause {
-	case webhook.DryRun:
+	case hook.DryRun:
 		return o.Err.Error()
-	case webhook.MatchError:
+	case hook.MatchError:
 		return fmt.Sprintf("it cannot be decided whether webhook %q must be asked: %v (%s)", o.Webhook.Name, o.Err, o.Cause)
 	}
 	return fmt.Sprintf("Internal error occurred: %v (webhook %q, %s, whatever the failurePolicy)", o.Err, o.Webhook.Name, o.Cause)
@@ -76,7 +76,7 @@ func (o *Outcome) policy() string {
 		return fmt.Sprintf("ignored by failOpen rule %q", o.FailOpenRule)
 	case o.Webhook.Pending != nil:
 		return "join WhenReady"
-	case o.Webhook.FailurePolicy == registry.Ignore:
+	case o.Webhook.FailurePolicy == chain.Ignore:
 		return "failurePolicy Ignore"
 	}
 	return "failurePolicy Fail"

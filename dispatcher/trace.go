@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // tracerName is the instrumentation scope of webhooks' spans.
@@ -40,7 +40,7 @@ func (inv *invocation) endSpan(o *Outcome) {
 	}
 	inv.span.SetAttributes(
 		attribute.String("admission.outcome", o.Result.String()),
-		attribute.Bool("admission.fail_open", o.FailsOpen() && inv.webhook.Mode != registry.Shadow),
+		attribute.Bool("admission.fail_open", o.FailsOpen() && inv.webhook.Mode != chain.Shadow),
 		attribute.Int("admission.patch.operations", o.Operations),
 	)
 	if o.Cause != "" {

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // errUnheard is the CallError of a webhook that has not answered by the deadline.
@@ -29,7 +29,7 @@ func (d *Dispatcher) validate(a *admission) {
 	defer a.batch.close()
 	last := 0
 	for _, i := range candidates {
-		if inv := a.consider(i, 0); inv != nil && inv.webhook.Stage == registry.StageTransactional {
+		if inv := a.consider(i, 0); inv != nil && inv.webhook.Stage == chain.StageTransactional {
 			last++
 		}
 	}
@@ -39,9 +39,9 @@ func (d *Dispatcher) validate(a *admission) {
 	a.subject.Forget()
 	a.batch.makeRoom()
 	a.outcomes = slices.Grow(a.outcomes, len(a.batch.list))
-	d.fanOut(a, registry.StageValidating, last)
+	d.fanOut(a, chain.StageValidating, last)
 	if last > 0 && !a.denied() {
-		d.fanOut(a, registry.StageTransactional, 0)
+		d.fanOut(a, chain.StageTransactional, 0)
 	}
 }
 
@@ -58,18 +58,18 @@ func (a *admission) consider(position, round int) *invocation {
 	switch m.Reason {
 	case match.Matched:
 		if w.Pending != nil {
-			err = &webhook.CallError{Cause: webhook.Pending, Err: w.Pending}
+			err = &hook.CallError{Cause: hook.Pending, Err: w.Pending}
 		} else {
 			err = a.prepare(inv)
 		}
 	case match.ConditionRefusal, match.NamespaceUnknown:
 		err = refuseMatch(m)
 	case match.NotConvertible:
-		err = &webhook.CallError{Cause: webhook.NotConvertible, Err: m.Err}
+		err = &hook.CallError{Cause: hook.NotConvertible, Err: m.Err}
 	case match.NoTimeLeft:
-		err = &webhook.CallError{Cause: webhook.NoTimeLeft, Err: m.Err}
+		err = &hook.CallError{Cause: hook.NoTimeLeft, Err: m.Err}
 	case match.ConditionError:
-		a.settleUncalled(inv, Outcome{Result: Skipped, Cause: webhook.MatchError, Err: m.Err})
+		a.settleUncalled(inv, Outcome{Result: Skipped, Cause: hook.MatchError, Err: m.Err})
 		a.batch.drop()
 		return nil
 	default:
@@ -90,11 +90,11 @@ func (a *admission) consider(position, round int) *invocation {
 // Shadow webhook has no part in the answer at all.
 func (a *admission) settleUncalled(inv *invocation, o Outcome) {
 	o.Webhook, o.Position, o.Round = inv.webhook, inv.position, inv.round
-	if inv.webhook.Mode == registry.Shadow {
+	if inv.webhook.Mode == chain.Shadow {
 		a.shadowed = append(a.shadowed, o)
 		return
 	}
-	if o.Result == Softened && o.Cause == webhook.DryRun {
+	if o.Result == Softened && o.Cause == hook.DryRun {
 		o.Result, o.Softened = Skipped, false
 	}
 	a.settle(o)
@@ -103,7 +103,7 @@ func (a *admission) settleUncalled(inv *invocation, o Outcome) {
 // fanOut asks all webhooks of a stage at once, before following others are asked,
 // and settles every answer that arrives in time. The first denial starts the
 // grace, after which nobody is waited for.
-func (d *Dispatcher) fanOut(a *admission, stage registry.Stage, following int) {
+func (d *Dispatcher) fanOut(a *admission, stage chain.Stage, following int) {
 	waiting := 0
 	for i := range a.batch.list {
 		inv := &a.batch.list[i]
@@ -111,7 +111,7 @@ func (d *Dispatcher) fanOut(a *admission, stage registry.Stage, following int) {
 			continue
 		}
 		inv.call.Deadline, inv.call.Timeout = a.until(inv.webhook, following, d.impatience)
-		if inv.webhook.Mode == registry.Shadow {
+		if inv.webhook.Mode == chain.Shadow {
 			d.shadow(a, inv)
 			continue
 		}
@@ -183,7 +183,7 @@ func (a *admission) settleUnheard(denied bool, elapsed time.Duration) {
 		case denied:
 			inv.endSpan(a.settle(Outcome{Webhook: inv.webhook, Position: inv.position, Result: Abandoned, Elapsed: elapsed}))
 		default:
-			err := &webhook.CallError{Cause: webhook.Timeout, Elapsed: elapsed, Err: errUnheard}
+			err := &hook.CallError{Cause: hook.Timeout, Elapsed: elapsed, Err: errUnheard}
 			inv.endSpan(a.settle(a.judge(inv, codec.Response{}, err, elapsed)))
 		}
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // drawOutcome draws the outcome of the webhook at position.
 func drawOutcome(t *rapid.T, position int) Outcome {
-	w := &registry.Webhook{
+	w := &chain.Entry{
 		Name:          rapid.SampledFrom([]string{"a.example.com", "b.example.com", strings.Repeat("long.", 15) + "example.com"}).Draw(t, "name"),
 		Configuration: rapid.SampledFrom([]string{"one", "two"}).Draw(t, "configuration"),
 	}
@@ -30,7 +30,7 @@ func drawOutcome(t *rapid.T, position int) Outcome {
 		o.Response.Annotations = append(o.Response.Annotations, codec.Annotation{Key: key, Value: "v"})
 	}
 	if o.Result != Allowed && o.Result != Denied {
-		o.Cause = rapid.SampledFrom([]webhook.Cause{webhook.Timeout, webhook.Unreachable, webhook.BadPatch}).Draw(t, "cause")
+		o.Cause = rapid.SampledFrom([]hook.Cause{hook.Timeout, hook.Unreachable, hook.BadPatch}).Draw(t, "cause")
 		o.Err, o.Code = errors.New("because"), o.Cause.Code()
 	}
 	if o.Result == Denied {
@@ -158,7 +158,7 @@ func checkLimits(t *rapid.T, r *codec.Response) {
 // Callers that are shed do not all come back at once: in 1, 2 or 3 s. A webhook that
 // says itself when is believed.
 func TestRetryAfterOfWhoIsShed(t *testing.T) {
-	shed := Outcome{Webhook: &registry.Webhook{Name: "w"}, Result: Failed, Cause: webhook.Shed, Code: 429, Err: errShed}
+	shed := Outcome{Webhook: &chain.Entry{Name: "w"}, Result: Failed, Cause: hook.Shed, Code: 429, Err: errShed}
 	seen := map[int32]int{}
 	for range 1000 {
 		r := merge(&admission{outcomes: []Outcome{shed}}).Response
@@ -174,7 +174,7 @@ func TestRetryAfterOfWhoIsShed(t *testing.T) {
 	if r := merge(&admission{outcomes: []Outcome{shed}}).Response; r.RetryAfterSeconds != 7 {
 		t.Errorf("%+v", r)
 	}
-	shed.Cause, shed.Code, shed.Response.RetryAfterSeconds = webhook.Timeout, 504, 0
+	shed.Cause, shed.Code, shed.Response.RetryAfterSeconds = hook.Timeout, 504, 0
 	if r := merge(&admission{outcomes: []Outcome{shed}}).Response; r.RetryAfterSeconds != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -185,7 +185,7 @@ func TestTogether(t *testing.T) {
 	outcomes := func(n int, fill func(i int, o *Outcome)) []Outcome {
 		list := make([]Outcome, n)
 		for i := range list {
-			list[i].Webhook = &registry.Webhook{Name: fmt.Sprintf("w%03d.example.com", i), Configuration: "c"}
+			list[i].Webhook = &chain.Entry{Name: fmt.Sprintf("w%03d.example.com", i), Configuration: "c"}
 			fill(i, &list[i])
 		}
 		return list
@@ -193,7 +193,7 @@ func TestTogether(t *testing.T) {
 	t.Run("C24 4,096 runes of warnings, ours first", func(t *testing.T) {
 		warnings := warningsOf(outcomes(3, func(i int, o *Outcome) {
 			if i == 2 {
-				o.Result, o.Cause = FailedOpen, webhook.Timeout
+				o.Result, o.Cause = FailedOpen, hook.Timeout
 			}
 			o.Response.Warnings = slices.Repeat([]string{strings.Repeat("é", 256)}, 9)
 		}))
@@ -232,7 +232,7 @@ func TestTogether(t *testing.T) {
 	})
 	t.Run("C25 two webhooks of one name", func(t *testing.T) {
 		got, dropped := annotationsOf(outcomes(3, func(i int, o *Outcome) {
-			o.Webhook = &registry.Webhook{Name: "w.example.com", Configuration: fmt.Sprint("c", i)}
+			o.Webhook = &chain.Entry{Name: "w.example.com", Configuration: fmt.Sprint("c", i)}
 			o.Response.Annotations = []codec.Annotation{{Key: "k", Value: fmt.Sprint(i)}}
 		}), "s")
 		values := map[string]string{}
@@ -244,7 +244,7 @@ func TestTogether(t *testing.T) {
 		}
 	})
 	t.Run("C25 a webhook that is called again", func(t *testing.T) {
-		w := &registry.Webhook{Name: "w.example.com"}
+		w := &chain.Entry{Name: "w.example.com"}
 		got, dropped := annotationsOf(outcomes(2, func(i int, o *Outcome) {
 			o.Webhook, o.Round = w, i
 			o.Response.Annotations = []codec.Annotation{{Key: "k", Value: fmt.Sprint(i)}, {Key: strings.Repeat("k", 63), Value: fmt.Sprint(i)}}
@@ -265,7 +265,7 @@ func TestTogether(t *testing.T) {
 	t.Run("C25 1 KiB of our own, whole runes", func(t *testing.T) {
 		got, _ := annotationsOf(outcomes(100, func(_ int, o *Outcome) {
 			o.Webhook.Name = "ü" + o.Webhook.Name
-			o.Result, o.Cause = FailedOpen, webhook.Timeout
+			o.Result, o.Cause = FailedOpen, hook.Timeout
 		}), "s")
 		if value := got[0].Value; got[0].Key != failOpenAnnotation || len(value) > 1024 || len(value) < 1020 || !utf8.ValidString(value) {
 			t.Errorf("%d bytes: %v", len(value), got[0])

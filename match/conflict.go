@@ -56,7 +56,7 @@ func formOf(r *rule) string {
 	var groups []string
 	switch {
 	case r.groups.any:
-		if slices.ContainsFunc(r.resources, func(p resourcePattern) bool { return p.resource == wildcard || isCohabitant(p.resource) }) {
+		if slices.ContainsFunc(r.resources, func(p ResourcePattern) bool { return p.resource == wildcard || isCohabitant(p.resource) }) {
 			groups = []string{wildcard}
 		}
 	default:
@@ -76,7 +76,7 @@ func isCohabitant(resource string) bool {
 
 // lists reports whether the rule selects the resource or a subresource of it.
 func (r *rule) lists(resource string) bool {
-	return slices.ContainsFunc(r.resources, func(p resourcePattern) bool { return p.resource == wildcard || p.resource == resource })
+	return slices.ContainsFunc(r.resources, func(p ResourcePattern) bool { return p.resource == wildcard || p.resource == resource })
 }
 
 func joined(s set) string {
@@ -98,8 +98,8 @@ func (r *rule) mayDiffer(o rule) bool {
 	if r.form == o.form || !overlap(r.operations, o.operations) {
 		return false
 	}
-	return slices.ContainsFunc(r.resources, func(p resourcePattern) bool {
-		return slices.ContainsFunc(o.resources, func(q resourcePattern) bool {
+	return slices.ContainsFunc(r.resources, func(p ResourcePattern) bool {
+		return slices.ContainsFunc(o.resources, func(q ResourcePattern) bool {
 			return (p.resource == wildcard || q.resource == wildcard || p.resource == q.resource) &&
 				(p.sub == wildcard || q.sub == wildcard || p.sub == q.sub)
 		})

@@ -56,7 +56,7 @@ func EquivalentResources(group string) []string {
 // groupPattern is a resourcePattern in one group.
 type groupPattern struct {
 	group   string
-	pattern resourcePattern
+	pattern ResourcePattern
 }
 
 // equivalentPatterns returns what the rule's resources are called in groups that the rule
@@ -74,7 +74,7 @@ func (r *rule) equivalentPatterns() []groupPattern {
 			}
 			for _, p := range r.resources {
 				if p.resource == wildcard || p.resource == name {
-					list = append(list, groupPattern{other, resourcePattern{name, p.sub}})
+					list = append(list, groupPattern{other, ResourcePattern{name, p.sub}})
 				}
 			}
 		}

@@ -91,5 +91,5 @@ func (r *rule) mayBeNamespaced() bool {
 	if r.scope == admissionregistrationv1.ClusterScope {
 		return false
 	}
-	return !r.groups.isCore() || slices.ContainsFunc(r.resources, func(p resourcePattern) bool { return p.resource != namespacesResource })
+	return !r.groups.isCore() || slices.ContainsFunc(r.resources, func(p ResourcePattern) bool { return p.resource != namespacesResource })
 }

@@ -25,7 +25,7 @@ type rule struct {
 	operations [codec.Connect + 1]bool
 	groups     set
 	versions   set
-	resources  []resourcePattern
+	resources  []ResourcePattern
 	// equivalents are the resources in other groups that Kubernetes takes for the
 	// same; nil for matchPolicy Exact.
 	equivalents []groupPattern
@@ -43,9 +43,15 @@ type set struct {
 // isCore reports whether the set has the core group and nothing else.
 func (s *set) isCore() bool { return !s.any && len(s.names) == 1 && s.names[0] == "" }
 
-// resourcePattern is one entry of rules.resources; sub is empty for the resource
+// ResourcePattern is one entry of rules.resources; sub is empty for the resource
 // alone.
-type resourcePattern struct{ resource, sub string }
+type ResourcePattern struct{ resource, sub string }
+
+// ParseResource returns the pattern that text spells, such as pods/log.
+func ParseResource(text string) ResourcePattern {
+	resource, sub, _ := strings.Cut(text, "/")
+	return ResourcePattern{resource, sub}
+}
 
 func compileRule(r *admissionregistrationv1.RuleWithOperations) rule {
 	c := rule{scope: admissionregistrationv1.AllScopes, groups: compileSet(r.APIGroups), versions: compileSet(r.APIVersions)}
@@ -60,8 +66,7 @@ func compileRule(r *admissionregistrationv1.RuleWithOperations) rule {
 		}
 	}
 	for _, text := range r.Resources {
-		resource, sub, _ := strings.Cut(text, "/")
-		c.resources = append(c.resources, resourcePattern{resource, sub})
+		c.resources = append(c.resources, ParseResource(text))
 	}
 	c.form = formOf(&c)
 	return c
@@ -87,7 +92,8 @@ func (s *set) has(name []byte) bool {
 	return false
 }
 
-func (p *resourcePattern) fits(resource, sub []byte) bool {
+// Fits reports whether p selects the resource, or its subresource sub.
+func (p *ResourcePattern) Fits(resource, sub []byte) bool {
 	return (p.resource == wildcard || p.resource == string(resource)) && (p.sub == wildcard || p.sub == string(sub))
 }
 
@@ -113,7 +119,7 @@ func (r *rule) selectsEquivalent(q request) bool {
 func (r *rule) fitsEquivalent(q request) bool {
 	for i := range r.equivalents {
 		e := &r.equivalents[i]
-		if e.group == string(q.resource.Group) && e.pattern.fits(q.resource.Resource, q.sub) {
+		if e.group == string(q.resource.Group) && e.pattern.Fits(q.resource.Resource, q.sub) {
 			return true
 		}
 	}
@@ -122,7 +128,7 @@ func (r *rule) fitsEquivalent(q request) bool {
 
 func (r *rule) fitsResource(q request) bool {
 	for i := range r.resources {
-		if r.resources[i].fits(q.resource.Resource, q.sub) {
+		if r.resources[i].Fits(q.resource.Resource, q.sub) {
 			return true
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
-	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 )
 
 // mostExclusions is how many conditions the bypass rules may take, of the 64 that
@@ -19,9 +19,9 @@ const mostExclusions = 48
 // dispatcher down, what is bypassed must go on. They are conditions on fields of
 // the request, as the rules are. A namespaceSelector would be quicker, but goes by
 // labels where the request is about a Namespace, and those a user writes.
-func exclusions(rules []match.RequestRule) []admissionregistrationv1.MatchCondition {
-	var inNamespaces match.RequestRule // all rules on namespaces alone
-	var others []match.RequestRule
+func exclusions(rules []exempt.Rule) []admissionregistrationv1.MatchCondition {
+	var inNamespaces exempt.Rule // all rules on namespaces alone
+	var others []exempt.Rule
 	for i := range rules {
 		if onlyNamespaces(&rules[i]) {
 			inNamespaces.Namespaces = append(inNamespaces.Namespaces, rules[i].Namespaces...)
@@ -44,7 +44,7 @@ func exclusions(rules []match.RequestRule) []admissionregistrationv1.MatchCondit
 }
 
 // exclusion is the condition of one rule, or of several; first numbers them.
-func exclusion(rules []match.RequestRule, first int) admissionregistrationv1.MatchCondition {
+func exclusion(rules []exempt.Rule, first int) admissionregistrationv1.MatchCondition {
 	name := conditionName(first, rules[0].Name)
 	if len(rules) > 1 {
 		name = fmt.Sprintf("not-bypassed-%d-to-%d", first, first+len(rules)-1)
@@ -60,7 +60,7 @@ func exclusion(rules []match.RequestRule, first int) admissionregistrationv1.Mat
 // server sends them to webhooks of static manifests only, and a cluster must be
 // able to change them while the dispatcher is down.
 func admissionIsExempt() admissionregistrationv1.MatchCondition {
-	kinds := match.AdmissionResources()
+	kinds := exempt.AdmissionResources()
 	return admissionregistrationv1.MatchCondition{
 		Name:       "not-of-admission",
 		Expression: negation(allOf(equals("request.resource.group", admissionregistrationv1.GroupName), oneOf("request.resource.resource", kinds[:]))),
@@ -69,7 +69,7 @@ func admissionIsExempt() admissionregistrationv1.MatchCondition {
 
 // onlyNamespaces reports whether a rule looks at the namespace alone. A rule on "*"
 // is about that name: namespaces are no patterns.
-func onlyNamespaces(r *match.RequestRule) bool {
+func onlyNamespaces(r *exempt.Rule) bool {
 	return len(r.Namespaces) > 0 &&
 		len(r.Users)+len(r.Groups)+len(r.ServiceAccounts)+len(r.Resources)+len(r.Operations)+len(r.ExtraKeys) == 0
 }

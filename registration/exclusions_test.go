@@ -10,19 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // drawRule draws a bypass rule with fields that fit the reviews of drawReview now
 // and then.
-func drawRule(t *rapid.T) match.RequestRule {
+func drawRule(t *rapid.T) exempt.Rule {
 	some := func(name string, values ...string) []string {
 		return rapid.SliceOfNDistinct(rapid.SampledFrom(values), 0, 2, rapid.ID).Draw(t, name)
 	}
-	return match.RequestRule{
+	return exempt.Rule{
 		Name:            "rule",
 		Namespaces:      some("namespaces", "shop", "lab"),
 		Users:           some("users", "ann", `b"ob\`, "jürgen"),
@@ -59,16 +60,16 @@ func drawReview(t *rapid.T) *codec.Review {
 func TestExclusionsAreTheBypass(t *testing.T) {
 	cel, most := celenv.NewCompiler(), 0
 	rapid.Check(t, func(t *rapid.T) {
-		rules := make([]match.RequestRule, rapid.SampledFrom([]int{0, 1, 2, 47, 48, 49, 100, 300}).Draw(t, "rules"))
+		rules := make([]exempt.Rule, rapid.SampledFrom([]int{0, 1, 2, 47, 48, 49, 100, 300}).Draw(t, "rules"))
 		for i := range rules {
 			if i < 5 {
 				rules[i] = drawRule(t)
 			} else {
-				rules[i] = match.RequestRule{Users: []string{fmt.Sprintf("nobody-%d", i)}, Groups: []string{"dev"}}
+				rules[i] = exempt.Rule{Users: []string{fmt.Sprintf("nobody-%d", i)}, Groups: []string{"dev"}}
 			}
 			rules[i].Name = fmt.Sprintf("rule %d", i)
 		}
-		if errs := match.ValidateRequestRules(rules, nil, false); len(errs) > 0 {
+		if errs := exempt.Validate(rules, nil, false); len(errs) > 0 {
 			t.Skip("not rules")
 		}
 		conditions := exclusions(rules)
@@ -80,7 +81,7 @@ func TestExclusionsAreTheBypass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compiled := match.CompileRequestRules(rules)
+		compiled := exempt.Compile(rules)
 		for range 5 {
 			review := drawReview(t)
 			_, bypassed := compiled.Match(review)
@@ -101,7 +102,7 @@ func TestExclusionsAreTheBypass(t *testing.T) {
 // A user who creates a Namespace by generateName writes the label of its name:
 // the API server sets it later. That must not be a way around a policy.
 func TestForgedNamespaceIsJudged(t *testing.T) {
-	rules := match.CompileRequestRules(match.DefaultBypass(""))
+	rules := exempt.Compile(exempt.DefaultBypass(""))
 	mutating, _ := configurations()
 	hook := diceOf(1).webhook(0)
 	hook.Rules, hook.FailurePolicy = []admissionregistrationv1.RuleWithOperations{anything()}, new(admissionregistrationv1.Fail)
@@ -116,11 +117,11 @@ func TestForgedNamespaceIsJudged(t *testing.T) {
 	w := &world{api: newAPIServer(t, nil, storedNamespaces()), cluster: c, made: made}
 	forged := map[string]string{metadataName: "kube-system"}
 	q := &sent{operation: codec.Create, resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, labels: forged}
-	if got := comparisonOf(w, registry.Mutating, q); len(got.called) != 1 || got.bypassed {
+	if got := comparisonOf(w, chain.Mutating, q); len(got.called) != 1 || got.bypassed {
 		t.Errorf("%d calls, bypassed %v", len(got.called), got.bypassed)
 	}
 	q.namespace, q.name = "kube-system", "kube-system"
-	if got := comparisonOf(w, registry.Mutating, q); len(got.called) != 0 || !got.bypassed {
+	if got := comparisonOf(w, chain.Mutating, q); len(got.called) != 0 || !got.bypassed {
 		t.Errorf("the Namespace kube-system itself: %d calls, bypassed %v", len(got.called), got.bypassed)
 	}
 }

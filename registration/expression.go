@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 )
 
 // The expressions here are CEL for the API server, which errs on the side of 403
@@ -63,7 +63,7 @@ func negation(term string) string {
 
 // requestRule is the CEL text of a bypass or failOpen rule: all fields that are set
 // must fit.
-func requestRule(r *match.RequestRule) string {
+func requestRule(r *exempt.Rule) string {
 	var all []string
 	if len(r.Namespaces) > 0 {
 		all = append(all, "has(request.namespace) && request.namespace in "+list(r.Namespaces))

@@ -9,8 +9,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // worlds is how many random clusters the comparisons with the API server take, and
@@ -21,7 +21,7 @@ const (
 )
 
 // direct is a webhook as the cluster itself would have registered it.
-func direct(w *registry.Webhook) hook {
+func direct(w *chain.Entry) hook {
 	return hook{w.Rules, w.Spec.MatchPolicy, w.Spec.NamespaceSelector, w.Spec.ObjectSelector, nil}
 }
 
@@ -38,11 +38,11 @@ func TestParity(t *testing.T) {
 		w := d.world(t)
 		for range requests {
 			q := d.request(w)
-			for _, phase := range []registry.Phase{registry.Validating, registry.Mutating} {
+			for _, phase := range []chain.Phase{chain.Validating, chain.Mutating} {
 				c := comparisonOf(w, phase, q)
 				c.up(t, seed, seen)
 				c.down(t, seed, seen)
-				if phase == registry.Mutating {
+				if phase == chain.Mutating {
 					c.mutated(t, seed, d)
 				}
 			}
@@ -59,16 +59,16 @@ func TestParity(t *testing.T) {
 // comparison is one request, behind the registration.
 type comparison struct {
 	*world
-	phase    registry.Phase
+	phase    chain.Phase
 	q        *sent
-	chain    *registry.Chain
+	chain    *chain.Chain
 	called   []*entry
 	forms    []schema.GroupVersionResource // of called
 	bypassed bool
 	failOpen bool
 }
 
-func comparisonOf(w *world, phase registry.Phase, q *sent) *comparison {
+func comparisonOf(w *world, phase chain.Phase, q *sent) *comparison {
 	c := &comparison{world: w, phase: phase, q: q, chain: w.cluster.Chain(phase)}
 	for i := range w.made.entries[phase] {
 		e := &w.made.entries[phase][i]
@@ -155,9 +155,9 @@ func TestLabelsThatChange(t *testing.T) {
 			if q.resource.Resource == "namespaces" {
 				continue
 			}
-			for _, phase := range []registry.Phase{registry.Validating, registry.Mutating} {
-				chain, entries := w.cluster.Chain(phase), w.made.entries[phase]
-				called := make([]bool, len(chain.Webhooks))
+			for _, phase := range []chain.Phase{chain.Validating, chain.Mutating} {
+				list, entries := w.cluster.Chain(phase), w.made.entries[phase]
+				called := make([]bool, len(list.Webhooks))
 				for i := range entries {
 					if w.api.namespaces = d.relabelled(); strings.Contains(entries[i].name, "-2") {
 						divided++
@@ -169,9 +169,9 @@ func TestLabelsThatChange(t *testing.T) {
 					}
 				}
 				_, bypassed := w.cluster.Bypass.Match(w.api.subject(q, q.resource).Review)
-				for i, hook := range chain.Webhooks {
+				for i, hook := range list.Webhooks {
 					_, labels := requirementsOf(namespaceSelector(hook)).byName()
-					if bypassed || hook.FailurePolicy != registry.Fail || hook.Mode != registry.Enforce || len(labels) > 0 {
+					if bypassed || hook.FailurePolicy != chain.Fail || hook.Mode != chain.Enforce || len(labels) > 0 {
 						continue
 					}
 					if _, wanted := w.api.calls(direct(hook), q); wanted {
@@ -205,8 +205,8 @@ func (d dice) relabelled() map[string]map[string]string {
 func (c *comparison) mutated(t *testing.T, seed int, d dice) {
 	t.Helper()
 	q, urls := *c.q, map[string]bool{}
-	for i := range c.made.entries[registry.Mutating] {
-		e := &c.made.entries[registry.Mutating][i]
+	for i := range c.made.entries[chain.Mutating] {
+		e := &c.made.entries[chain.Mutating][i]
 		if _, ok := c.api.calls(e.hook(), &q); !ok {
 			continue
 		}
@@ -255,7 +255,7 @@ func (c *comparison) deniedDirectly() (least, most bool) {
 		return false, false
 	}
 	for i, w := range c.chain.Webhooks {
-		if w.FailurePolicy != registry.Fail || w.Mode != registry.Enforce {
+		if w.FailurePolicy != chain.Fail || w.Mode != chain.Enforce {
 			continue
 		}
 		h := direct(w)
@@ -267,7 +267,7 @@ func (c *comparison) deniedDirectly() (least, most bool) {
 				e = each
 			}
 		}
-		if c.phase == registry.Mutating { // objects change from one entry to the next
+		if c.phase == chain.Mutating { // objects change from one entry to the next
 			h.objects = e.objects.selector()
 			if c.q.resource.Resource == "namespaces" {
 				h.namespaces = e.part.namespaces.selector()

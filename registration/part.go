@@ -11,8 +11,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 )
 
 // Limits of what an API server accepts and evaluates.
@@ -30,9 +30,9 @@ const (
 
 // part is the webhooks of one Path, which the API server can be told of together.
 type part struct {
-	phase       registry.Phase
-	path        *registry.Path
-	webhooks    []*registry.Webhook
+	phase       chain.Phase
+	path        *chain.Path
+	webhooks    []*chain.Entry
 	matchPolicy admissionregistrationv1.MatchPolicyType
 	rules       []admissionregistrationv1.RuleWithOperations
 	namespaces  requirements // of namespaceSelectors, shared by all webhooks
@@ -40,10 +40,10 @@ type part struct {
 	claims      []*claim
 }
 
-func partOf(chain *registry.Chain, phase registry.Phase, path *registry.Path) (*part, error) {
+func partOf(list *chain.Chain, phase chain.Phase, path *chain.Path) (*part, error) {
 	p := &part{phase: phase, path: path, matchPolicy: admissionregistrationv1.Exact}
 	for _, position := range path.Positions {
-		w := chain.Webhooks[position]
+		w := list.Webhooks[position]
 		p.webhooks = append(p.webhooks, w)
 		if !w.Matcher.IsExact() {
 			p.matchPolicy = admissionregistrationv1.Equivalent
@@ -55,8 +55,8 @@ func partOf(chain *registry.Chain, phase registry.Phase, path *registry.Path) (*
 	}
 	p.namespaces, p.objects = shared(p.webhooks, namespaceSelector), shared(p.webhooks, objectSelector)
 	p.claims = p.claimsOf(p.webhooks)
-	if ids := strings.Count(path.Segment, "."); ids > registry.MaxPathIDs {
-		return nil, fmt.Errorf("the webhooks that must be registered apart are %d, at most %d fit a URL", ids, registry.MaxPathIDs)
+	if ids := strings.Count(path.Segment, "."); ids > chain.MaxPathIDs {
+		return nil, fmt.Errorf("the webhooks that must be registered apart are %d, at most %d fit a URL", ids, chain.MaxPathIDs)
 	}
 	return p, nil
 }
@@ -111,7 +111,7 @@ func (p *part) cells(most int) []cell {
 			divided[i].where = anyOf(inNamespace, ofNamespaces)
 		}
 	}
-	if p.phase == registry.Mutating && p.mayBeOfNamespaces() {
+	if p.phase == chain.Mutating && p.mayBeOfNamespaces() {
 		// The labels of a Namespace may change from one entry to the next.
 		for i := range divided {
 			divided[i].where = allOf(divided[i].where, negation(ofNamespaces))
@@ -182,7 +182,7 @@ type entry struct {
 
 // entries returns the entries of a part: each cell by what is claimed in it, one
 // that fails closed and one that does not. Exactly one holds for each request.
-func (p *part) entries(name string, cells []cell, bypass []admissionregistrationv1.MatchCondition, failOpen []match.RequestRule) ([]entry, error) {
+func (p *part) entries(name string, cells []cell, bypass []admissionregistrationv1.MatchCondition, failOpen []exempt.Rule) ([]entry, error) {
 	var entries []entry
 	for _, c := range cells {
 		closed := allOf(c.closed, negation(anyRequestRule(failOpen)))
@@ -226,7 +226,7 @@ func (p *part) claimed(which func(*claim) bool) string {
 	return always
 }
 
-func anyRequestRule(rules []match.RequestRule) string {
+func anyRequestRule(rules []exempt.Rule) string {
 	some := make([]string, len(rules))
 	for i := range rules {
 		some[i] = requestRule(&rules[i])

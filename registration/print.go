@@ -9,11 +9,11 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // YAML returns the registration as commented manifests, the same bytes each time.
-func (r Registration) YAML(c *registry.Cluster) ([]byte, error) {
+func (r Registration) YAML(c *chain.Cluster) ([]byte, error) {
 	var out bytes.Buffer
 	comment(&out, fmt.Sprintf(`Registers the admission dispatcher in cluster %q. Made by: dispatcher registration
 Make this again when the rules, selectors or failure policies of webhooks change,
@@ -30,7 +30,7 @@ other matchConditions: the dispatcher's bypasses. They hold here too, so that th
   cluster can heal while the dispatcher is down.
 namespaceSelector, objectSelector: what all of an entry's webhooks require.
 reinvocationPolicy: Never, because the dispatcher runs the second round itself.`, c.Name))
-	for _, phase := range []registry.Phase{registry.Mutating, registry.Validating} {
+	for _, phase := range []chain.Phase{chain.Mutating, chain.Validating} {
 		r.describe(&out, phase)
 	}
 	if c.Timeout == 0 {
@@ -65,7 +65,7 @@ timeoutSeconds: %d is a guess. Set spec.timeoutSeconds of Cluster %s to what is
 const mostNamed = 50
 
 // describe says which webhooks each entry of a phase carries.
-func (r Registration) describe(out *bytes.Buffer, phase registry.Phase) {
+func (r Registration) describe(out *bytes.Buffer, phase chain.Phase) {
 	for i := range r.entries[phase] {
 		e := &r.entries[phase][i]
 		if i > 0 && e.part == r.entries[phase][i-1].part {
@@ -83,8 +83,8 @@ func (r Registration) describe(out *bytes.Buffer, phase registry.Phase) {
 }
 
 // policyOf is what a webhook's failure comes to.
-func policyOf(w *registry.Webhook) string {
-	if w.Mode != registry.Enforce {
+func policyOf(w *chain.Entry) string {
+	if w.Mode != chain.Enforce {
 		return w.Mode.String()
 	}
 	return w.FailurePolicy.String()

@@ -15,7 +15,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // Options say how a cluster reaches the dispatcher.
@@ -47,9 +47,9 @@ const defaultTimeout = 10 * time.Second
 // New returns the registration of a cluster. The same input gives the same
 // registration. The error says what an API server could not be told, or would not
 // accept.
-func New(c *registry.Cluster, o Options) (Registration, error) {
+func New(c *chain.Cluster, o Options) (Registration, error) {
 	var r Registration
-	for _, phase := range []registry.Phase{registry.Mutating, registry.Validating} {
+	for _, phase := range []chain.Phase{chain.Mutating, chain.Validating} {
 		entries, err := entriesOf(c, phase, o.Static)
 		if err != nil {
 			return Registration{}, fmt.Errorf("the registration of cluster %s, phase %s: %w", c.Name, phase, err)
@@ -57,18 +57,18 @@ func New(c *registry.Cluster, o Options) (Registration, error) {
 		r.entries[phase] = entries
 	}
 	form := form{cluster: c, options: o}
-	if entries := r.entries[registry.Validating]; len(entries) > 0 {
+	if entries := r.entries[chain.Validating]; len(entries) > 0 {
 		r.Validating = form.validating(entries)
 	}
-	if entries := r.entries[registry.Mutating]; len(entries) > 0 {
+	if entries := r.entries[chain.Mutating]; len(entries) > 0 {
 		r.Mutating = form.mutating(entries)
 	}
 	return r, nil
 }
 
 // Only returns the registration of one phase.
-func (r Registration) Only(phase registry.Phase) Registration {
-	if phase == registry.Mutating {
+func (r Registration) Only(phase chain.Phase) Registration {
+	if phase == chain.Mutating {
 		r.Validating = nil
 	} else {
 		r.Mutating = nil
@@ -78,14 +78,14 @@ func (r Registration) Only(phase registry.Phase) Registration {
 }
 
 // entriesOf returns the entries of a phase, in the order in which they are called.
-func entriesOf(c *registry.Cluster, phase registry.Phase, static bool) ([]entry, error) {
+func entriesOf(c *chain.Cluster, phase chain.Phase, static bool) ([]entry, error) {
 	var all []entry
-	chain, bypass, spare := c.Chain(phase), exclusions(c.Bypass.Sources()), mostDivided
+	list, bypass, spare := c.Chain(phase), exclusions(c.Bypass.Sources()), mostDivided
 	if static {
 		bypass = append(bypass, admissionIsExempt())
 	}
-	for i, path := range chain.Paths {
-		p, err := partOf(chain, phase, path)
+	for i, path := range list.Paths {
+		p, err := partOf(list, phase, path)
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +108,7 @@ func entriesOf(c *registry.Cluster, phase registry.Phase, static bool) ([]entry,
 
 // form makes objects of entries.
 type form struct {
-	cluster *registry.Cluster
+	cluster *chain.Cluster
 	options Options
 }
 
@@ -183,7 +183,7 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind}
 }
 
-func timeoutOf(c *registry.Cluster) time.Duration {
+func timeoutOf(c *chain.Cluster) time.Duration {
 	if c.Timeout > 0 {
 		return c.Timeout
 	}

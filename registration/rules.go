@@ -8,8 +8,8 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // union returns rules that select whatever any of the webhooks' rules selects, with
@@ -17,7 +17,7 @@ import (
 // API server converts to what the first rule lists that fits. What webhooks with
 // matchPolicy Exact list comes last: they want no conversion, and must not decide
 // on that of others.
-func union(webhooks []*registry.Webhook) []admissionregistrationv1.RuleWithOperations {
+func union(webhooks []*chain.Entry) []admissionregistrationv1.RuleWithOperations {
 	var all []admissionregistrationv1.RuleWithOperations
 	for _, exact := range []bool{false, true} {
 		for _, w := range webhooks {

@@ -12,23 +12,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // hooksOf are webhooks of these rules each.
-func hooksOf(t *testing.T, policy admissionregistrationv1.MatchPolicyType, lists ...[]admissionregistrationv1.RuleWithOperations) []*registry.Webhook {
+func hooksOf(t *testing.T, policy admissionregistrationv1.MatchPolicyType, lists ...[]admissionregistrationv1.RuleWithOperations) []*chain.Entry {
 	t.Helper()
-	var hooks []*registry.Webhook
+	var hooks []*chain.Entry
 	for _, list := range lists {
 		spec := match.Spec{Rules: list, MatchPolicy: policy}
 		m, err := match.Compile(spec, celenv.NewCompiler())
 		if err != nil {
 			t.Fatal(err)
 		}
-		hooks = append(hooks, &registry.Webhook{Rules: list, Matcher: m, Spec: spec})
+		hooks = append(hooks, &chain.Entry{Rules: list, Matcher: m, Spec: spec})
 	}
 	return hooks
 }
@@ -105,7 +106,7 @@ func TestMutuallyCovering(t *testing.T) {
 // A registration without rules would switch its webhooks off.
 func TestNoRules(t *testing.T) {
 	hooks := hooksOf(t, admissionregistrationv1.Equivalent, nil)
-	c := &registry.Cluster{Name: "east", Validating: &registry.Chain{Webhooks: hooks, Paths: []*registry.Path{{Positions: []int{0}}}}, Mutating: &registry.Chain{}}
+	c := &chain.Cluster{Name: "east", Validating: &chain.Chain{Webhooks: hooks, Paths: []*chain.Path{{Positions: []int{0}}}}, Mutating: &chain.Chain{}}
 	if _, err := New(c, Options{}); err == nil || !strings.Contains(err.Error(), "no rules") {
 		t.Errorf("got %v", err)
 	}
@@ -120,7 +121,7 @@ func TestTooLong(t *testing.T) {
 	for i := range names {
 		names[i] = strings.Repeat("x", 20)
 	}
-	c.Bypass = match.CompileRequestRules([]match.RequestRule{{Name: "long", Users: names}})
+	c.Bypass = exempt.Compile([]exempt.Rule{{Name: "long", Users: names}})
 	if _, err := New(c, Options{}); err == nil || !strings.Contains(err.Error(), "shorten the bypass") {
 		t.Errorf("got %v", err)
 	}
@@ -182,5 +183,5 @@ func TestObjectSelectorOfOneObject(t *testing.T) {
 		operation: codec.Update, resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, namespace: "shop",
 		labels: map[string]string{}, old: map[string]string{"owner": "lab"},
 	}
-	comparisonOf(w, registry.Validating, q).down(t, 0, map[string]int{})
+	comparisonOf(w, chain.Validating, q).down(t, 0, map[string]int{})
 }

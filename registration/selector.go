@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // requirements are a label selector as a list without duplicates, sorted: all must
@@ -59,7 +59,7 @@ func (rs requirements) key() string { return fmt.Sprint([]metav1.LabelSelectorRe
 // shared returns the requirements that all webhooks have in one of their selectors.
 // Where one of these does not hold none of the webhooks is called, whatever another
 // would change in the object.
-func shared(webhooks []*registry.Webhook, selector func(*registry.Webhook) *metav1.LabelSelector) requirements {
+func shared(webhooks []*chain.Entry, selector func(*chain.Entry) *metav1.LabelSelector) requirements {
 	common := requirementsOf(selector(webhooks[0]))
 	for _, w := range webhooks[1:] {
 		theirs := requirementsOf(selector(w))
@@ -68,8 +68,8 @@ func shared(webhooks []*registry.Webhook, selector func(*registry.Webhook) *meta
 	return common
 }
 
-func namespaceSelector(w *registry.Webhook) *metav1.LabelSelector { return w.Spec.NamespaceSelector }
-func objectSelector(w *registry.Webhook) *metav1.LabelSelector    { return w.Spec.ObjectSelector }
+func namespaceSelector(w *chain.Entry) *metav1.LabelSelector { return w.Spec.NamespaceSelector }
+func objectSelector(w *chain.Entry) *metav1.LabelSelector    { return w.Spec.ObjectSelector }
 
 // complement returns the requirement that holds where r does not.
 func complement(r metav1.LabelSelectorRequirement) metav1.LabelSelectorRequirement {

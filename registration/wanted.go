@@ -8,8 +8,8 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // claim is what webhooks that fail closed want alike: without an answer these
@@ -20,23 +20,23 @@ type claim struct {
 	names    requirements // on the namespace's name
 	labels   requirements // on its other labels
 	objects  requirements
-	webhooks []*registry.Webhook
+	webhooks []*chain.Entry
 }
 
 // claimsOf returns the claims of the webhooks of a part, beyond the selectors that
 // all of them share. While the chain of mutating webhooks runs, labels of the
 // object change, and a request must not change between two entries: there
 // objectSelectors are left out, which errs on the side of Fail.
-func (p *part) claimsOf(webhooks []*registry.Webhook) []*claim {
+func (p *part) claimsOf(webhooks []*chain.Entry) []*claim {
 	var claims []*claim
 	known := map[string]*claim{}
 	for _, w := range webhooks {
-		if w.FailurePolicy != registry.Fail || w.Mode != registry.Enforce {
+		if w.FailurePolicy != chain.Fail || w.Mode != chain.Enforce {
 			continue
 		}
 		c := &claim{exact: w.Matcher.IsExact()}
 		c.names, c.labels = requirementsOf(namespaceSelector(w)).without(p.namespaces).byName()
-		if objects := requirementsOf(objectSelector(w)); p.phase == registry.Validating && len(objects.without(p.objects)) > 0 {
+		if objects := requirementsOf(objectSelector(w)); p.phase == chain.Validating && len(objects.without(p.objects)) > 0 {
 			c.objects = objects // all of them, which must hold for one object, the new or the old
 		}
 		key := strings.Join([]string{c.names.key(), c.labels.key(), c.objects.key()}, "|")

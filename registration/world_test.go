@@ -16,8 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -101,16 +102,16 @@ func (d dice) webhook(i int) admissionregistrationv1.MutatingWebhook {
 	return w
 }
 
-func (d dice) requestRules(n int, extra bool) []match.RequestRule {
+func (d dice) requestRules(n int, extra bool) []exempt.Rule {
 	maybe := func(values ...string) []string {
 		if d.IntN(3) > 0 {
 			return nil
 		}
 		return some(d, values...)
 	}
-	var list []match.RequestRule
+	var list []exempt.Rule
 	for i := range n {
-		r := match.RequestRule{
+		r := exempt.Rule{
 			Name:            fmt.Sprintf("rule-%d", i),
 			Namespaces:      maybe("shop", "kube-system"),
 			Users:           maybe("ann", "bob"),
@@ -122,7 +123,7 @@ func (d dice) requestRules(n int, extra bool) []match.RequestRule {
 		if extra {
 			r.ExtraKeys = maybe("break-glass")
 		}
-		if len(match.ValidateRequestRules([]match.RequestRule{r}, nil, extra)) == 0 {
+		if len(exempt.Validate([]exempt.Rule{r}, nil, extra)) == 0 {
 			list = append(list, r)
 		}
 	}
@@ -133,7 +134,7 @@ func (d dice) requestRules(n int, extra bool) []match.RequestRule {
 type world struct {
 	served  []schema.GroupVersionResource
 	api     *apiServer
-	cluster *registry.Cluster
+	cluster *chain.Cluster
 	made    Registration
 }
 
@@ -175,8 +176,8 @@ func (d dice) world(t *testing.T) *world {
 		})
 	}
 	w.cluster = compiled(t, mutating, validating, binding(pick(d, "Enforce", "Warn", "Shadow")))
-	w.cluster.Bypass = match.CompileRequestRules(d.requestRules(pick(d, 0, 1, 3), false))
-	w.cluster.FailOpen = match.CompileRequestRules(d.requestRules(pick(d, 0, 0, 2), true))
+	w.cluster.Bypass = exempt.Compile(d.requestRules(pick(d, 0, 1, 3), false))
+	w.cluster.FailOpen = exempt.Compile(d.requestRules(pick(d, 0, 0, 2), true))
 	var err error
 	if w.made, err = New(w.cluster, Options{URL: "https://d.example.com"}); err != nil {
 		t.Fatal(err)
@@ -195,7 +196,7 @@ func binding(mode string) string {
 }
 
 // compiled is cluster "east" of these manifests: objects, or text.
-func compiled(t *testing.T, manifests ...any) *registry.Cluster {
+func compiled(t *testing.T, manifests ...any) *chain.Cluster {
 	t.Helper()
 	dir := t.TempDir()
 	cluster := "apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: east}\n" +

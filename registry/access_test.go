@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
@@ -277,19 +278,19 @@ spec: {authentication: {certificate: {commonNames: [east]}}, kubernetesVersion: 
 // versioned is a source that knows a version.
 type versioned struct {
 	match.Namespaces
-	is registry.KubernetesVersion
+	is chain.KubernetesVersion
 }
 
-func (v *versioned) KubernetesVersion() registry.KubernetesVersion { return v.is }
+func (v *versioned) KubernetesVersion() chain.KubernetesVersion { return v.is }
 
 // TestVersionOfTheAPI: what the cluster says counts where the manifest says nothing.
 func TestVersionOfTheAPI(t *testing.T) {
 	source := &versioned{}
-	c := registry.Cluster{Namespaces: source}
+	c := chain.Cluster{Namespaces: source}
 	if c.ExemptsAuthReviews() {
 		t.Error("exempt without a version")
 	}
-	if source.is = (registry.KubernetesVersion{Major: 1, Minor: 37}); !c.ExemptsAuthReviews() {
+	if source.is = (chain.KubernetesVersion{Major: 1, Minor: 37}); !c.ExemptsAuthReviews() {
 		t.Error("not exempt at 1.37")
 	}
 	if source.is.Minor = 36; c.ExemptsAuthReviews() {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -24,20 +25,20 @@ type binding struct {
 // dispatch is how one webhook is dispatched in one cluster. It is comparable:
 // equal dispatches of a webhook share everything that is compiled.
 type dispatch struct {
-	mode      Mode
+	mode      chain.Mode
 	timeout   time.Duration // 0: the webhook's own
 	endpoints endpointsKey
 	client    keyPair
 	token     string
-	stage     Stage
+	stage     chain.Stage
 	order     int32
 	compat    codec.Compatibility
 	retry     bool // failed calls are repeated, then Fail
-	hedge     Hedge
+	hedge     chain.Hedge
 	denyWins  bool
 	breaker   webhook.BreakerSpec
-	probe     Probe
-	join      Join
+	probe     chain.Probe
+	join      chain.Join
 	wire      webhook.Wire
 }
 
@@ -46,20 +47,20 @@ type keyPair struct{ certificate, key string }
 
 // partialDispatch is what one binding says; nil: nothing.
 type partialDispatch struct {
-	mode      *Mode
+	mode      *chain.Mode
 	timeout   *time.Duration
 	endpoints *endpointsKey
 	client    *keyPair
 	token     *string
-	stage     *Stage
+	stage     *chain.Stage
 	order     *int32
 	compat    *codec.Compatibility
 	retry     *bool
-	hedge     *Hedge
+	hedge     *chain.Hedge
 	denyWins  *bool
 	breaker   *webhook.BreakerSpec
-	probe     *Probe
-	join      *Join
+	probe     *chain.Probe
+	join      *chain.Join
 
 	encoding    *webhook.Encoding
 	compression *webhook.Compression

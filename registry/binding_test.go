@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
@@ -20,15 +21,15 @@ import (
 // bound is what a binding can say of a webhook, as it came out.
 type bound struct {
 	Position      int // among three
-	Mode          registry.Mode
-	Stage         registry.Stage
+	Mode          chain.Mode
+	Stage         chain.Stage
 	Timeout       time.Duration
-	FailurePolicy registry.FailurePolicy
+	FailurePolicy chain.FailurePolicy
 	Conditions    string // failurePolicy of the matchConditions
 	Compat        codec.Compatibility
 	Repeat        webhook.Repeat
-	Probe         registry.Probe
-	Join          registry.Join
+	Probe         chain.Probe
+	Join          chain.Join
 	Wire          webhook.Wire
 	Target        webhook.Identity
 }
@@ -78,7 +79,7 @@ func (h bindingHome) registry() *registry.Registry {
 func (h bindingHome) bound() bound {
 	h.t.Helper()
 	webhooks := h.good(h.registry()).Clusters["dev"].Validating.Webhooks
-	i := slices.IndexFunc(webhooks, func(w *registry.Webhook) bool { return w.Name == "bound.example.com" })
+	i := slices.IndexFunc(webhooks, func(w *chain.Entry) bool { return w.Name == "bound.example.com" })
 	w := webhooks[i]
 	return bound{i, w.Mode, w.Stage, w.Timeout, w.FailurePolicy, string(w.Spec.FailurePolicy), w.Compat, w.Repeat, w.Probe, w.Join, w.Wire, w.Target.Identity()}
 }
@@ -91,7 +92,7 @@ func TestBindingFields(t *testing.T) {
 	h.bind("")
 	plain := webhook.TargetSpec{URL: "https://hook.example.com/"}
 	unsaid := bound{
-		Position: 1, Timeout: 5 * time.Second, FailurePolicy: registry.Ignore, Conditions: "Ignore",
+		Position: 1, Timeout: 5 * time.Second, FailurePolicy: chain.Ignore, Conditions: "Ignore",
 		Wire: webhook.Wire{Encoding: webhook.JSON}, Target: plain.Identity(),
 	}
 	if diff := cmp.Diff(unsaid, h.bound()); diff != "" {
@@ -110,8 +111,8 @@ func TestBindingFields(t *testing.T) {
 		says         func(*bound)
 	}{
 		{"mode", "Enforce", same},
-		{"mode", "Warn", func(b *bound) { b.Mode = registry.Warn }},
-		{"mode", "Shadow", func(b *bound) { b.Mode = registry.Shadow }},
+		{"mode", "Warn", func(b *bound) { b.Mode = chain.Warn }},
+		{"mode", "Shadow", func(b *bound) { b.Mode = chain.Shadow }},
 		{"timeout", "250ms", func(b *bound) { b.Timeout = 250 * time.Millisecond }},
 		{"timeout", "5s", same},
 		{"timeout", "1ms", func(b *bound) { b.Timeout = time.Millisecond }},
@@ -139,12 +140,12 @@ func TestBindingFields(t *testing.T) {
 		{"bearerTokenFile", "token", at(func(s *webhook.TargetSpec) { s.BearerToken = "one" })},
 		{"bearerTokenFile", "othertoken", at(func(s *webhook.TargetSpec) { s.BearerToken = "two" })},
 		{"stage", "Validating", same},
-		{"stage", "Transactional", func(b *bound) { b.Stage = registry.StageTransactional }},
+		{"stage", "Transactional", func(b *bound) { b.Stage = chain.StageTransactional }},
 		{"order", "-1", func(b *bound) { b.Position = 0 }},
 		{"order", "0", same},
 		{"order", "1", func(b *bound) { b.Position = 2 }},
 		{"failurePolicy", "Retry", func(b *bound) {
-			b.FailurePolicy, b.Conditions, b.Repeat.Failures = registry.Fail, "Fail", true
+			b.FailurePolicy, b.Conditions, b.Repeat.Failures = chain.Fail, "Fail", true
 		}},
 		{"hedge", "Auto", same},
 		{"hedge", `"On"`, same},
@@ -161,10 +162,10 @@ func TestBindingFields(t *testing.T) {
 			s.Breaker = webhook.BreakerSpec{FailureRatio: 1, OpenTime: time.Minute}
 		})},
 		{"probe", "Connect", same},
-		{"probe", "Review", func(b *bound) { b.Probe = registry.ProbeReview }},
-		{"probe", "Skip", func(b *bound) { b.Probe = registry.ProbeSkip }},
+		{"probe", "Review", func(b *bound) { b.Probe = chain.ProbeReview }},
+		{"probe", "Skip", func(b *bound) { b.Probe = chain.ProbeSkip }},
 		{"join", "Enforce", same},
-		{"join", "WhenReady", func(b *bound) { b.Join = registry.JoinWhenReady }},
+		{"join", "WhenReady", func(b *bound) { b.Join = chain.JoinWhenReady }},
 		{"encoding", "Auto", func(b *bound) { b.Wire.Encoding = webhook.Auto }},
 		{"encoding", "JSON", same},
 		{"encoding", "Protobuf", func(b *bound) { b.Wire.Encoding = webhook.Protobuf }},

@@ -11,15 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
 )
 
 // chainTable shares what clusters have in common: a Webhook compiled once per
 // dispatch, a Chain per list of Webhooks, an Index per list of matchers.
 type chainTable struct {
-	chains   map[string]*Chain
+	chains   map[string]*chain.Chain
 	indexes  map[string]*match.Index
-	paths    map[string][]*Path
+	paths    map[string][]*chain.Path
 	webhooks uint32
 	reported map[conflict]bool
 	apart    map[[2]uint32]bool // entries on different Paths of which a warning tells
@@ -28,13 +29,13 @@ type chainTable struct {
 // group is clusters that the same bindings select; they share their chains.
 type group struct {
 	selected selection
-	clusters []*Cluster
+	clusters []*chain.Cluster
 }
 
 func (c *compiler) compileChains() {
-	c.chains = chainTable{chains: map[string]*Chain{}, indexes: map[string]*match.Index{}, paths: map[string][]*Path{}, reported: map[conflict]bool{}, apart: map[[2]uint32]bool{}}
+	c.chains = chainTable{chains: map[string]*chain.Chain{}, indexes: map[string]*match.Index{}, paths: map[string][]*chain.Path{}, reported: map[conflict]bool{}, apart: map[[2]uint32]bool{}}
 	for _, g := range c.groups() {
-		validating, mutating := c.compileChain(g, Validating), c.compileChain(g, Mutating)
+		validating, mutating := c.compileChain(g, chain.Validating), c.compileChain(g, chain.Mutating)
 		for _, cluster := range g.clusters {
 			cluster.Validating, cluster.Mutating = validating, mutating
 		}
@@ -58,7 +59,7 @@ func (c *compiler) groups() []*group {
 	return all
 }
 
-func (c *compiler) selection(cluster *Cluster) (key string, selected selection) {
+func (c *compiler) selection(cluster *chain.Cluster) (key string, selected selection) {
 	bits := make([]byte, len(c.bindings))
 	selected = selection{}
 	for i, b := range c.bindings {
@@ -72,7 +73,7 @@ func (c *compiler) selection(cluster *Cluster) (key string, selected selection) 
 }
 
 // compileChain returns the webhooks that serve the group's clusters, in order.
-func (c *compiler) compileChain(g *group, phase Phase) *Chain {
+func (c *compiler) compileChain(g *group, phase chain.Phase) *chain.Chain {
 	var list []listed
 	for _, e := range c.entries[phase] {
 		if !e.serves(g.selected) {
@@ -83,7 +84,7 @@ func (c *compiler) compileChain(g *group, phase Phase) *Chain {
 		c.reportConflicts(m.conflicts, e, g)
 		if v := c.variant(e, m.dispatch); v != nil {
 			list = append(list, listed{e, v})
-			e.served = append(e.served, served{g, v.Webhook})
+			e.served = append(e.served, served{g, v.Entry})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b listed) int { return cmp.Compare(a.variant.order, b.variant.order) })
@@ -108,7 +109,7 @@ func (c *compiler) variant(e *entry, d dispatch) *variant {
 	if err != nil {
 		c.problem(e.configuration.problem(e.path.Child("clientConfig"), "", err.Error()))
 	} else {
-		v = &variant{Webhook: w, number: c.chains.webhooks, order: d.order}
+		v = &variant{Entry: w, number: c.chains.webhooks, order: d.order}
 		c.chains.webhooks++
 	}
 	e.webhooks[d] = v
@@ -116,7 +117,7 @@ func (c *compiler) variant(e *entry, d dispatch) *variant {
 }
 
 // chain returns the Chain of the list, the same one for the same list.
-func (t *chainTable) chain(list []listed, phase Phase) *Chain {
+func (t *chainTable) chain(list []listed, phase chain.Phase) *chain.Chain {
 	var key, matchers []byte
 	for _, l := range list {
 		key = binary.LittleEndian.AppendUint32(key, l.variant.number)
@@ -125,28 +126,28 @@ func (t *chainTable) chain(list []listed, phase Phase) *Chain {
 	if known, ok := t.chains[string(key)]; ok {
 		return known
 	}
-	chain := &Chain{Webhooks: make([]*Webhook, len(list)), positions: make(map[string]int, len(list))}
+	made := &chain.Chain{Webhooks: make([]*chain.Entry, len(list)), Positions: make(map[string]int, len(list))}
 	for i, l := range list {
-		chain.Webhooks[i] = l.variant.Webhook
-		chain.positions[l.entry.pathID] = i
+		made.Webhooks[i] = l.variant.Entry
+		made.Positions[l.entry.pathID] = i
 	}
-	t.place(chain, string(matchers), phase)
-	t.chains[string(key)] = chain
-	return chain
+	t.place(made, string(matchers), phase)
+	t.chains[string(key)] = made
+	return made
 }
 
 // place gives the chain its Index and its Paths, the same ones for the same
 // matchers.
-func (t *chainTable) place(chain *Chain, key string, phase Phase) {
+func (t *chainTable) place(made *chain.Chain, key string, phase chain.Phase) {
 	if _, ok := t.indexes[key]; !ok {
-		matchers := make([]*match.Matcher, len(chain.Webhooks))
-		for i, w := range chain.Webhooks {
+		matchers := make([]*match.Matcher, len(made.Webhooks))
+		for i, w := range made.Webhooks {
 			matchers[i] = w.Matcher
 		}
 		t.indexes[key] = match.NewIndex(matchers)
-		t.paths[key] = pathsOf(chain.Webhooks, matchers, phase)
+		t.paths[key] = chain.PathsOf(made.Webhooks, matchers, phase)
 	}
-	chain.Index, chain.Paths = t.indexes[key], t.paths[key]
+	made.Index, made.Paths = t.indexes[key], t.paths[key]
 }
 
 // reportConflicts reports each pair of bindings that disagree once per field,

@@ -5,7 +5,7 @@ package registry
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 )
 
 // ClusterObject is a Cluster of group dispatcher.dev/v1alpha1 as it stands in a
@@ -104,7 +104,7 @@ type RequestRuleList struct {
 	// healing.
 	Inherit *bool `json:"inherit,omitempty"`
 	// Rules are the cluster's own rules, after the inherited ones.
-	Rules []match.RequestRule `json:"rules,omitempty"`
+	Rules []exempt.Rule `json:"rules,omitempty"`
 }
 
 // Limits bound what a cluster may send.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -26,7 +27,7 @@ type compiler struct {
 	bindings  []*binding
 	endpoints map[endpointsKey][]webhook.EndpointSpec
 	entries   [2][]*entry // by Phase, in configuration and list order
-	clusters  []*Cluster
+	clusters  []*chain.Cluster
 	accesses  map[string]KubeAccess // by cluster
 	chains    chainTable
 	pathIDs   map[pathKey]*entry
@@ -55,7 +56,7 @@ func (c *compiler) compile() *Snapshot {
 
 func (c *compiler) snapshot() *Snapshot {
 	s := &Snapshot{
-		Clusters:   make(map[string]*Cluster, len(c.clusters)),
+		Clusters:   make(map[string]*chain.Cluster, len(c.clusters)),
 		Warnings:   c.warnings,
 		Targets:    c.targets.used,
 		identities: c.ids,

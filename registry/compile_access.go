@@ -108,24 +108,12 @@ func (c *compiler) compileSources() {
 			continue
 		}
 		keys := map[string]bool{}
-		cluster.selectedLabels(keys)
+		cluster.SelectedLabels(keys)
 		if c.current != nil {
 			if before := c.current.Clusters[cluster.Name]; before != nil {
-				before.selectedLabels(keys)
+				before.SelectedLabels(keys)
 			}
 		}
 		cluster.Namespaces = c.settings.Namespaces(cluster.Name, a, slices.Sorted(maps.Keys(keys)))
-	}
-}
-
-// selectedLabels adds the keys of the labels of stored namespaces that the
-// cluster's webhooks look at.
-func (c *Cluster) selectedLabels(into map[string]bool) {
-	for _, chain := range []*Chain{c.Validating, c.Mutating} {
-		for _, w := range chain.Webhooks {
-			for _, key := range w.Matcher.SelectedLabels() {
-				into[key] = true
-			}
-		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -61,26 +62,26 @@ func (c *compiler) compileDispatch(m *bindingManifest) partialDispatch {
 	return says
 }
 
-func modeOf(s string) *Mode {
+func modeOf(s string) *chain.Mode {
 	switch s {
 	case "":
 		return nil
 	case "Warn":
-		return new(Warn)
+		return new(chain.Warn)
 	case "Shadow":
-		return new(Shadow)
+		return new(chain.Shadow)
 	}
-	return new(Enforce)
+	return new(chain.Enforce)
 }
 
-func stageOf(s string) *Stage {
+func stageOf(s string) *chain.Stage {
 	switch s {
 	case "":
 		return nil
 	case "Transactional":
-		return new(StageTransactional)
+		return new(chain.StageTransactional)
 	}
-	return new(StageValidating)
+	return new(chain.StageValidating)
 }
 
 func compatibilityOf(s string) *codec.Compatibility {
@@ -100,16 +101,16 @@ func retryOf(s string) *bool {
 	return new(true)
 }
 
-func hedgeOf(s string) *Hedge {
+func hedgeOf(s string) *chain.Hedge {
 	switch s {
 	case "":
 		return nil
 	case "On":
-		return new(HedgeOn)
+		return new(chain.HedgeOn)
 	case "Off":
-		return new(HedgeOff)
+		return new(chain.HedgeOff)
 	}
-	return new(HedgeAuto)
+	return new(chain.HedgeAuto)
 }
 
 func encodingOf(s string) *webhook.Encoding {
@@ -133,26 +134,26 @@ func compressionOf(s string) *webhook.Compression {
 	return new(webhook.Uncompressed)
 }
 
-func probeOf(s string) *Probe {
+func probeOf(s string) *chain.Probe {
 	switch s {
 	case "":
 		return nil
 	case "Skip":
-		return new(ProbeSkip)
+		return new(chain.ProbeSkip)
 	case "Review":
-		return new(ProbeReview)
+		return new(chain.ProbeReview)
 	}
-	return new(ProbeConnect)
+	return new(chain.ProbeConnect)
 }
 
-func joinOf(s string) *Join {
+func joinOf(s string) *chain.Join {
 	switch s {
 	case "":
 		return nil
 	case "WhenReady":
-		return new(JoinWhenReady)
+		return new(chain.JoinWhenReady)
 	}
-	return new(JoinEnforce)
+	return new(chain.JoinEnforce)
 }
 
 func breakerOf(b *Breaker) *webhook.BreakerSpec {

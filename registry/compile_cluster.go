@@ -14,8 +14,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/internal/trust"
-	"github.com/admission-dispatcher/dispatcher/match"
 )
 
 // compileClusters compiles every cluster that is valid on its own, and the
@@ -26,7 +27,7 @@ func (c *compiler) compileClusters() {
 		m := &c.objects.clusters[i]
 		before := len(c.problems)
 		c.problem(m.problems(validateCluster(&m.ClusterObject))...)
-		cluster := &Cluster{
+		cluster := &chain.Cluster{
 			Name:         m.Name,
 			Labels:       m.Labels,
 			Anonymous:    m.Spec.Authentication.Anonymous,
@@ -35,7 +36,7 @@ func (c *compiler) compileClusters() {
 			FailOpen:     compileRules(c.settings.FailOpen, &m.Spec.FailOpen),
 			Namespaces:   c.compileNamespaceSource(m),
 		}
-		cluster.declared, _ = ParseKubernetesVersion(m.Spec.KubernetesVersion) // validated above; none is unknown
+		cluster.Declared, _ = chain.ParseKubernetesVersion(m.Spec.KubernetesVersion) // validated above; none is unknown
 		if s := m.Spec.TimeoutSeconds; s != nil {
 			cluster.Timeout = time.Duration(*s) * time.Second
 		}
@@ -48,16 +49,16 @@ func (c *compiler) compileClusters() {
 }
 
 // compileRules puts the process's rules and the cluster's own together.
-func compileRules(inherited []match.RequestRule, list *RequestRuleList) match.RequestRules {
+func compileRules(inherited []exempt.Rule, list *RequestRuleList) exempt.Rules {
 	if list.Inherit != nil && !*list.Inherit {
 		inherited = nil
 	}
-	return match.CompileRequestRules(slices.Concat(inherited, list.Rules))
+	return exempt.Compile(slices.Concat(inherited, list.Rules))
 }
 
 // claimIdentities enters the cluster's credentials and reports those that
 // another cluster has (E11).
-func (c *compiler) claimIdentities(m *clusterManifest, cluster *Cluster) {
+func (c *compiler) claimIdentities(m *clusterManifest, cluster *chain.Cluster) {
 	at := field.NewPath("spec", "authentication")
 	a := &m.Spec.Authentication
 	if a.Anonymous {
@@ -97,7 +98,7 @@ func (c *compiler) claimAnonymous(m *clusterManifest, at *field.Path) {
 	}
 }
 
-func (c *compiler) claimToken(m *clusterManifest, cluster *Cluster, sum string, at *field.Path) {
+func (c *compiler) claimToken(m *clusterManifest, cluster *chain.Cluster, sum string, at *field.Path) {
 	if !isSHA256(sum) {
 		return
 	}
@@ -114,7 +115,7 @@ func (c *compiler) claimToken(m *clusterManifest, cluster *Cluster, sum string, 
 // any.
 type nameClaim struct {
 	manifest *clusterManifest
-	cluster  *Cluster
+	cluster  *chain.Cluster
 	pins     []*x509.Certificate
 }
 
@@ -133,8 +134,8 @@ func (c *compiler) claimNames(known map[string]*claims, names []string, own name
 
 // enter enters a claim and returns the clusters that a certificate could stand
 // for as well.
-func (c *claims) enter(own nameClaim) []*Cluster {
-	others := map[*Cluster]bool{}
+func (c *claims) enter(own nameClaim) []*chain.Cluster {
+	others := map[*chain.Cluster]bool{}
 	for _, other := range c.free {
 		others[other] = true
 	}
@@ -157,7 +158,7 @@ func (c *claims) enter(own nameClaim) []*Cluster {
 		c.free = append(c.free, own.cluster)
 	}
 	delete(others, own.cluster)
-	return slices.SortedFunc(maps.Keys(others), func(a, b *Cluster) int { return strings.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(maps.Keys(others), func(a, b *chain.Cluster) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func newIdentities() identities {
@@ -165,7 +166,7 @@ func newIdentities() identities {
 		commonNames: map[string]*claims{},
 		dnsNames:    map[string]*claims{},
 		uris:        map[string]*claims{},
-		tokens:      map[[sha256.Size]byte]*Cluster{},
+		tokens:      map[[sha256.Size]byte]*chain.Cluster{},
 	}
 }
 
@@ -180,6 +181,6 @@ func (i *identities) index() {
 	}
 }
 
-func sharedIdentity(m *clusterManifest, at *field.Path, value string, other *Cluster) Problem {
+func sharedIdentity(m *clusterManifest, at *field.Path, value string, other *chain.Cluster) Problem {
 	return m.problem(at, value, fmt.Sprintf("is also an identity of Cluster/%s", other.Name))
 }

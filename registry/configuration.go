@@ -5,6 +5,8 @@ package registry
 import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // configuration is a Validating- or MutatingWebhookConfiguration of either
@@ -12,14 +14,14 @@ import (
 // has, and reinvocationPolicy.
 type configuration struct {
 	origin
-	phase    Phase
+	phase    chain.Phase
 	beta     bool // v1beta1
 	meta     metav1.ObjectMeta
 	webhooks []admissionregistrationv1.MutatingWebhook
 }
 
 func validatingConfiguration(c *admissionregistrationv1.ValidatingWebhookConfiguration) configuration {
-	out := configuration{phase: Validating, meta: c.ObjectMeta}
+	out := configuration{phase: chain.Validating, meta: c.ObjectMeta}
 	for i := range c.Webhooks {
 		out.webhooks = append(out.webhooks, asMutating(&c.Webhooks[i]))
 	}
@@ -27,7 +29,7 @@ func validatingConfiguration(c *admissionregistrationv1.ValidatingWebhookConfigu
 }
 
 func mutatingConfiguration(c *admissionregistrationv1.MutatingWebhookConfiguration) configuration {
-	return configuration{phase: Mutating, meta: c.ObjectMeta, webhooks: c.Webhooks}
+	return configuration{phase: chain.Mutating, meta: c.ObjectMeta, webhooks: c.Webhooks}
 }
 
 func asMutating(w *admissionregistrationv1.ValidatingWebhook) admissionregistrationv1.MutatingWebhook {

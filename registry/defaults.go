@@ -5,12 +5,14 @@ package registry
 import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // setDefaults sets what kube-apiserver sets for a webhook of either version
 // (kubernetes pkg/apis/admissionregistration/{v1,v1beta1}/defaults.go). A v1
 // webhook has no default for sideEffects and admissionReviewVersions.
-func setDefaults(w *admissionregistrationv1.MutatingWebhook, phase Phase, beta bool) {
+func setDefaults(w *admissionregistrationv1.MutatingWebhook, phase chain.Phase, beta bool) {
 	if beta {
 		setBetaDefaults(w)
 	} else {
@@ -18,7 +20,7 @@ func setDefaults(w *admissionregistrationv1.MutatingWebhook, phase Phase, beta b
 	}
 	setDefault(&w.NamespaceSelector, metav1.LabelSelector{})
 	setDefault(&w.ObjectSelector, metav1.LabelSelector{})
-	if phase == Mutating {
+	if phase == chain.Mutating {
 		setDefault(&w.ReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy)
 	}
 	for i := range w.Rules {

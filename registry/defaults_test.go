@@ -11,6 +11,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	admissionregistrationv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 func TestDefaults(t *testing.T) {
@@ -47,7 +49,7 @@ func TestDefaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := empty.DeepCopy()
-			setDefaults(got, Mutating, c.beta)
+			setDefaults(got, chain.Mutating, c.beta)
 			if diff := cmp.Diff(&c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -12,8 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -149,7 +150,7 @@ func TestNamespaceLabels(t *testing.T) {
 	s := h.loaded().Snapshot()
 	chained := chainsSnapshot(t)
 	for name, c := range map[string]struct {
-		cluster   *registry.Cluster
+		cluster   *chain.Cluster
 		namespace string
 		want      map[string]string
 	}{
@@ -177,9 +178,9 @@ func TestVersionThatWeSpeak(t *testing.T) {
 
 // The classes of side effects say who may be called in a dry run, and who twice.
 func TestSideEffects(t *testing.T) {
-	for class, want := range map[registry.SideEffects]string{
-		registry.SideEffectsNone: "true true true", registry.SideEffectsNoneOnDryRun: "true false true",
-		registry.SideEffectsSome: "false false false", registry.SideEffectsUnknown: "false false false",
+	for class, want := range map[chain.SideEffects]string{
+		chain.SideEffectsNone: "true true true", chain.SideEffectsNoneOnDryRun: "true false true",
+		chain.SideEffectsSome: "false false false", chain.SideEffectsUnknown: "false false false",
 	} {
 		if got := fmt.Sprint(class.SupportsDryRun(), class.Repeatable(false), class.Repeatable(true)); got != want {
 			t.Errorf("%v: %s, want %s", class, got, want)
@@ -189,7 +190,7 @@ func TestSideEffects(t *testing.T) {
 
 // A cluster has the process's rules before its own, unless it does not inherit them.
 func TestInheritedRules(t *testing.T) {
-	rule := func(name string) match.RequestRule { return match.RequestRule{Name: name, Users: []string{name}} }
+	rule := func(name string) exempt.Rule { return exempt.Rule{Name: name, Users: []string{name}} }
 	for spec, want := range map[string]string{
 		"":                                   "[process]",
 		"{inherit: true}":                    "[process]",
@@ -199,10 +200,10 @@ func TestInheritedRules(t *testing.T) {
 	} {
 		h := newHome(t)
 		h.put("cluster.yaml", strings.Replace(clusterYAML, "anonymous: true}}", "anonymous: true}, bypass: "+spec+", failOpen: "+spec+"}", 1))
-		rules := []match.RequestRule{rule("process")}
+		rules := []exempt.Rule{rule("process")}
 		r := registry.New(registry.Settings{Directories: []string{h.dir}, Bypass: rules, FailOpen: rules})
 		c := h.good(r).Clusters["dev"]
-		for what, list := range map[string]match.RequestRules{"bypass": c.Bypass, "failOpen": c.FailOpen} {
+		for what, list := range map[string]exempt.Rules{"bypass": c.Bypass, "failOpen": c.FailOpen} {
 			users := []string{}
 			for _, r := range list.Sources() {
 				users = append(users, r.Users...)

@@ -12,6 +12,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -38,7 +39,7 @@ type entry struct {
 // served is a group of clusters with the webhook as it is for them.
 type served struct {
 	group   *group
-	webhook *Webhook
+	webhook *chain.Entry
 }
 
 // compileConfigurations compiles the webhooks of every valid configuration.
@@ -83,7 +84,7 @@ func (c *compiler) compileEntry(configuration *configuration, i int) {
 		configuration: configuration,
 		spec:          &configuration.webhooks[i],
 		path:          field.NewPath("webhooks").Index(i),
-		number:        uint32(len(c.entries[Validating]) + len(c.entries[Mutating])),
+		number:        uint32(len(c.entries[chain.Validating]) + len(c.entries[chain.Mutating])),
 		encoding:      c.settings.Encoding,
 		merges:        map[string]merge{},
 		webhooks:      map[dispatch]*variant{},
@@ -107,10 +108,10 @@ func (c *compiler) compileEntry(configuration *configuration, i int) {
 // segments of Paths could not tell apart. A configuration in v1beta1 may have
 // several webhooks of one name.
 func (c *compiler) identify(e *entry) {
-	e.pathID = pathID(e.name())
+	e.pathID = chain.PathID(e.name())
 	another := c.pathIDs[pathKey{e.configuration.phase, e.pathID}]
 	for n := 2; another != nil && another.name() == e.name(); n++ {
-		e.pathID = pathID(fmt.Sprintf("%s/%d", e.name(), n))
+		e.pathID = chain.PathID(fmt.Sprintf("%s/%d", e.name(), n))
 		another = c.pathIDs[pathKey{e.configuration.phase, e.pathID}]
 	}
 	if another != nil {
@@ -123,7 +124,7 @@ func (c *compiler) identify(e *entry) {
 
 // pathKey is what must be unique of a webhook's id.
 type pathKey struct {
-	phase Phase
+	phase chain.Phase
 	id    string
 }
 
@@ -152,7 +153,7 @@ func (c *compiler) bind(e *entry) {
 				fmt.Sprintf("is above the %s of webhook %s", e.timeout(), e.name())))
 		}
 		c.checkRepeat(b, e)
-		if s := b.says.stage; s != nil && *s == StageTransactional && e.configuration.phase == Mutating {
+		if s := b.says.stage; s != nil && *s == chain.StageTransactional && e.configuration.phase == chain.Mutating {
 			c.problem(b.problem(field.NewPath("spec", "stage"), b.Spec.Stage,
 				fmt.Sprintf("is for validating webhooks; %s is mutating", e.name())))
 		}
@@ -165,7 +166,7 @@ func (c *compiler) bind(e *entry) {
 // for them would get none for the requests that matter.
 func (c *compiler) checkRepeat(b *binding, e *entry) {
 	class := sideEffectsOf(*e.spec.SideEffects)
-	if p := b.says.probe; p != nil && *p == ProbeReview && !class.Repeatable(true) {
+	if p := b.says.probe; p != nil && *p == chain.ProbeReview && !class.Repeatable(true) {
 		c.problem(b.problem(field.NewPath("spec", "probe"), b.Spec.Probe,
 			fmt.Sprintf("asks about what nobody does, and webhook %s has side effects", e.name())))
 	}
@@ -173,7 +174,7 @@ func (c *compiler) checkRepeat(b *binding, e *entry) {
 		return
 	}
 	reason := fmt.Sprintf("asks more than once, and webhook %s has side effects (sideEffects: %s)", e.name(), *e.spec.SideEffects)
-	if h := b.says.hedge; h != nil && *h == HedgeOn {
+	if h := b.says.hedge; h != nil && *h == chain.HedgeOn {
 		c.problem(b.problem(field.NewPath("spec", "hedge"), b.Spec.Hedge, reason))
 	}
 	if b.says.retry != nil {

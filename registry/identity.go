@@ -7,18 +7,19 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/internal/trust"
 )
 
 // identities tells clusters by their credentials. It is read-only.
 type identities struct {
 	commonNames, dnsNames, uris map[string]*claims
-	tokens                      map[[sha256.Size]byte]*Cluster
+	tokens                      map[[sha256.Size]byte]*chain.Cluster
 }
 
 // claims are the clusters that one name in certificates stands for.
 type claims struct {
-	free   []*Cluster         // for any authority of the process
+	free   []*chain.Cluster   // for any authority of the process
 	pinned map[string][]claim // for their own ones, by raw public key of the authority
 	pins   []*x509.Certificate
 	own    *trust.Authorities // pins, indexed
@@ -26,7 +27,7 @@ type claims struct {
 
 // claim is one authority that may sign a name for a cluster.
 type claim struct {
-	cluster *Cluster
+	cluster *chain.Cluster
 	pin     *x509.Certificate
 }
 
@@ -75,7 +76,7 @@ func (s *Snapshot) Authorities(leaf *x509.Certificate, process *trust.Authoritie
 // ByCertificate returns the cluster that presents the verified chains by URI,
 // DNS name or common name. It returns nil for a certificate that names none, or
 // more than one.
-func (s *Snapshot) ByCertificate(chains trust.Chains) *Cluster {
+func (s *Snapshot) ByCertificate(chains trust.Chains) *chain.Cluster {
 	leaf := chains.Leaf()
 	if leaf == nil {
 		return nil
@@ -112,11 +113,11 @@ func (c *claims) signed(chains [][]*x509.Certificate, found *one) {
 
 // one collects the clusters that claim the names of a certificate.
 type one struct {
-	cluster *Cluster
+	cluster *chain.Cluster
 	several bool
 }
 
-func (o *one) add(cluster *Cluster) {
+func (o *one) add(cluster *chain.Cluster) {
 	o.several = o.several || (o.cluster != nil && o.cluster != cluster)
 	o.cluster = cluster
 }
@@ -130,7 +131,7 @@ func sameCA(a, b *x509.Certificate) bool {
 
 // ByToken returns the cluster whose bearer token this is, or nil. How long that
 // takes tells something about the sums of tokens, which help nobody to a token.
-func (s *Snapshot) ByToken(token []byte) *Cluster {
+func (s *Snapshot) ByToken(token []byte) *chain.Cluster {
 	if known := s.identities.tokens[sha256.Sum256(token)]; known != nil {
 		return s.Clusters[known.Name]
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/internal/trust"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
@@ -223,7 +224,7 @@ func TestByToken(t *testing.T) {
 	}
 }
 
-func nameOf(c *registry.Cluster) string {
+func nameOf(c *chain.Cluster) string {
 	if c == nil {
 		return ""
 	}

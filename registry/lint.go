@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // lint adds warnings about what is valid and still likely to hurt. It never
@@ -52,7 +54,7 @@ func (c *compiler) lintBinding(b *binding) {
 }
 
 func (c *compiler) anyEntry(is func(*entry) bool) bool {
-	return slices.ContainsFunc(c.entries[Validating], is) || slices.ContainsFunc(c.entries[Mutating], is)
+	return slices.ContainsFunc(c.entries[chain.Validating], is) || slices.ContainsFunc(c.entries[chain.Mutating], is)
 }
 
 // lintRules warns about what a webhook that fails closed can stop (E10).
@@ -134,7 +136,7 @@ func (c *compiler) lintTimeout(e *entry) {
 }
 
 // waits is how long the cluster waits for us, as far as that is known.
-func (c *compiler) waits(cluster *Cluster) time.Duration {
+func (c *compiler) waits(cluster *chain.Cluster) time.Duration {
 	if cluster.Timeout == 0 {
 		return c.settings.MaxTimeout
 	}
@@ -143,18 +145,18 @@ func (c *compiler) waits(cluster *Cluster) time.Duration {
 
 // lintPaths warns about webhooks for which clusters register entries of their own,
 // once for each pair that conflicts.
-func (c *compiler) lintPaths(list []listed, chain *Chain, g *group) {
-	if len(chain.Paths) < 2 {
+func (c *compiler) lintPaths(list []listed, of *chain.Chain, g *group) {
+	if len(of.Paths) < 2 {
 		return
 	}
-	main := slices.MaxFunc(chain.Paths, func(a, b *Path) int { return cmp.Compare(len(a.Positions), len(b.Positions)) })
-	for _, p := range chain.Paths {
+	main := slices.MaxFunc(of.Paths, func(a, b *chain.Path) int { return cmp.Compare(len(a.Positions), len(b.Positions)) })
+	for _, p := range of.Paths {
 		if p == main {
 			continue
 		}
 		first, second := list[p.Positions[0]].entry, list[main.Positions[0]].entry
 		for _, i := range p.Positions {
-			conflicting := slices.IndexFunc(main.Positions, func(j int) bool { return chain.Webhooks[i].Matcher.ConflictsWith(chain.Webhooks[j].Matcher) })
+			conflicting := slices.IndexFunc(main.Positions, func(j int) bool { return of.Webhooks[i].Matcher.ConflictsWith(of.Webhooks[j].Matcher) })
 			if conflicting >= 0 {
 				first, second = list[i].entry, list[main.Positions[conflicting]].entry
 				break

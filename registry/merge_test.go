@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 )
 
@@ -81,7 +82,7 @@ func pair(o *objects, env, name string) (p paired, conflict bool) {
 	return p, conflict
 }
 
-func asPair(c *Cluster, name string) paired {
+func asPair(c *chain.Cluster, name string) paired {
 	for _, w := range c.Validating.Webhooks {
 		if w.Name == name {
 			return paired{true, w.Mode.String(), w.Timeout}

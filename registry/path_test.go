@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // pathWebhooks are a configuration of a phase; each webhook is a letter, a version
@@ -34,7 +34,7 @@ func pathWebhooks(kind string, webhooks ...string) string {
 }
 
 // pathsOf lists the names of the webhooks on each path.
-func pathsOf(c *registry.Chain) (paths [][]string) {
+func pathsOf(c *chain.Chain) (paths [][]string) {
 	for _, p := range c.Paths {
 		var names []string
 		for _, i := range p.Positions {
@@ -46,7 +46,7 @@ func pathsOf(c *registry.Chain) (paths [][]string) {
 	return paths
 }
 
-func chainOf(t *testing.T, kind string, webhooks ...string) *registry.Chain {
+func chainOf(t *testing.T, kind string, webhooks ...string) *chain.Chain {
 	t.Helper()
 	h := newHome(t)
 	h.put("cluster.yaml", clusterYAML)
@@ -103,7 +103,7 @@ func TestOlderPaths(t *testing.T) {
 	before := chainOf(t, "Validating", "a * *", "b v1 pods", "gone v1 pods")
 	after := chainOf(t, "Validating", "a * *", "b v1 pods", "new v1 things")
 	alone := chainOf(t, "Validating", "b v1 pods", "new v1 things")
-	on := func(c *registry.Chain, segment string) string {
+	on := func(c *chain.Chain, segment string) string {
 		p, current := c.Path([]byte(segment))
 		var names []string
 		for _, i := range p.Among([]int{0, 1, 2}[:len(c.Webhooks)]) {
@@ -115,7 +115,7 @@ func TestOlderPaths(t *testing.T) {
 	apart, main := before.Paths[0].Segment, before.Paths[1].Segment
 	for _, tt := range []struct {
 		name    string
-		chain   *registry.Chain
+		chain   *chain.Chain
 		segment string
 		want    string
 	}{
@@ -149,12 +149,12 @@ func TestIsPathSegment(t *testing.T) {
 		return s
 	}
 	for segment, want := range map[string]bool{
-		"only.0123456789": true, "not.0123456789.abcdefghij": true, many(registry.MaxPathIDs): true,
+		"only.0123456789": true, "not.0123456789.abcdefghij": true, many(chain.MaxPathIDs): true,
 		"": false, "only": false, "only.": false, "all.0123456789": false, "only.012345678": false, "only.0123456789.": false,
 		"only.0123456789.0123456789": false, "only.abcdefghij.0123456789": false, "only.ABCDEFGHIJ": false, "only.012345678z": false, "only.012345678-": false, "not": false, "not.": false,
-		many(registry.MaxPathIDs + 1): false,
+		many(chain.MaxPathIDs + 1): false,
 	} {
-		if got := registry.IsPathSegment([]byte(segment)); got != want {
+		if got := chain.IsPathSegment([]byte(segment)); got != want {
 			t.Errorf("%.40q: %v", segment, got)
 		}
 	}

@@ -5,19 +5,18 @@ package registry
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"maps"
 	"slices"
 	"sync/atomic"
 
-	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // Pending is a webhook of the sources that is not called as the sources say, because
 // nobody answers where it is to be served.
 type Pending struct {
-	Webhook  string // configuration/webhook
+	Entry    string // configuration/webhook
 	URL      string
 	Previous bool // its version of before takes part meanwhile
 	Err      error
@@ -34,10 +33,10 @@ func withheld(next, previous *Snapshot, silent unanswered) *Snapshot {
 	if len(silent) == 0 {
 		return next
 	}
-	w := withholding{previous: previous, silent: silent, chains: map[[2]*Chain]*Chain{}, pending: map[string]Pending{}}
+	w := withholding{previous: previous, silent: silent, chains: map[[2]*chain.Chain]*chain.Chain{}, pending: map[string]Pending{}}
 	s := *next
 	s.users = new(atomic.Int64)
-	s.Clusters = make(map[string]*Cluster, len(next.Clusters))
+	s.Clusters = make(map[string]*chain.Cluster, len(next.Clusters))
 	for name, c := range next.Clusters {
 		s.Clusters[name] = w.cluster(c)
 	}
@@ -56,13 +55,13 @@ func withheld(next, previous *Snapshot, silent unanswered) *Snapshot {
 type withholding struct {
 	previous *Snapshot
 	silent   unanswered
-	chains   map[[2]*Chain]*Chain // by the next and the previous Chain
-	pending  map[string]Pending   // by name
-	kept     []*webhook.Target    // of previous versions
+	chains   map[[2]*chain.Chain]*chain.Chain // by the next and the previous Chain
+	pending  map[string]Pending               // by name
+	kept     []*webhook.Target                // of previous versions
 }
 
-func (w *withholding) cluster(c *Cluster) *Cluster {
-	var before Cluster
+func (w *withholding) cluster(c *chain.Cluster) *chain.Cluster {
+	var before chain.Cluster
 	if known := w.previous.Clusters[c.Name]; known != nil {
 		before = *known
 	}
@@ -76,18 +75,18 @@ func (w *withholding) cluster(c *Cluster) *Cluster {
 }
 
 // chain returns next itself if nothing is withheld from it.
-func (w *withholding) chain(next, previous *Chain) *Chain {
-	key := [2]*Chain{next, previous}
+func (w *withholding) chain(next, previous *chain.Chain) *chain.Chain {
+	key := [2]*chain.Chain{next, previous}
 	if known, ok := w.chains[key]; ok {
 		return known
 	}
-	var list []*Webhook
+	var list []*chain.Entry
 	for _, hook := range next.Webhooks {
 		list = append(list, w.webhook(hook, previous))
 	}
 	chain := next
 	if !slices.Equal(list, next.Webhooks) {
-		chain = next.with(list)
+		chain = next.With(list)
 	}
 	w.chains[key] = chain
 	return chain
@@ -95,17 +94,17 @@ func (w *withholding) chain(next, previous *Chain) *Chain {
 
 // webhook returns what takes part for hook: itself, its previous version, or a copy
 // that is marked as Pending.
-func (w *withholding) webhook(hook *Webhook, previous *Chain) *Webhook {
+func (w *withholding) webhook(hook *chain.Entry, previous *chain.Chain) *chain.Entry {
 	err, silent := w.silent[hook.Target.Identity()]
-	if !silent || hook.Probe == ProbeSkip {
+	if !silent || hook.Probe == chain.ProbeSkip {
 		return hook
 	}
-	before := previous.find(hook.Configuration, hook.Name)
-	if before == nil && hook.Join == JoinEnforce {
+	before := previous.Find(hook.Configuration, hook.Name)
+	if before == nil && hook.Join == chain.JoinEnforce {
 		return hook
 	}
 	name := hook.Configuration + "/" + hook.Name
-	w.pending[name] = Pending{Webhook: name, URL: hook.Target.URL(), Previous: before != nil, Err: err}
+	w.pending[name] = Pending{Entry: name, URL: hook.Target.URL(), Previous: before != nil, Err: err}
 	if before != nil {
 		w.kept = append(w.kept, before.Target)
 		return before
@@ -113,29 +112,6 @@ func (w *withholding) webhook(hook *Webhook, previous *Chain) *Webhook {
 	pending := *hook
 	pending.Pending = err
 	return &pending
-}
-
-// find returns the webhook of that name that takes part, or nil.
-func (c *Chain) find(configuration, name string) *Webhook {
-	if c == nil {
-		return nil
-	}
-	for _, w := range c.Webhooks {
-		if w.Configuration == configuration && w.Name == name && w.Pending == nil {
-			return w
-		}
-	}
-	return nil
-}
-
-// with returns c with a list in which each webhook stands in the place of one of c.
-// Paths are those of c, which the cluster's registration is made of.
-func (c *Chain) with(list []*Webhook) *Chain {
-	matchers := make([]*match.Matcher, len(list))
-	for i, w := range list {
-		matchers[i] = w.Matcher
-	}
-	return &Chain{Webhooks: list, Index: match.NewIndex(matchers), Paths: c.Paths, positions: c.positions}
 }
 
 // targets returns those of kept that are not there already, each once.
@@ -161,16 +137,16 @@ func (w *withholding) hash(next, served *Snapshot) string {
 	for _, name := range slices.Sorted(maps.Keys(w.pending)) {
 		writePart(h, []byte(name))
 	}
-	sums := map[*Webhook][]byte{}
+	sums := map[*chain.Entry][]byte{}
 	for _, cluster := range slices.Sorted(maps.Keys(served.Clusters)) {
-		for _, phase := range []Phase{Mutating, Validating} {
+		for _, phase := range []chain.Phase{chain.Mutating, chain.Validating} {
 			planned := next.Clusters[cluster].Chain(phase).Webhooks
 			for i, hook := range served.Clusters[cluster].Chain(phase).Webhooks {
 				if hook == planned[i] || hook.Pending != nil {
 					continue
 				}
 				if sums[hook] == nil {
-					sums[hook] = hook.sum()
+					sums[hook] = hook.Sum()
 				}
 				writePart(h, []byte(cluster))
 				writePart(h, sums[hook])
@@ -178,14 +154,4 @@ func (w *withholding) hash(next, served *Snapshot) string {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// sum is over all that w says.
-func (w *Webhook) sum() []byte {
-	said := *w
-	said.Matcher, said.Target = nil, nil // Spec says the one, its identity the other
-	text, _ := json.Marshal(said)        // plain data always has a text
-	id := w.Target.Identity()
-	sum := sha256.Sum256(append(text, id[:]...))
-	return sum[:]
 }

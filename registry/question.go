@@ -2,24 +2,27 @@
 
 package registry
 
-import "github.com/admission-dispatcher/dispatcher/webhook"
+import (
+	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
 
 // Question is what a probe asks a Target beside a connection: a dry-run review, as
 // this webhook of this cluster.
 type Question struct {
 	Cluster string
-	Phase   Phase
-	Webhook *Webhook
+	Phase   chain.Phase
+	Entry   *chain.Entry
 }
 
 // question returns what the bindings of the webhooks at a Target want it to be
 // asked; nil: nothing.
 func (s *Snapshot) question(t *webhook.Target) *Question {
 	for name, c := range s.Clusters {
-		for _, phase := range []Phase{Mutating, Validating} {
+		for _, phase := range []chain.Phase{chain.Mutating, chain.Validating} {
 			for _, w := range c.Chain(phase).Webhooks {
-				if w.Target == t && w.Probe == ProbeReview {
-					return &Question{Cluster: name, Phase: phase, Webhook: w}
+				if w.Target == t && w.Probe == chain.ProbeReview {
+					return &Question{Cluster: name, Phase: phase, Entry: w}
 				}
 			}
 		}

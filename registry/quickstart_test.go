@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -31,9 +32,9 @@ func TestQuickstart(t *testing.T) {
 	h.put("webhook.yaml", demoBinding)
 	r := registry.New(registry.Settings{Directories: []string{dir, h.dir}})
 	h.good(r)
-	for name, modes := range map[string]map[string]registry.Mode{
-		"dev":     {"owner.policy.example.com": registry.Warn},
-		"staging": {"images.policy.example.com": registry.Shadow},
+	for name, modes := range map[string]map[string]chain.Mode{
+		"dev":     {"owner.policy.example.com": chain.Warn},
+		"staging": {"images.policy.example.com": chain.Shadow},
 		"prod":    {},
 	} {
 		for _, w := range r.Snapshot().Clusters[name].Validating.Webhooks {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/webhook"
@@ -25,8 +26,8 @@ type Settings struct {
 	Interval   time.Duration // between two looks at the directories; 2 s
 	AllowEmpty bool          // an empty configuration may replace another (E12)
 	Addresses  webhook.AddressPolicy
-	Bypass     []match.RequestRule // for every cluster, before the cluster's own
-	FailOpen   []match.RequestRule
+	Bypass     []exempt.Rule // for every cluster, before the cluster's own
+	FailOpen   []exempt.Rule
 	MaxTimeout time.Duration    // longest time an admission may take; 30 s
 	Encoding   webhook.Encoding // for webhooks whose bindings say nothing
 	Logger     *slog.Logger     // default: none

@@ -12,12 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 )
 
 // manyWebhooks returns a configuration "policy" of n webhooks, w0 and so on.
 func manyWebhooks(n int) configuration {
-	c := configuration{origin: origin{"f", "ValidatingWebhookConfiguration/policy"}, phase: Validating}
+	c := configuration{origin: origin{"f", "ValidatingWebhookConfiguration/policy"}, phase: chain.Validating}
 	c.meta.Name = "policy"
 	for i := range n {
 		w := admissionregistrationv1.MutatingWebhook{
@@ -38,7 +39,7 @@ func manyWebhooks(n int) configuration {
 				{Name: "c", Expression: fmt.Sprintf("request.name != 'x%d'", i%20)},
 			},
 		}
-		setDefaults(&w, Validating, false)
+		setDefaults(&w, chain.Validating, false)
 		c.webhooks = append(c.webhooks, w)
 	}
 	return c

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 )
 
 func validateCluster(c *ClusterObject) field.ErrorList {
@@ -20,7 +21,7 @@ func validateCluster(c *ClusterObject) field.ErrorList {
 	errs = append(errs, validateAuthentication(&c.Spec.Authentication, spec.Child("authentication"))...)
 	errs = append(errs, validateTimeout(c.Spec.TimeoutSeconds, spec.Child("timeoutSeconds"))...)
 	if v := c.Spec.KubernetesVersion; v != "" {
-		if _, err := ParseKubernetesVersion(v); err != nil {
+		if _, err := chain.ParseKubernetesVersion(v); err != nil {
 			errs = append(errs, field.Invalid(spec.Child("kubernetesVersion"), v, err.Error()))
 		}
 	}
@@ -28,8 +29,8 @@ func validateCluster(c *ClusterObject) field.ErrorList {
 	if c.Spec.Namespaces != nil && c.Spec.KubeconfigFile != "" {
 		errs = append(errs, field.Forbidden(spec.Child("kubeconfigFile"), "not together with spec.namespaces: the labels have one source"))
 	}
-	errs = append(errs, match.ValidateRequestRules(c.Spec.Bypass.Rules, spec.Child("bypass", "rules"), false)...)
-	errs = append(errs, match.ValidateRequestRules(c.Spec.FailOpen.Rules, spec.Child("failOpen", "rules"), true)...)
+	errs = append(errs, exempt.Validate(c.Spec.Bypass.Rules, spec.Child("bypass", "rules"), false)...)
+	errs = append(errs, exempt.Validate(c.Spec.FailOpen.Rules, spec.Child("failOpen", "rules"), true)...)
 	if n := c.Spec.Limits.RequestBytes; n < 0 {
 		errs = append(errs, field.Invalid(spec.Child("limits", "requestBytes"), n, "must not be negative"))
 	}

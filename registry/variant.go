@@ -5,23 +5,24 @@ package registry
 import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // variant is a Webhook with its number among all of them.
 type variant struct {
-	*Webhook
+	*chain.Entry
 	number uint32
 	order  int32
 }
 
 // compile returns the webhook under one dispatch.
-func (e *entry) compile(d dispatch, endpoints []webhook.EndpointSpec, targets *targetTable) (*Webhook, error) {
+func (e *entry) compile(d dispatch, endpoints []webhook.EndpointSpec, targets *targetTable) (*chain.Entry, error) {
 	target, err := targets.target(e.targetSpec(d, endpoints))
 	if err != nil {
 		return nil, err
 	}
-	w := &Webhook{
+	w := &chain.Entry{
 		Name:          e.spec.Name,
 		Configuration: e.configuration.meta.Name,
 		PathID:        e.pathID,
@@ -37,14 +38,14 @@ func (e *entry) compile(d dispatch, endpoints []webhook.EndpointSpec, targets *t
 		Stage:         d.stage,
 		Compat:        d.compat,
 		Version:       firstVersion(e.spec.AdmissionReviewVersions),
-		Repeat:        webhook.Repeat{NoHedge: d.hedge == HedgeOff, Failures: d.retry, DenyWins: d.denyWins},
+		Repeat:        webhook.Repeat{NoHedge: d.hedge == chain.HedgeOff, Failures: d.retry, DenyWins: d.denyWins},
 		Probe:         d.probe,
 		Join:          d.join,
 		Wire:          d.wire,
 	}
 	if d.retry {
 		// What is left when repeating has not helped; a matchCondition is not repeated.
-		w.FailurePolicy, w.Matcher, w.Spec.FailurePolicy = Fail, e.matcher.FailingClosed(), admissionregistrationv1.Fail
+		w.FailurePolicy, w.Matcher, w.Spec.FailurePolicy = chain.Fail, e.matcher.FailingClosed(), admissionregistrationv1.Fail
 	}
 	if d.timeout != 0 {
 		w.Timeout = d.timeout
@@ -69,21 +70,21 @@ func (e *entry) targetSpec(d dispatch, endpoints []webhook.EndpointSpec) webhook
 	}
 }
 
-func failurePolicyOf(p admissionregistrationv1.FailurePolicyType) FailurePolicy {
+func failurePolicyOf(p admissionregistrationv1.FailurePolicyType) chain.FailurePolicy {
 	if p == admissionregistrationv1.Ignore {
-		return Ignore
+		return chain.Ignore
 	}
-	return Fail
+	return chain.Fail
 }
 
-func sideEffectsOf(s admissionregistrationv1.SideEffectClass) SideEffects {
+func sideEffectsOf(s admissionregistrationv1.SideEffectClass) chain.SideEffects {
 	switch s {
 	case admissionregistrationv1.SideEffectClassNone:
-		return SideEffectsNone
+		return chain.SideEffectsNone
 	case admissionregistrationv1.SideEffectClassNoneOnDryRun:
-		return SideEffectsNoneOnDryRun
+		return chain.SideEffectsNoneOnDryRun
 	case admissionregistrationv1.SideEffectClassSome:
-		return SideEffectsSome
+		return chain.SideEffectsSome
 	}
-	return SideEffectsUnknown
+	return chain.SideEffectsUnknown
 }

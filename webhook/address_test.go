@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -113,7 +114,7 @@ func TestForbiddenAtDial(t *testing.T) {
 	w := newWorld(t, func(net.Conn) {})
 	target := w.target() // by a Resolver that may use loopback
 	w.client = webhook.NewClient(webhook.ClientConfig{})
-	w.fails(target, patience, webhook.Unreachable)
+	w.fails(target, patience, hook.Unreachable)
 	if w.connections.Load() != 0 {
 		t.Error("E2: it was dialled")
 	}
@@ -130,5 +131,5 @@ func TestForbiddenEndpoint(t *testing.T) {
 	if n := len(target.Endpoints()); n != 0 {
 		t.Errorf("E2: %d endpoints", n)
 	}
-	w.fails(target, patience, webhook.Unreachable)
+	w.fails(target, patience, hook.Unreachable)
 }

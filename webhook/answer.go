@@ -18,6 +18,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // read is the ending of an attempt that got an HTTP answer.
@@ -44,11 +45,11 @@ func checkHTTP(resp *fasthttp.Response, t *Target) error {
 	status := resp.StatusCode()
 	switch {
 	case isRedirect(status):
-		return &CallError{Cause: HTTPStatus, Err: fmt.Errorf("%s answered with HTTP status %d%s", t.host, status, redirection(resp, t))}
+		return &hook.CallError{Cause: hook.HTTPStatus, Err: fmt.Errorf("%s answered with HTTP status %d%s", t.host, status, redirection(resp, t))}
 	case !isSuccess(status):
-		return &CallError{Cause: HTTPStatus, Err: fmt.Errorf("%s answered with HTTP status %d", t.host, status)}
+		return &hook.CallError{Cause: hook.HTTPStatus, Err: fmt.Errorf("%s answered with HTTP status %d", t.host, status)}
 	case len(resp.Body()) == 0:
-		return &CallError{Cause: HTTPStatus, Err: fmt.Errorf("%s answered with an empty body", t.host)}
+		return &hook.CallError{Cause: hook.HTTPStatus, Err: fmt.Errorf("%s answered with an empty body", t.host)}
 	}
 	return nil
 }
@@ -142,7 +143,7 @@ func unusable(err error) error {
 	if bad := (*codec.AnswerError)(nil); errors.As(err, &bad) && bad.Denies {
 		return err
 	}
-	return &CallError{Cause: BadAnswer, Err: fmt.Errorf("received invalid webhook response: %w", err)}
+	return &hook.CallError{Cause: hook.BadAnswer, Err: fmt.Errorf("received invalid webhook response: %w", err)}
 }
 
 const (

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -51,53 +52,53 @@ func TestAnswers(t *testing.T) {
 	}
 	for _, row := range []struct {
 		name, answer string
-		want         webhook.Cause
+		want         hook.Cause
 	}{
 		{"C1 a plain 200", ok(allowBody), "no error"},
 		{"C1 no content type", "HTTP/1.1 200 OK\r\nContent-Length: " + fmt.Sprint(len(allowBody)) + "\r\n\r\n" + allowBody, "no error"},
 		{"C1 charset", typed("application/json; charset=utf-8", allowBody), "no error"},
 		{"C1 chunked", chunked(fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(allowBody), allowBody)), "no error"},
-		{"C2 uid of another", ok(strings.Replace(allowBody, "u-1", "u-2", 1)), webhook.BadAnswer},
+		{"C2 uid of another", ok(strings.Replace(allowBody, "u-1", "u-2", 1)), hook.BadAnswer},
 		{"C3 a deny with the uid of another", ok(strings.Replace(denyBody, "u-1", "u-2", 1)), "*codec.AnswerError"},
 		{"C10 YAML", typed("application/yaml", yamlAllow), "no error"},
 		{"C10 text/html", typed("text/html", allowBody), "no error"},
-		{"C10 a Content-Type that is none", typed("application/json; ;", allowBody), webhook.BadAnswer},
+		{"C10 a Content-Type that is none", typed("application/json; ;", allowBody), hook.BadAnswer},
 		{"C10 a Content-Type that is none, a denial", typed("application/json; ;", denyBody), "*codec.AnswerError"},
 		{"C10 Content-Encoding gzip", coded("gzip", packed(codec.Gzip, allowBody)), "no error"},
 		{"C10 Content-Encoding GZIP, a denial", coded("GZIP", packed(codec.Gzip, denyBody)), "a denial"},
-		{"C10 Content-Encoding gzip that is not", coded("gzip", allowBody), webhook.BadAnswer},
-		{"C10 Content-Encoding gzip, cut off", coded("gzip", packed(codec.Gzip, allowBody)[:60]), webhook.BadAnswer},
-		{"C10 Content-Encoding zstd", coded("zstd", packed(codec.Zstd, allowBody)), webhook.BadAnswer},
+		{"C10 Content-Encoding gzip that is not", coded("gzip", allowBody), hook.BadAnswer},
+		{"C10 Content-Encoding gzip, cut off", coded("gzip", packed(codec.Gzip, allowBody)[:60]), hook.BadAnswer},
+		{"C10 Content-Encoding zstd", coded("zstd", packed(codec.Zstd, allowBody)), hook.BadAnswer},
 		{"C10 Content-Encoding zstd, a denial", coded("zstd", packed(codec.Zstd, denyBody)), "*codec.AnswerError"},
 		{"C10 another Content-Encoding, plain", coded("utf-8", allowBody), "no error"},
 		{"C12 a denial over the limit", ok(denyBody + strings.Repeat(" ", 70_000)), "*codec.AnswerError"},
 		{"C12 a denial over the limit, in chunks", chunked(fmt.Sprintf("%x\r\n%s\r\n10000\r\n%s\r\n0\r\n\r\n", len(denyBody), denyBody, strings.Repeat(" ", 1<<16))), "*codec.AnswerError"},
 		{"C12 a denial over the limit, without a length", "HTTP/1.1 200 OK\r\n\r\n" + denyBody + strings.Repeat(" ", 70_000), "*codec.AnswerError"},
-		{"C12 a denial behind the limit", ok(strings.Repeat(" ", 70_000) + denyBody), webhook.BadAnswer},
-		{"C12 an allow over the limit that quotes a denial", ok(fmt.Sprintf(`{"response":{"allowed":true,"x":%q}}`, denyBody) + strings.Repeat(" ", 70_000)), webhook.BadAnswer},
-		{"C12 a denial over the limit with status 500", plain("500 No", "", denyBody+strings.Repeat(" ", 70_000)), webhook.BadAnswer},
-		{"C12 a gzip bomb", coded("gzip", packed(codec.Gzip, allowBody+strings.Repeat(" ", 1<<20))), webhook.BadAnswer},
+		{"C12 a denial behind the limit", ok(strings.Repeat(" ", 70_000) + denyBody), hook.BadAnswer},
+		{"C12 an allow over the limit that quotes a denial", ok(fmt.Sprintf(`{"response":{"allowed":true,"x":%q}}`, denyBody) + strings.Repeat(" ", 70_000)), hook.BadAnswer},
+		{"C12 a denial over the limit with status 500", plain("500 No", "", denyBody+strings.Repeat(" ", 70_000)), hook.BadAnswer},
+		{"C12 a gzip bomb", coded("gzip", packed(codec.Gzip, allowBody+strings.Repeat(" ", 1<<20))), hook.BadAnswer},
 		{"C12 a gzip bomb that denies", coded("gzip", packed(codec.Gzip, denyBody+strings.Repeat(" ", 1<<20))), "*codec.AnswerError"},
 		{"C12 a denial over the limit, compressed", coded("gzip", packed(codec.Gzip, denyBody+noise(200_000))), "*codec.AnswerError"},
 		{"C12 headers of 60 KiB", plain("200 OK", strings.Repeat("X-H: 234567890\r\n", 3_800), allowBody), "no error"},
 		{"C12 headers of 60 KiB, a denial", plain("200 OK", strings.Repeat("X-H: 234567890\r\n", 3_800), denyBody), "a denial"},
 		{"C12 headers of 80 KiB, a denial", plain("200 OK", strings.Repeat("X-H: 234567890\r\n", 5_000), denyBody), "*codec.AnswerError"},
-		{"C12 headers of 80 KiB", plain("200 OK", strings.Repeat("X-H: 234567890\r\n", 5_000), allowBody), webhook.BadAnswer},
-		{"C11 204", "HTTP/1.1 204 No Content\r\n\r\n", webhook.HTTPStatus},
-		{"C11 empty 200", ok(""), webhook.HTTPStatus},
-		{"C12 a body over the limit", ok(strings.Repeat(" ", 70_000) + allowBody), webhook.BadAnswer},
-		{"C27 101", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", webhook.HTTPStatus},
+		{"C12 headers of 80 KiB", plain("200 OK", strings.Repeat("X-H: 234567890\r\n", 5_000), allowBody), hook.BadAnswer},
+		{"C11 204", "HTTP/1.1 204 No Content\r\n\r\n", hook.HTTPStatus},
+		{"C11 empty 200", ok(""), hook.HTTPStatus},
+		{"C12 a body over the limit", ok(strings.Repeat(" ", 70_000) + allowBody), hook.BadAnswer},
+		{"C27 101", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", hook.HTTPStatus},
 		{"C27 Set-Cookie and unsolicited headers", plain("200 OK", "Set-Cookie: a=b\r\nX-Other: c\r\n", allowBody), "no error"},
 		{"C27 trailers", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTrailer: X-T\r\nTransfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n0\r\nX-T: 1\r\n\r\n", len(allowBody), allowBody), "no error"},
-		{"C12 F15 a chunk of 16 EiB", chunked("ffffffffffffffff\r\n"), webhook.BadAnswer},
-		{"C12 F15 a negative length", "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n" + allowBody, webhook.BadAnswer},
-		{"C26 two lengths that differ", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n" + strings.TrimPrefix(ok(allowBody), "HTTP/1.1 200 OK\r\n"), webhook.BadAnswer},
-		{"C27 F15 10,000 trailers", chunked(fmt.Sprintf("%x\r\n%s\r\n0\r\n%s\r\n", len(allowBody), allowBody, strings.Repeat("X-T: y\r\n", 10_000))), webhook.BadAnswer},
+		{"C12 F15 a chunk of 16 EiB", chunked("ffffffffffffffff\r\n"), hook.BadAnswer},
+		{"C12 F15 a negative length", "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n" + allowBody, hook.BadAnswer},
+		{"C26 two lengths that differ", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n" + strings.TrimPrefix(ok(allowBody), "HTTP/1.1 200 OK\r\n"), hook.BadAnswer},
+		{"C27 F15 10,000 trailers", chunked(fmt.Sprintf("%x\r\n%s\r\n0\r\n%s\r\n", len(allowBody), allowBody, strings.Repeat("X-T: y\r\n", 10_000))), hook.BadAnswer},
 		{"C27 100 and 103 before the answer", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + ok(allowBody), "no error"},
-		{"C9 a body that begins like another answer", ok("HTTP/1.1 200 OK\r\n\r\n" + allowBody), webhook.BadAnswer},
-		{"F15 HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", webhook.BadAnswer},
-		{"F15 10,000 headers", plain("200 OK", strings.Repeat("X-H: y\r\n", 10_000), allowBody), webhook.BadAnswer},
-		{"F15 garbage", "what do you want\r\n\r\n", webhook.BadAnswer},
+		{"C9 a body that begins like another answer", ok("HTTP/1.1 200 OK\r\n\r\n" + allowBody), hook.BadAnswer},
+		{"F15 HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", hook.BadAnswer},
+		{"F15 10,000 headers", plain("200 OK", strings.Repeat("X-H: y\r\n", 10_000), allowBody), hook.BadAnswer},
+		{"F15 garbage", "what do you want\r\n\r\n", hook.BadAnswer},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := answeringPiped(t, row.answer)
@@ -111,8 +112,8 @@ func TestAnswers(t *testing.T) {
 		t.Run(fmt.Sprintf("C10 status %d with a review", s), func(t *testing.T) {
 			allow, deny := answering(t, plain(fmt.Sprintf("%d Fine", s), "", allowBody)), answering(t, plain(fmt.Sprintf("%d Fine", s), "", denyBody))
 			if s > http.StatusPartialContent {
-				allow.fails(allow.target(), patience, webhook.HTTPStatus)
-				deny.fails(deny.target(), patience, webhook.HTTPStatus)
+				allow.fails(allow.target(), patience, hook.HTTPStatus)
+				deny.fails(deny.target(), patience, hook.HTTPStatus)
 				return
 			}
 			allow.fails(allow.target(), patience, "no error")
@@ -122,7 +123,7 @@ func TestAnswers(t *testing.T) {
 	for _, s := range []int{300, 304, 400, 401, 403, 404, 409, 415, 422, 429, 500, 502, 503, 504, 599} {
 		t.Run(fmt.Sprintf("C11 F17 status %d with a persuasive body", s), func(t *testing.T) {
 			w := answering(t, plain(fmt.Sprintf("%d No", s), "", allowBody))
-			w.fails(w.target(), patience, webhook.HTTPStatus)
+			w.fails(w.target(), patience, hook.HTTPStatus)
 		})
 	}
 }
@@ -133,7 +134,7 @@ func TestRedirects(t *testing.T) {
 		t.Run(fmt.Sprintf("C11 F16 status %d", s), func(t *testing.T) {
 			other := answering(t, ok(allowBody))
 			w := answering(t, plain(fmt.Sprintf("%d Moved", s), "Location: https://"+other.address+"/\r\n", ""))
-			w.fails(w.target(), patience, webhook.HTTPStatus)
+			w.fails(w.target(), patience, hook.HTTPStatus)
 			if other.connections.Load() != 0 {
 				t.Error("the redirect was followed")
 			}
@@ -168,10 +169,10 @@ func TestRedirectsAreTold(t *testing.T) {
 func TestBeginningOfALargeAnswer(t *testing.T) {
 	for _, row := range []struct {
 		name, answer string
-		want         webhook.Cause
+		want         hook.Cause
 	}{
 		{"C12 a denial over the limit, in one chunk", chunked(fmt.Sprintf("%x\r\n%s", len(denyBody)+1<<20, denyBody)), "*codec.AnswerError"},
-		{"C12 a body over the limit, announced only", "HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n", webhook.BadAnswer},
+		{"C12 a body over the limit, announced only", "HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n", hook.BadAnswer},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -190,7 +191,7 @@ func TestBeginningOfALargeAnswer(t *testing.T) {
 
 // C12: an answer may have 4 MiB by default, and no more.
 func TestAnswerLimit(t *testing.T) {
-	for size, want := range map[int]webhook.Cause{4 << 20: "no error", 4<<20 + 1: webhook.BadAnswer} {
+	for size, want := range map[int]hook.Cause{4 << 20: "no error", 4<<20 + 1: hook.BadAnswer} {
 		inBubble(t, func(t *testing.T) {
 			var w *world
 			w = newPiped(t, webhook.ClientConfig{}, func(c net.Conn) {
@@ -211,7 +212,7 @@ func TestEndlessAnswers(t *testing.T) {
 				_, err = c.Write([]byte("400\r\n" + strings.Repeat(" ", 1024) + "\r\n"))
 			}
 		})
-		w.fails(w.target(), patience, webhook.BadAnswer)
+		w.fails(w.target(), patience, hook.BadAnswer)
 	})
 	t.Run("F15 a byte now and then", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
@@ -225,7 +226,7 @@ func TestEndlessAnswers(t *testing.T) {
 				}
 			})
 			begin := time.Now()
-			w.fails(w.target(), 3*time.Second, webhook.Timeout)
+			w.fails(w.target(), 3*time.Second, hook.Timeout)
 			if took := time.Since(begin); took != 3*time.Second {
 				t.Errorf("the call took %v", took)
 			}
@@ -238,7 +239,7 @@ func TestEndlessAnswers(t *testing.T) {
 				_, err = c.Write([]byte("HTTP/1.1 103 Early Hints\r\n\r\n"))
 			}
 		})
-		w.fails(w.target(), patience, webhook.BadAnswer)
+		w.fails(w.target(), patience, hook.BadAnswer)
 	})
 }
 
@@ -274,7 +275,7 @@ func TestTruncatedAnswers(t *testing.T) {
 				_, _ = c.Read(make([]byte, 4096))
 				_, _ = c.Write([]byte(text))
 			})
-			w.fails(w.target(), patience, webhook.BadAnswer)
+			w.fails(w.target(), patience, hook.BadAnswer)
 		})
 	}
 }
@@ -324,7 +325,7 @@ func TestStaleAnswers(t *testing.T) {
 				})(c)
 			})
 			target := served.target()
-			served.fails(target, time.Second, webhook.Timeout)
+			served.fails(target, time.Second, hook.Timeout)
 			<-time.After(2 * time.Second)
 			served.allows(target)
 			if served.connections.Load() != 2 {
@@ -453,7 +454,7 @@ func TestPausesThatWebhooksAskFor(t *testing.T) {
 				})
 				w.repeat.Safe = true
 				target := w.target()
-				w.fails(target, patience, webhook.HTTPStatus)
+				w.fails(target, patience, hook.HTTPStatus)
 				isRetried := func(cluster string, want bool) {
 					t.Helper()
 					w.cluster, script = cluster, []string{"reset", "allow"}
@@ -512,7 +513,7 @@ func TestNoHedgesDuringAPause(t *testing.T) {
 			t.Fatalf("%d hedges of a slow call", n)
 		}
 		busy <- true
-		w.fails(target, patience, webhook.HTTPStatus)
+		w.fails(target, patience, hook.HTTPStatus)
 		if n := hedges(time.Second); n != 0 {
 			t.Errorf("%d hedges during the pause", n)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // attempt is one HTTP try, which ends by the call's deadline. Whoever makes it
@@ -43,7 +44,7 @@ func (c *Client) attempt(ctx context.Context, r *race, chosen *choice, fresh boo
 	*req = request{} // it has borrowed
 	c.requests.Put(req)
 	if errors.Is(err, errNotNeeded) {
-		return ending{endpoint: e, kind: breaker.NotSent, unsent: true, err: &CallError{Cause: NoTimeLeft, Err: err}}
+		return ending{endpoint: e, kind: breaker.NotSent, unsent: true, err: &hook.CallError{Cause: hook.NoTimeLeft, Err: err}}
 	}
 	if err != nil {
 		return e.failed(err, call, left)
@@ -108,7 +109,7 @@ func (e *Endpoint) failed(err error, call *Call, left time.Duration) ending {
 }
 
 func noTimeLeft() error {
-	return &CallError{Cause: NoTimeLeft, Err: errors.New("no time left for the call")}
+	return &hook.CallError{Cause: hook.NoTimeLeft, Err: errors.New("no time left for the call")}
 }
 
 // The pauses that a webhook may ask for.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -53,7 +54,7 @@ func TestBlackHole(t *testing.T) {
 	w.client = webhook.NewClient(webhook.ClientConfig{Addresses: loopback, ConnectTimeout: 50 * time.Millisecond})
 	w.spec.Endpoints = []webhook.EndpointSpec{{Address: newBlackHole(t)}}
 	_, err := w.call(w.target(), patience)
-	if causeOf(err) != webhook.Timeout || !strings.Contains(err.Error(), "could not be reached in time") {
+	if causeOf(err) != hook.Timeout || !strings.Contains(err.Error(), "could not be reached in time") {
 		t.Errorf("the error is %v", err)
 	}
 }

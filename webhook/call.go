@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // Call is one question to one webhook.
@@ -70,23 +71,16 @@ func (c *Call) sent(plain bool) (*codec.Body, codec.Form, error) {
 	}
 	body, err := c.Plain.Body()
 	if err != nil {
-		return nil, codec.Form{}, &CallError{Cause: NotConvertible, Err: fmt.Errorf("the review cannot be written as %s: %w", c.Plain.Form().Encoding, err)}
+		return nil, codec.Form{}, &hook.CallError{Cause: hook.NotConvertible, Err: fmt.Errorf("the review cannot be written as %s: %w", c.Plain.Form().Encoding, err)}
 	}
 	return body, c.Plain.Form(), nil
-}
-
-// Receiver is told what a call came to.
-type Receiver interface {
-	// Receive is called once, by the call's deadline, on any goroutine, also on
-	// the one that started the call. It must not block.
-	Receive(resp codec.Response, err error)
 }
 
 // Start asks, perhaps more than once, and tells to a verified answer or an error:
 // a *CallError, or a *codec.AnswerError whose Denies is set. ctx carries shutdown
 // and trace; the deadline is the Call's. The Call is copied, but not what it
 // points to. A hedge that lost may run on, to the deadline.
-func (c *Client) Start(ctx context.Context, call *Call, to Receiver) {
+func (c *Client) Start(ctx context.Context, call *Call, to hook.Receiver) {
 	now := time.Now()
 	if !now.Before(call.Deadline) {
 		to.Receive(codec.Response{}, noTimeLeft())

@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -127,13 +128,13 @@ func TestCallsAtOnce(t *testing.T) {
 
 // The code of a denial says whose fault it is (docs/contract.md, "Causes").
 func TestCausesHaveCodes(t *testing.T) {
-	for code, causes := range map[int32][]webhook.Cause{
-		504: {webhook.Timeout, webhook.NoTimeLeft},
-		503: {webhook.Unreachable, webhook.BreakerOpen, webhook.TLS, webhook.Pending},
-		500: {webhook.HTTPStatus, webhook.BadAnswer, webhook.BadPatch, webhook.NotConvertible, webhook.Panic},
-		429: {webhook.Shed},
-		403: {webhook.MatchError},
-		400: {webhook.DryRun},
+	for code, causes := range map[int32][]hook.Cause{
+		504: {hook.Timeout, hook.NoTimeLeft},
+		503: {hook.Unreachable, hook.BreakerOpen, hook.TLS, hook.Pending},
+		500: {hook.HTTPStatus, hook.BadAnswer, hook.BadPatch, hook.NotConvertible, hook.Panic},
+		429: {hook.Shed},
+		403: {hook.MatchError},
+		400: {hook.DryRun},
 	} {
 		for _, cause := range causes {
 			if got := cause.Code(); got != code {
@@ -163,7 +164,7 @@ func TestNoAttemptAfterTheDeadline(t *testing.T) {
 		for timeout := 4 * time.Millisecond; timeout < 120*time.Millisecond; timeout += time.Millisecond {
 			target := w.target()
 			deadline = time.Now().Add(timeout)
-			if _, err := w.call(target, timeout); causeOf(err) != webhook.HTTPStatus && causeOf(err) != webhook.Timeout {
+			if _, err := w.call(target, timeout); causeOf(err) != hook.HTTPStatus && causeOf(err) != hook.Timeout {
 				t.Errorf("a call of %v: %v", timeout, err)
 			}
 			if time.Now().After(deadline) {
@@ -181,7 +182,7 @@ func TestNoAttemptAfterTheDeadline(t *testing.T) {
 		w.spec.Endpoints = append(w.spec.Endpoints, webhook.EndpointSpec{Address: "10.0.0.2:443"})
 		w.gate = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
 		target := w.target()
-		w.fails(target, 950*time.Millisecond, webhook.Timeout) // a little less than to connect may take
+		w.fails(target, 950*time.Millisecond, hook.Timeout) // a little less than to connect may take
 		if n := target.Stats().Attempts; n != 1 {
 			t.Errorf("%d attempts", n)
 		}
@@ -200,7 +201,7 @@ func TestCallsToOneEndpointAreBounded(t *testing.T) {
 		})
 		target := w.target()
 		var calls sync.WaitGroup
-		call := func(cluster string, timeout time.Duration) (webhook.Cause, time.Duration) {
+		call := func(cluster string, timeout time.Duration) (hook.Cause, time.Duration) {
 			body := codec.NewBody([]byte(reviewBody), nil)
 			defer body.Release()
 			c := newCall(target, body, timeout)
@@ -209,7 +210,7 @@ func TestCallsToOneEndpointAreBounded(t *testing.T) {
 			_, err := w.client.Call(context.Background(), c)
 			return causeOf(err), time.Since(begin)
 		}
-		start := func(cluster string, n int, want webhook.Cause, within time.Duration) {
+		start := func(cluster string, n int, want hook.Cause, within time.Duration) {
 			for range n {
 				calls.Go(func() {
 					if got, took := call(cluster, patience); got != want || took != within {
@@ -221,13 +222,13 @@ func TestCallsToOneEndpointAreBounded(t *testing.T) {
 		}
 		const holds = 10 * time.Second
 		start("east", 3, "no error", holds)
-		start("east", 64, webhook.Shed, 100*time.Millisecond)
-		if got, took := call("east", patience); got != webhook.Shed || took != 0 {
+		start("east", 64, hook.Shed, 100*time.Millisecond)
+		if got, took := call("east", patience); got != hook.Shed || took != 0 {
 			t.Errorf("the 65th that waits: %s after %v", got, took)
 		}
 		start("west", 1, "no error", holds)
 		<-time.After(time.Second)
-		if got, took := call("east", 200*time.Millisecond); got != webhook.Shed || took != 50*time.Millisecond {
+		if got, took := call("east", 200*time.Millisecond); got != hook.Shed || took != 50*time.Millisecond {
 			t.Errorf("a call of 200 ms: %s after %v", got, took)
 		}
 		<-time.After(holds - 1050*time.Millisecond)

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -50,7 +51,7 @@ func TestCertificates(t *testing.T) {
 			if row.spec != nil {
 				row.spec(&w.spec)
 			}
-			w.fails(w.target(), patience, webhook.TLS)
+			w.fails(w.target(), patience, hook.TLS)
 		})
 	}
 }
@@ -60,13 +61,13 @@ func TestConnectionFailures(t *testing.T) {
 		w := newWorld(t, nil)
 		target := w.target()
 		w.stop()
-		w.fails(target, patience, webhook.Unreachable)
+		w.fails(target, patience, hook.Unreachable)
 	})
 	t.Run("F5 accepts and is silent", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
 			w := newPiped(t, webhook.ClientConfig{}, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 			begin := time.Now()
-			w.fails(w.target(), 3*time.Second, webhook.Timeout)
+			w.fails(w.target(), 3*time.Second, hook.Timeout)
 			if took := time.Since(begin); took != 3*time.Second {
 				t.Errorf("the call took %v", took)
 			}
@@ -76,7 +77,7 @@ func TestConnectionFailures(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
 			w := newPiped(t, webhook.ClientConfig{}, func(net.Conn) { <-time.After(time.Minute) })
 			begin := time.Now()
-			w.fails(w.target(), 3*time.Second, webhook.Timeout)
+			w.fails(w.target(), 3*time.Second, hook.Timeout)
 			if took := time.Since(begin); took != 3*time.Second {
 				t.Errorf("the call took %v", took)
 			}
@@ -85,23 +86,23 @@ func TestConnectionFailures(t *testing.T) {
 	t.Run("F1 the handshake is cut off", func(t *testing.T) {
 		w, _ := newSpec(t, pki.Subject{DNSNames: []string{serviceName}})
 		w.listen(func(raw net.Conn) { _ = raw.Close() })
-		w.fails(w.target(), patience, webhook.TLS)
+		w.fails(w.target(), patience, hook.TLS)
 	})
 	t.Run("the webhook wants a client certificate", func(t *testing.T) {
 		w := newWorldAs(t, pki.Subject{DNSNames: []string{serviceName}},
 			func(c *tls.Config) { c.ClientAuth = tls.RequireAnyClientCert }, nil)
-		w.fails(w.target(), patience, webhook.TLS)
+		w.fails(w.target(), patience, hook.TLS)
 	})
 	t.Run("no time left", func(t *testing.T) {
 		w := answering(t, ok(allowBody))
-		w.fails(w.target(), -time.Second, webhook.NoTimeLeft)
+		w.fails(w.target(), -time.Second, hook.NoTimeLeft)
 		if w.connections.Load() != 0 {
 			t.Error("it was called")
 		}
 	})
 	t.Run("F13 reset after the request: exactly one attempt", func(t *testing.T) {
 		w := answering(t, "")
-		w.fails(w.target(), patience, webhook.Unreachable)
+		w.fails(w.target(), patience, hook.Unreachable)
 		if w.requests.Load() != 1 {
 			t.Errorf("%d attempts", w.requests.Load())
 		}
@@ -132,7 +133,7 @@ func TestConnectTimeout(t *testing.T) {
 					var ended int64
 					w.dialled(webhook.ClientConfig{ConnectTimeout: row.connect}, func(raw net.Conn) { _, _ = io.Copy(io.Discard, raw); ended++ })
 					begin := time.Now()
-					w.fails(w.target(), row.deadline, webhook.Timeout)
+					w.fails(w.target(), row.deadline, hook.Timeout)
 					if took := time.Since(begin); took != row.want {
 						t.Errorf("the call took %v, want %v", took, row.want)
 					}
@@ -268,7 +269,7 @@ func TestConnectTimeoutsAreCounted(t *testing.T) {
 			w.gate = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
 			target := w.target()
 			for range 3 {
-				w.fails(target, timeout, webhook.Timeout)
+				w.fails(target, timeout, hook.Timeout)
 			}
 			if got := target.Endpoints()[0].Health().State; got != want {
 				t.Errorf("after three calls of %v it is %v", timeout, got)
@@ -286,7 +287,7 @@ func TestF33ConnectingWhileThisProcessStoodStill(t *testing.T) {
 			w.gate = func(ctx context.Context, _ string) error { <-ctx.Done(); <-time.After(late); return ctx.Err() }
 			target := w.target()
 			for range 3 {
-				w.fails(target, 5*time.Second, webhook.Timeout)
+				w.fails(target, 5*time.Second, hook.Timeout)
 			}
 			if got := target.Endpoints()[0].Health().State; got != want {
 				t.Errorf("after connections that failed %v late it is %v", late, got)
@@ -305,7 +306,7 @@ func TestOutOfDescriptors(t *testing.T) {
 			}
 			target := w.target()
 			for range 12 {
-				w.fails(target, time.Second, webhook.Unreachable)
+				w.fails(target, time.Second, hook.Unreachable)
 			}
 			if got := target.Endpoints()[0].Health(); got.State != breaker.Closed || got.Failures > 0 || len(got.Circuits) > 0 {
 				t.Errorf("%v: %+v", err, got)
@@ -324,7 +325,7 @@ func TestBreakerOff(t *testing.T) {
 		w.spec.Breaker.Off = true
 		target := w.target()
 		for range 50 {
-			w.fails(target, patience, webhook.HTTPStatus)
+			w.fails(target, patience, hook.HTTPStatus)
 		}
 		if n := w.requests.Load(); n != 50 {
 			t.Errorf("%d requests", n)
@@ -342,12 +343,12 @@ func TestBreakerIsSet(t *testing.T) {
 		w.spec.Breaker = webhook.BreakerSpec{FailureRatio: 1, MinRequests: 3, OpenTime: time.Hour}
 		target := w.target()
 		for range 2 {
-			w.fails(target, patience, webhook.HTTPStatus)
+			w.fails(target, patience, hook.HTTPStatus)
 		}
 		if got := target.Endpoints()[0].Health(); len(got.Circuits) > 0 {
 			t.Fatalf("after two: %+v", got)
 		}
-		w.fails(target, patience, webhook.HTTPStatus)
+		w.fails(target, patience, hook.HTTPStatus)
 		got := target.Endpoints()[0].Health()
 		if len(got.Circuits) != 1 || time.Until(got.Circuits[0].Until) < 40*time.Minute {
 			t.Errorf("after three: %+v", got)
@@ -498,7 +499,7 @@ func TestConnectedAfterTheAnswer(t *testing.T) {
 		w.over.Store(true)
 		close(answered)
 	}()
-	w.fails(target, patience, webhook.NoTimeLeft)
+	w.fails(target, patience, hook.NoTimeLeft)
 	w.over.Store(false)
 	w.allows(target)
 	if n := w.requests.Load(); n != 1 {

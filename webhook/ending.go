@@ -9,6 +9,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // ending is how one attempt ended.
@@ -38,7 +39,7 @@ func (e *ending) verdict() bool {
 	if e.err == nil {
 		return true
 	}
-	var unusable *CallError // which may have an AnswerError inside, that does not deny
+	var unusable *hook.CallError // which may have an AnswerError inside, that does not deny
 	return !errors.As(e.err, &unusable)
 }
 
@@ -99,7 +100,7 @@ func kindOf(resp codec.Response, err error) breaker.Kind {
 }
 
 func kindOfError(err error) breaker.Kind {
-	var call *CallError
+	var call *hook.CallError
 	if !errors.As(err, &call) {
 		return breaker.BadAnswer
 	}
@@ -108,21 +109,21 @@ func kindOfError(err error) breaker.Kind {
 	switch {
 	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
 		return breaker.NotSent // it is this process that is out of descriptors
-	case call.Cause == Timeout && dialling && dial.queued:
+	case call.Cause == hook.Timeout && dialling && dial.queued:
 		return breaker.NotSent // it is our own handshakes that take long
-	case call.Cause == Timeout && dialling && dial.late > stoodStill:
+	case call.Cause == hook.Timeout && dialling && dial.late > stoodStill:
 		return breaker.Paused
-	case call.Cause == Timeout && dialling && !dial.short:
+	case call.Cause == hook.Timeout && dialling && !dial.short:
 		return breaker.ConnectTimedOut
-	case call.Cause == Timeout:
+	case call.Cause == hook.Timeout:
 		return breaker.TimedOut
-	case call.Cause == TLS:
+	case call.Cause == hook.TLS:
 		return breaker.TLSFailed
-	case call.Cause == Shed:
+	case call.Cause == hook.Shed:
 		return breaker.NotSent
-	case call.Cause == Unreachable && dialling:
+	case call.Cause == hook.Unreachable && dialling:
 		return breaker.Refused
-	case call.Cause == Unreachable:
+	case call.Cause == hook.Unreachable:
 		return breaker.Reset
 	}
 	return breaker.BadAnswer

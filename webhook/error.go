@@ -13,51 +13,39 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
-
-// CallError says that a webhook gave no usable answer. The failure policy
-// decides what that means. A defective answer that can be read as a denial is
-// not a CallError but a *codec.AnswerError with Denies set.
-type CallError struct {
-	Cause   Cause
-	Elapsed time.Duration // since the call began
-	Err     error         // what happened, in words; never an address's secret or body text
-	Stack   []byte        // of a panic
-}
-
-func (e *CallError) Error() string { return e.Err.Error() }
-
-func (e *CallError) Unwrap() error { return e.Err }
 
 // callError maps the errors of net, crypto/tls and fasthttp, here and nowhere
 // else, to the closed set of causes.
-func callError(err error, host string, allowed time.Duration) *CallError {
+func callError(err error, host string, allowed time.Duration) *hook.CallError {
 	var dial *dialError
 	switch {
 	case errors.As(err, &dial) && dial.tls && isCertificateTrouble(err):
-		return &CallError{Cause: TLS, Err: fmt.Errorf("%s: %w", host, err)}
+		return &hook.CallError{Cause: hook.TLS, Err: fmt.Errorf("%s: %w", host, err)}
 	case errors.As(err, &dial) && isTimeout(err):
-		return &CallError{Cause: Timeout, Err: fmt.Errorf("%s could not be reached in time: %w", host, err)}
+		return &hook.CallError{Cause: hook.Timeout, Err: fmt.Errorf("%s could not be reached in time: %w", host, err)}
 	case isTimeout(err):
-		return &CallError{Cause: Timeout, Err: fmt.Errorf("%s did not answer within %v", host, allowed.Round(time.Millisecond))}
+		return &hook.CallError{Cause: hook.Timeout, Err: fmt.Errorf("%s did not answer within %v", host, allowed.Round(time.Millisecond))}
 	case errors.As(err, &dial) && dial.tls:
-		return &CallError{Cause: TLS, Err: fmt.Errorf("%s: %w", host, err)}
+		return &hook.CallError{Cause: hook.TLS, Err: fmt.Errorf("%s: %w", host, err)}
 	case errors.As(err, &dial):
-		return &CallError{Cause: Unreachable, Err: fmt.Errorf("%s: %w", host, err)}
+		return &hook.CallError{Cause: hook.Unreachable, Err: fmt.Errorf("%s: %w", host, err)}
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s answered with a body over the limit", host)}
+		return &hook.CallError{Cause: hook.BadAnswer, Err: fmt.Errorf("%s answered with a body over the limit", host)}
 	case isHeaderTooLarge(err):
-		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s answered with more than 64 KiB of headers", host)}
+		return &hook.CallError{Cause: hook.BadAnswer, Err: fmt.Errorf("%s answered with more than 64 KiB of headers", host)}
 	case errors.Is(err, errNoSlot), errors.Is(err, fasthttp.ErrNoFreeConns):
-		return &CallError{Cause: Shed, Err: fmt.Errorf("%s: too many calls are under way", host)}
+		return &hook.CallError{Cause: hook.Shed, Err: fmt.Errorf("%s: too many calls are under way", host)}
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s ended the connection in the middle of its answer", host)}
+		return &hook.CallError{Cause: hook.BadAnswer, Err: fmt.Errorf("%s ended the connection in the middle of its answer", host)}
 	case isAlert(err):
-		return &CallError{Cause: TLS, Err: fmt.Errorf("%s: %w", host, err)}
+		return &hook.CallError{Cause: hook.TLS, Err: fmt.Errorf("%s: %w", host, err)}
 	case isBroken(err):
-		return &CallError{Cause: Unreachable, Err: fmt.Errorf("%s broke the connection: %w", host, err)}
+		return &hook.CallError{Cause: hook.Unreachable, Err: fmt.Errorf("%s broke the connection: %w", host, err)}
 	}
-	return &CallError{Cause: BadAnswer, Err: fmt.Errorf("%s answered with something else than HTTP", host)}
+	return &hook.CallError{Cause: hook.BadAnswer, Err: fmt.Errorf("%s answered with something else than HTTP", host)}
 }
 
 // isHeaderTooLarge reports whether the headers, or trailers, of an answer did not

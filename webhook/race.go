@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // maxAttempts bounds the attempts of one call, whatever the budget.
@@ -21,7 +23,7 @@ type race struct {
 	Call                   // a copy: the caller's may be gone while a loser runs
 	ctx    context.Context // of the trace
 	rules  rules
-	to     Receiver
+	to     hook.Receiver
 	begin  time.Time
 	caller *caller      // whose call it is
 	size   int          // of Body
@@ -182,7 +184,7 @@ func (r *race) finish(end ending) {
 	r.disarm()
 	r.mu.Unlock()
 	if end.err != nil {
-		var unusable *CallError
+		var unusable *hook.CallError
 		if errors.As(end.err, &unusable) {
 			unusable.Elapsed = time.Since(r.begin)
 		}
@@ -236,7 +238,7 @@ var errBreakersOpen = errors.New("it has failed lately and is being spared")
 func (r *race) nobody() error {
 	t := r.Target
 	if len(t.Endpoints()) == 0 {
-		return &CallError{Cause: Unreachable, Err: t.whyNoEndpoint()}
+		return &hook.CallError{Cause: hook.Unreachable, Err: t.whyNoEndpoint()}
 	}
-	return &CallError{Cause: BreakerOpen, Err: fmt.Errorf("%s: %w", t.host, errBreakersOpen)}
+	return &hook.CallError{Cause: hook.BreakerOpen, Err: fmt.Errorf("%s: %w", t.host, errBreakersOpen)}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // reply is what an Endpoint of these tests does with an attempt.
@@ -28,22 +29,22 @@ func says(after time.Duration, allowed bool) reply {
 	return reply{after, ending{resp: resp, kind: kindOf(resp, nil)}}
 }
 
-func fails(after time.Duration, cause Cause, kind breaker.Kind) reply {
-	return reply{after, ending{err: &CallError{Cause: cause, Err: errors.New(string(cause))}, kind: kind}}
+func fails(after time.Duration, cause hook.Cause, kind breaker.Kind) reply {
+	return reply{after, ending{err: &hook.CallError{Cause: cause, Err: errors.New(string(cause))}, kind: kind}}
 }
 
 // badAnswer is as an attempt reports it.
 func badAnswer(after time.Duration) reply {
-	r := fails(after, BadAnswer, breaker.BadAnswer)
-	r.ending.err = &CallError{Cause: BadAnswer, Err: &codec.AnswerError{Reason: "malformed"}}
+	r := fails(after, hook.BadAnswer, breaker.BadAnswer)
+	r.ending.err = &hook.CallError{Cause: hook.BadAnswer, Err: &codec.AnswerError{Reason: "malformed"}}
 	return r
 }
 
 var (
-	reset     = fails(time.Millisecond, Unreachable, breaker.Reset)
-	refused   = reply{time.Millisecond, ending{err: &CallError{Cause: Unreachable, Err: errors.New("refused")}, kind: breaker.Refused, unsent: true}}
-	stale     = reply{time.Millisecond, ending{err: &CallError{Cause: Unreachable, Err: errors.New("stale")}, kind: breaker.Reset, stale: true}}
-	unwritten = reply{time.Millisecond, ending{err: &CallError{Cause: Unreachable, Err: errors.New("closed")}, kind: breaker.Reset, stale: true, unsent: true}}
+	reset     = fails(time.Millisecond, hook.Unreachable, breaker.Reset)
+	refused   = reply{time.Millisecond, ending{err: &hook.CallError{Cause: hook.Unreachable, Err: errors.New("refused")}, kind: breaker.Refused, unsent: true}}
+	stale     = reply{time.Millisecond, ending{err: &hook.CallError{Cause: hook.Unreachable, Err: errors.New("stale")}, kind: breaker.Reset, stale: true}}
+	unwritten = reply{time.Millisecond, ending{err: &hook.CallError{Cause: hook.Unreachable, Err: errors.New("closed")}, kind: breaker.Reset, stale: true, unsent: true}}
 	malformed = badAnswer(time.Millisecond)
 	never     = reply{after: time.Hour}
 )
@@ -86,7 +87,7 @@ func (x *table) attempt(_ context.Context, call *race, c *choice, _ bool) ending
 	left := time.Until(call.Deadline)
 	if r.after >= left {
 		<-time.After(left)
-		r.ending = ending{err: &CallError{Cause: Timeout, Err: errors.New("no answer in time")}, kind: breaker.TimedOut}
+		r.ending = ending{err: &hook.CallError{Cause: hook.Timeout, Err: errors.New("no answer in time")}, kind: breaker.TimedOut}
 	} else {
 		<-time.After(r.after)
 	}
@@ -150,9 +151,9 @@ func (x *table) warm() {
 	<-time.After(recentRefresh)
 }
 
-func wantCause(t *testing.T, err error, want Cause) {
+func wantCause(t *testing.T, err error, want hook.Cause) {
 	t.Helper()
-	var call *CallError
+	var call *hook.CallError
 	if !errors.As(err, &call) || call.Cause != want {
 		t.Errorf("the error is %v, want cause %s", err, want)
 	}
@@ -168,30 +169,30 @@ func TestRace(t *testing.T) {
 		replies   []reply
 		attempts  int
 		denies    bool
-		cause     Cause
+		cause     hook.Cause
 		within    time.Duration // 0: not looked at
 	}{
 		{name: "one answer", endpoints: 2, repeat: safe, replies: []reply{says(time.Millisecond, true)}, attempts: 1},
 		{name: "F8 a slow answer is hedged", endpoints: 2, repeat: safe, replies: []reply{never, says(time.Millisecond, true)}, attempts: 2, within: 20 * time.Millisecond},
 		{name: "F8 also with one Endpoint", endpoints: 1, repeat: safe, replies: []reply{never, says(time.Millisecond, true)}, attempts: 2, within: 20 * time.Millisecond},
-		{name: "no hedge until the window is warm", endpoints: 2, cold: true, repeat: safe, replies: []reply{never}, attempts: 1, cause: Timeout},
-		{name: "no hedge where the binding says so", endpoints: 2, repeat: Repeat{Safe: true, NoHedge: true}, replies: []reply{never}, attempts: 1, cause: Timeout},
-		{name: "F13 with side effects exactly one attempt", endpoints: 2, replies: []reply{reset}, attempts: 1, cause: Unreachable},
+		{name: "no hedge until the window is warm", endpoints: 2, cold: true, repeat: safe, replies: []reply{never}, attempts: 1, cause: hook.Timeout},
+		{name: "no hedge where the binding says so", endpoints: 2, repeat: Repeat{Safe: true, NoHedge: true}, replies: []reply{never}, attempts: 1, cause: hook.Timeout},
+		{name: "F13 with side effects exactly one attempt", endpoints: 2, replies: []reply{reset}, attempts: 1, cause: hook.Unreachable},
 		{name: "with side effects no hedge", endpoints: 2, replies: []reply{says(900*time.Millisecond, true)}, attempts: 1},
 		{name: "with side effects again what was never sent", endpoints: 2, replies: []reply{refused, says(0, true)}, attempts: 2},
 		{name: "F14 a connection that was closed while idle is replaced", endpoints: 1, repeat: safe, replies: []reply{stale, says(0, true)}, attempts: 2},
-		{name: "F14 once", endpoints: 1, repeat: safe, replies: []reply{stale, refused}, attempts: 2, cause: Unreachable},
+		{name: "F14 once", endpoints: 1, repeat: safe, replies: []reply{stale, refused}, attempts: 2, cause: hook.Unreachable},
 		{name: "F14 with side effects if nothing was written", endpoints: 1, replies: []reply{unwritten, says(0, true)}, attempts: 2},
-		{name: "F14 with side effects not if anything was", endpoints: 1, replies: []reply{stale, says(0, true)}, attempts: 1, cause: Unreachable},
+		{name: "F14 with side effects not if anything was", endpoints: 1, replies: []reply{stale, says(0, true)}, attempts: 1, cause: hook.Unreachable},
 		{name: "F12 a reset is retried", endpoints: 1, repeat: safe, replies: []reply{reset, says(0, true)}, attempts: 2},
 		{name: "F2 a refused connection is retried elsewhere", endpoints: 3, repeat: safe, replies: []reply{refused, says(0, true)}, attempts: 2},
-		{name: "F1 refused everywhere", endpoints: 3, repeat: safe, replies: []reply{refused}, attempts: 3, cause: Unreachable},
-		{name: "F21 an error, then a denial", endpoints: 2, repeat: safe, replies: []reply{fails(30*time.Millisecond, HTTPStatus, breaker.ServerError), says(50*time.Millisecond, false)}, attempts: 2, denies: true},
+		{name: "F1 refused everywhere", endpoints: 3, repeat: safe, replies: []reply{refused}, attempts: 3, cause: hook.Unreachable},
+		{name: "F21 an error, then a denial", endpoints: 2, repeat: safe, replies: []reply{fails(30*time.Millisecond, hook.HTTPStatus, breaker.ServerError), says(50*time.Millisecond, false)}, attempts: 2, denies: true},
 		{name: "F21 malformed, then an allow", endpoints: 2, repeat: safe, replies: []reply{{30 * time.Millisecond, malformed.ending}, says(50*time.Millisecond, true)}, attempts: 2},
-		{name: "an error is not repeated", endpoints: 2, repeat: safe, replies: []reply{malformed}, attempts: 1, cause: BadAnswer},
+		{name: "an error is not repeated", endpoints: 2, repeat: safe, replies: []reply{malformed}, attempts: 1, cause: hook.BadAnswer},
 		{name: "Retry repeats every failure", endpoints: 2, repeat: Repeat{Safe: true, Failures: true}, replies: []reply{malformed, malformed, says(0, true)}, attempts: 3},
-		{name: "Retry ends in the failure", endpoints: 2, repeat: Repeat{Safe: true, Failures: true}, replies: []reply{malformed}, attempts: maxAttempts, cause: BadAnswer},
-		{name: "Retry not with side effects", endpoints: 2, repeat: Repeat{Failures: true}, replies: []reply{malformed}, attempts: 1, cause: BadAnswer},
+		{name: "Retry ends in the failure", endpoints: 2, repeat: Repeat{Safe: true, Failures: true}, replies: []reply{malformed}, attempts: maxAttempts, cause: hook.BadAnswer},
+		{name: "Retry not with side effects", endpoints: 2, repeat: Repeat{Failures: true}, replies: []reply{malformed}, attempts: 1, cause: hook.BadAnswer},
 		{name: "denyWins waits for the twin's denial", endpoints: 2, repeat: Repeat{Safe: true, DenyWins: true}, replies: []reply{says(30*time.Millisecond, false), says(time.Millisecond, true)}, attempts: 2, denies: true},
 		{name: "denyWins does not wait for ever", endpoints: 2, repeat: Repeat{Safe: true, DenyWins: true}, replies: []reply{never, says(time.Millisecond, true)}, attempts: 2, within: 10*time.Millisecond*2 + denyGrace},
 		{name: "the first verdict wins otherwise", endpoints: 2, repeat: safe, replies: []reply{says(30*time.Millisecond, false), says(time.Millisecond, true)}, attempts: 2},
@@ -222,7 +223,7 @@ func TestRace(t *testing.T) {
 // Once the admission has been answered, nothing more is asked: no hedge, no retry,
 // at once or after a pause, and not the same in plain JSON.
 func TestNothingIsAskedAfterTheAnswer(t *testing.T) {
-	unsupported := fails(100*time.Millisecond, HTTPStatus, breaker.ClientError)
+	unsupported := fails(100*time.Millisecond, hook.HTTPStatus, breaker.ClientError)
 	unsupported.misread = true
 	late := func(r reply) reply { return reply{100 * time.Millisecond, r.ending} }
 	for _, row := range []struct {
@@ -328,7 +329,7 @@ func TestRedialIsFree(t *testing.T) {
 func TestFallbackIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTable(t, 1)
-		unsupported := fails(0, HTTPStatus, breaker.ClientError)
+		unsupported := fails(0, hook.HTTPStatus, breaker.ClientError)
 		unsupported.misread = true
 		for range 2 * budgetBurst {
 			if _, _, err := x.call(Repeat{Safe: true}, unsupported, says(0, true)); err != nil {
@@ -345,7 +346,7 @@ func TestFallbackIsFree(t *testing.T) {
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTable(t, 2)
-		busy := fails(0, HTTPStatus, breaker.TooManyRequests)
+		busy := fails(0, hook.HTTPStatus, breaker.TooManyRequests)
 		busy.pause = 3 * time.Second
 		x.call(Repeat{Safe: true}, busy)
 		again := func() int {
@@ -378,7 +379,7 @@ func TestBreakerOpens(t *testing.T) {
 				t.Fatal(err, took)
 			}
 		}
-		wantCause(t, err, BreakerOpen)
+		wantCause(t, err, hook.BreakerOpen)
 		<-time.After(time.Minute)
 		for range 3 {
 			if _, _, err = x.call(Repeat{}, says(0, true)); err != nil {
@@ -393,7 +394,7 @@ func TestWhatIsNobodysFaultOpensNoBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTable(t, 1)
 		x.warm()
-		slow := fails(500*time.Millisecond, HTTPStatus, breaker.ServerError)
+		slow := fails(500*time.Millisecond, hook.HTTPStatus, breaker.ServerError)
 		for range 20 {
 			x.call(Repeat{Safe: true}, slow, says(0, true))
 			x.attempts()
@@ -434,7 +435,7 @@ func TestMisreadDenialAmongTwins(t *testing.T) {
 	denies := reply{30 * time.Millisecond, ending{err: &codec.AnswerError{Denies: true}, kind: breaker.BadAnswer, misread: true}}
 	fast := denies
 	fast.after = time.Millisecond
-	broken := fails(time.Millisecond, HTTPStatus, breaker.ServerError)
+	broken := fails(time.Millisecond, hook.HTTPStatus, breaker.ServerError)
 	safe, denyWins := Repeat{Safe: true}, Repeat{Safe: true, DenyWins: true}
 	for _, row := range []struct {
 		name    string
@@ -486,14 +487,14 @@ func TestMisread(t *testing.T) {
 		r.misread = true
 		return r
 	}
-	unsupported := misread(fails(time.Millisecond, HTTPStatus, breaker.ClientError))
+	unsupported := misread(fails(time.Millisecond, hook.HTTPStatus, breaker.ClientError))
 	denies := misread(reply{time.Millisecond, ending{err: &codec.AnswerError{Denies: true}, kind: breaker.BadAnswer}})
 	for _, row := range []struct {
 		name    string
 		repeat  Repeat
 		replies []reply
 		plain   []bool
-		cause   Cause
+		cause   hook.Cause
 		denied  bool
 		refused bool // the form, for the calls to come
 	}{
@@ -503,9 +504,9 @@ func TestMisread(t *testing.T) {
 		{name: "it stands if plain JSON brings no verdict", repeat: Repeat{Safe: true}, replies: []reply{denies, unsupported}, plain: []bool{false, true}, denied: true},
 		{name: "nor one in time", repeat: Repeat{Safe: true}, replies: []reply{denies, never}, plain: []bool{false, true}, denied: true, refused: true},
 		{name: "nor may be asked", replies: []reply{denies}, plain: []bool{false}, denied: true, refused: true},
-		{name: "what fails in plain JSON too is not the form's fault", repeat: Repeat{Safe: true}, replies: []reply{unsupported}, plain: []bool{false, true}, cause: HTTPStatus},
+		{name: "what fails in plain JSON too is not the form's fault", repeat: Repeat{Safe: true}, replies: []reply{unsupported}, plain: []bool{false, true}, cause: hook.HTTPStatus},
 		{name: "a later attempt in plain JSON shows it", repeat: Repeat{Safe: true, Failures: true}, replies: []reply{unsupported, reset, says(0, true)}, plain: []bool{false, true, true}, refused: true},
-		{name: "not with side effects", replies: []reply{unsupported, says(0, true)}, plain: []bool{false}, cause: HTTPStatus, refused: true},
+		{name: "not with side effects", replies: []reply{unsupported, says(0, true)}, plain: []bool{false}, cause: hook.HTTPStatus, refused: true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

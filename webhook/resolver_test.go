@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/loadtest/zone"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -189,7 +190,7 @@ func TestRefresh(t *testing.T) {
 func TestUnresolved(t *testing.T) {
 	w := newWorld(t, func(net.Conn) {})
 	target := newNamed(t)
-	w.fails(target, patience, webhook.Unreachable)
+	w.fails(target, patience, hook.Unreachable)
 	z := newZone(t)
 	r := webhook.NewResolver(webhook.ResolverConfig{Server: z.Address(), Timeout: patience,
 		Targets: func() []*webhook.Target { return []*webhook.Target{target} }})

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 func newSlots(n int) *slotPool { return &slotPool{free: n, holders: map[holder]*holding{}} }
@@ -277,7 +278,7 @@ func TestWaitsForTheWebhook(t *testing.T) {
 // What says at once that it fails is not waited for, nor is what nobody needs any
 // more.
 func TestDoesNotWait(t *testing.T) {
-	broken := fails(0, HTTPStatus, breaker.ServerError)
+	broken := fails(0, hook.HTTPStatus, breaker.ServerError)
 	for name, row := range map[string]struct {
 		before reply
 		over   bool

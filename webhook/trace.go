@@ -13,6 +13,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // tracerName is the instrumentation scope of attempts' spans.
@@ -78,11 +80,11 @@ func (s attemptSpan) end(end *ending, lost bool) {
 }
 
 // causeOf returns the closed word for why there is no usable answer.
-func causeOf(err error) Cause {
-	if call, ok := errors.AsType[*CallError](err); ok {
+func causeOf(err error) hook.Cause {
+	if call, ok := errors.AsType[*hook.CallError](err); ok {
 		return call.Cause
 	}
-	return BadAnswer
+	return hook.BadAnswer
 }
 
 // inject tells the webhook which trace it takes part in. Baggage stays here.

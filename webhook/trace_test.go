@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // An attempt's span has what HTTP's semantic conventions ask of a client; it is an
@@ -33,7 +34,7 @@ func TestAttemptSpan(t *testing.T) {
 	}{
 		"allowed":    {"https://policy.example.com/v", "policy.example.com", "443", says(0, true).ending, codes.Unset, ""},
 		"denied":     {"https://policy.example.com:8443/v", "policy.example.com", "8443", says(0, false).ending, codes.Unset, ""},
-		"no answer":  {"https://[2001:db8::1]:9443/v", "2001:db8::1", "9443", fails(0, Timeout, breaker.TimedOut).ending, codes.Error, "Timeout"},
+		"no answer":  {"https://[2001:db8::1]:9443/v", "2001:db8::1", "9443", fails(0, hook.Timeout, breaker.TimedOut).ending, codes.Error, "Timeout"},
 		"bad answer": {"https://[2001:db8::1]/v", "2001:db8::1", "443", ending{err: errors.New("malformed"), status: 200}, codes.Error, "BadAnswer"},
 	} {
 		kept := tracetest.NewSpanRecorder()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
 )
 
@@ -34,7 +35,7 @@ func (r *race) follow(c choice) {
 func (r *race) guarded(c choice, fresh bool) (end ending) {
 	defer func() {
 		if p := recover(); p != nil {
-			end = ending{endpoint: c.endpoint, err: &CallError{Cause: Panic, Err: fmt.Errorf("panic while calling: %s", crash.Text(p)), Stack: debug.Stack()}}
+			end = ending{endpoint: c.endpoint, err: &hook.CallError{Cause: hook.Panic, Err: fmt.Errorf("panic while calling: %s", crash.Text(p)), Stack: debug.Stack()}}
 		}
 	}()
 	return r.try(c, fresh)

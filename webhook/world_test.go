@@ -24,6 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -285,18 +286,18 @@ func (w *world) call(target *webhook.Target, timeout time.Duration) (codec.Respo
 }
 
 // causeOf returns the cause of a CallError, or a text that is none.
-func causeOf(err error) webhook.Cause {
-	var callErr *webhook.CallError
+func causeOf(err error) hook.Cause {
+	var callErr *hook.CallError
 	switch {
 	case err == nil:
 		return "no error"
 	case errors.As(err, &callErr):
 		return callErr.Cause
 	}
-	return webhook.Cause(fmt.Sprintf("%T", err))
+	return hook.Cause(fmt.Sprintf("%T", err))
 }
 
-func (w *world) fails(target *webhook.Target, timeout time.Duration, want webhook.Cause) {
+func (w *world) fails(target *webhook.Target, timeout time.Duration, want hook.Cause) {
 	w.t.Helper()
 	resp, err := w.call(target, timeout)
 	got := causeOf(err)

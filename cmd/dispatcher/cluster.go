@@ -9,13 +9,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // compiledCluster compiles the sources as a running dispatcher would and returns
 // one cluster. It prints what is wrong with them.
-func compiledCluster(stderr io.Writer, cfg *config.Config, name string) (*registry.Cluster, error) {
+func compiledCluster(stderr io.Writer, cfg *config.Config, name string) (*chain.Cluster, error) {
 	r := registry.New(cfg.Registry(nil, nil))
 	if problems := r.Load(); len(problems) > 0 {
 		printProblems(stderr, "error", problems)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // explainFlags are the command line of explain.
@@ -82,8 +82,8 @@ func (f *explainFlags) validate() error {
 	return nil
 }
 
-func parsePhase(s string) (registry.Phase, bool) {
-	for _, p := range []registry.Phase{registry.Validating, registry.Mutating} {
+func parsePhase(s string) (chain.Phase, bool) {
+	for _, p := range []chain.Phase{chain.Validating, chain.Mutating} {
 		if p.String() == s {
 			return p, true
 		}
@@ -115,7 +115,7 @@ func explain(cmd *cobra.Command, flags explainFlags) (*dispatcher.Explanation, e
 	return explanation, nil
 }
 
-func explainReview(data []byte, cluster *registry.Cluster, phase registry.Phase) (*dispatcher.Explanation, error) {
+func explainReview(data []byte, cluster *chain.Cluster, phase chain.Phase) (*dispatcher.Explanation, error) {
 	review := codec.AcquireReview()
 	defer codec.ReleaseReview(review)
 	body := codec.NewBody(data, nil)

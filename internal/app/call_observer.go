@@ -6,7 +6,7 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -28,7 +28,7 @@ type counters interface {
 // Switched implements webhook.Observer.
 func (o callObserver) Switched(ctx context.Context, s webhook.Switch) {
 	attrs := []slog.Attr{slog.String("url", s.Target.URL()), slog.String("reads", s.Reads)}
-	if w, ok := s.Owner.(*registry.Webhook); ok {
+	if w, ok := s.Owner.(*chain.Entry); ok {
 		attrs = append(attrs, slog.String("configuration", w.Configuration), slog.String("webhook", w.Name))
 	}
 	if s.Err == nil {

@@ -8,7 +8,7 @@ import (
 	"net"
 	"sync"
 
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // state is where in its life the process is.
@@ -68,7 +68,7 @@ func (a *App) notes() []string {
 	}
 	if s := a.registry.Snapshot(); s != nil {
 		for _, p := range s.Pending {
-			notes = append(notes, fmt.Sprintf("webhook %s is pending: %s", p.Webhook, pendingCause(p.Err)))
+			notes = append(notes, fmt.Sprintf("webhook %s is pending: %s", p.Entry, pendingCause(p.Err)))
 		}
 	}
 	for _, t := range a.registry.Draining() {
@@ -78,11 +78,11 @@ func (a *App) notes() []string {
 }
 
 // pendingCause is the cause of a probe that failed; the status has the rest.
-func pendingCause(err error) webhook.Cause {
-	if failed, ok := errors.AsType[*webhook.CallError](err); ok {
+func pendingCause(err error) hook.Cause {
+	if failed, ok := errors.AsType[*hook.CallError](err); ok {
 		return failed.Cause
 	}
-	return webhook.BadAnswer
+	return hook.BadAnswer
 }
 
 // Ready is closed once admissions are accepted.

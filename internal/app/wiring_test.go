@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
-	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -52,7 +52,7 @@ func kinds() []kind {
 		{"DispatcherConfiguration", reflect.TypeFor[config.Config](), processWires(), func(r *rig, value string) { r.configure(value) }, loadedDefault, loadedWith},
 		{"Cluster", reflect.TypeFor[registry.ClusterSpec](), clusterWires(), func(r *rig, value string) { r.cluster("east", value) }, zero[registry.ClusterSpec], read[registry.ClusterSpec]},
 		{"WebhookBinding", reflect.TypeFor[registry.WebhookBindingSpec](), bindingWires(), func(r *rig, value string) { r.bind(value) }, zero[registry.WebhookBindingSpec], read[registry.WebhookBindingSpec]},
-		{"RequestRule", reflect.TypeFor[match.RequestRule](), ruleWires(), func(r *rig, value string) { r.configure("failOpen: {rules: [" + value + "]}") }, zero[match.RequestRule], read[match.RequestRule]},
+		{"RequestRule", reflect.TypeFor[exempt.Rule](), ruleWires(), func(r *rig, value string) { r.configure("failOpen: {rules: [" + value + "]}") }, zero[exempt.Rule], read[exempt.Rule]},
 	}
 }
 
@@ -126,7 +126,7 @@ func leaves(prefix string, t reflect.Type) []string {
 // isSection reports whether t is a struct with fields of its own, and not a value.
 func isSection(t reflect.Type) bool {
 	switch t {
-	case reflect.TypeFor[config.Duration](), reflect.TypeFor[metav1.Duration](), reflect.TypeFor[metav1.LabelSelector](), reflect.TypeFor[match.RequestRule]():
+	case reflect.TypeFor[config.Duration](), reflect.TypeFor[metav1.Duration](), reflect.TypeFor[metav1.LabelSelector](), reflect.TypeFor[exempt.Rule]():
 		return false
 	}
 	return t.Kind() == reflect.Struct

@@ -6,7 +6,7 @@ package config
 import (
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 )
 
 // The version and kind of the configuration file.
@@ -211,7 +211,7 @@ type Bypass struct {
 	DispatcherNamespace string `json:"dispatcherNamespace,omitempty"`
 	// Rules are further rules. Default: none. Danger: what they select is judged
 	// by nobody.
-	Rules []match.RequestRule `json:"rules,omitempty"`
+	Rules []exempt.Rule `json:"rules,omitempty"`
 }
 
 // FailOpen names requests that are judged, and that no failing call blocks.
@@ -221,7 +221,7 @@ type FailOpen struct {
 	Defaults bool `json:"defaults,omitempty"`
 	// Rules are further rules. Default: none. Danger: a policy whose webhook is
 	// down does not hold for them.
-	Rules []match.RequestRule `json:"rules,omitempty"`
+	Rules []exempt.Rule `json:"rules,omitempty"`
 }
 
 // Limits bound what one caller or webhook can make the process hold.

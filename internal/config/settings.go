@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"strconv"
 
-	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -58,19 +58,19 @@ func (c *Config) own() []netip.AddrPort {
 }
 
 // bypass returns the built-in rules, unless they are off, and the further ones.
-func (c *Config) bypass() []match.RequestRule {
-	var rules []match.RequestRule
+func (c *Config) bypass() []exempt.Rule {
+	var rules []exempt.Rule
 	if c.Bypass.Defaults {
-		rules = match.DefaultBypass(c.Bypass.DispatcherNamespace)
+		rules = exempt.DefaultBypass(c.Bypass.DispatcherNamespace)
 	}
 	return append(rules, c.Bypass.Rules...)
 }
 
 // failOpen returns the built-in rules, unless they are off, and the further ones.
-func (c *Config) failOpen() []match.RequestRule {
-	var rules []match.RequestRule
+func (c *Config) failOpen() []exempt.Rule {
+	var rules []exempt.Rule
 	if c.FailOpen.Defaults {
-		rules = match.DefaultFailOpen()
+		rules = exempt.DefaultFailOpen()
 	}
 	return append(rules, c.FailOpen.Rules...)
 }

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/internal/objectpath"
-	"github.com/admission-dispatcher/dispatcher/match"
 )
 
 const (
@@ -35,7 +35,7 @@ func (c *Config) validate() field.ErrorList {
 		atLeast(field.NewPath("reloadInterval"), c.ReloadInterval, minReloadInterval),
 		c.validateAllowedNetworks(field.NewPath("allowedNetworks")),
 		c.Bypass.validate(field.NewPath("bypass")),
-		match.ValidateRequestRules(c.FailOpen.Rules, field.NewPath("failOpen", "rules"), true),
+		exempt.Validate(c.FailOpen.Rules, field.NewPath("failOpen", "rules"), true),
 		c.Limits.validate(field.NewPath("limits")),
 		c.Deadline.validate(field.NewPath("deadline")),
 		c.Timeouts.validate(field.NewPath("timeouts")),
@@ -142,7 +142,7 @@ func (c *Config) validateAllowedNetworks(at *field.Path) field.ErrorList {
 }
 
 func (b *Bypass) validate(at *field.Path) field.ErrorList {
-	errs := match.ValidateRequestRules(b.Rules, at.Child("rules"), false)
+	errs := exempt.Validate(b.Rules, at.Child("rules"), false)
 	namespace := at.Child("dispatcherNamespace")
 	if b.DispatcherNamespace == "" {
 		return errs

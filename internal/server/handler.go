@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/registry"
@@ -60,7 +61,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 }
 
 // limit returns how many bytes the body of a cluster's request may have.
-func (s *Server) limit(cluster *registry.Cluster) int {
+func (s *Server) limit(cluster *chain.Cluster) int {
 	if own := cluster.RequestBytes; own > 0 {
 		return int(min(int64(s.cfg.BodyLimit), own))
 	}

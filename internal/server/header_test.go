@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 func TestPath(t *testing.T) {
@@ -58,7 +58,7 @@ func TestPath(t *testing.T) {
 		c.isAllowed(c.ask(message{target: "/v1/clusters/a/validate", body: review("1")}), "1")
 		c.isAllowed(c.ask(message{target: "/v1/clusters/a/mutate?other=1&timeout=3s", body: review("2")}), "2")
 		seen := w.judge.decisions()
-		if seen[0].phase != registry.Validating || seen[1].phase != registry.Mutating {
+		if seen[0].phase != chain.Validating || seen[1].phase != chain.Mutating {
 			t.Errorf("phases %v, %v", seen[0].phase, seen[1].phase)
 		}
 	})

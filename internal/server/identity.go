@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/internal/trust"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
@@ -21,7 +22,7 @@ type credentials struct {
 
 // caller returns the cluster that a request comes from, as far as its credentials
 // say, wherever it wants to go; nil where that is nobody.
-func (s *Server) caller(ctx *fasthttp.RequestCtx) *registry.Cluster {
+func (s *Server) caller(ctx *fasthttp.RequestCtx) *chain.Cluster {
 	snapshot := s.cfg.Snapshot()
 	if snapshot == nil {
 		return nil
@@ -36,7 +37,7 @@ func (s *Server) caller(ctx *fasthttp.RequestCtx) *registry.Cluster {
 // identify returns the cluster that the credentials belong to, or nil: for a
 // credential that nobody owns, for two that disagree, and for none at all unless
 // the cluster named in the path takes anonymous callers.
-func identify(s *registry.Snapshot, c credentials, named []byte, now time.Time) *registry.Cluster {
+func identify(s *registry.Snapshot, c credentials, named []byte, now time.Time) *chain.Cluster {
 	certified := c.chains.Leaf() != nil
 	switch {
 	case certified && len(c.authorization) > 0:
@@ -49,7 +50,7 @@ func identify(s *registry.Snapshot, c credentials, named []byte, now time.Time) 
 	return anonymous(s, named)
 }
 
-func agreed(a, b *registry.Cluster) *registry.Cluster {
+func agreed(a, b *chain.Cluster) *chain.Cluster {
 	if a != b {
 		return nil
 	}
@@ -58,7 +59,7 @@ func agreed(a, b *registry.Cluster) *registry.Cluster {
 
 // byCertificate looks the certificate up. It may have expired since the
 // handshake: connections live long.
-func byCertificate(s *registry.Snapshot, chains trust.Chains, now time.Time) *registry.Cluster {
+func byCertificate(s *registry.Snapshot, chains trust.Chains, now time.Time) *chain.Cluster {
 	if now.After(chains.Leaf().NotAfter) {
 		return nil
 	}
@@ -67,7 +68,7 @@ func byCertificate(s *registry.Snapshot, chains trust.Chains, now time.Time) *re
 
 const bearer = "Bearer "
 
-func byToken(s *registry.Snapshot, authorization [][]byte) *registry.Cluster {
+func byToken(s *registry.Snapshot, authorization [][]byte) *chain.Cluster {
 	value := authorization[0]
 	if len(authorization) > 1 || len(value) <= len(bearer) || !bytes.EqualFold(value[:len(bearer)], []byte(bearer)) {
 		return nil
@@ -75,7 +76,7 @@ func byToken(s *registry.Snapshot, authorization [][]byte) *registry.Cluster {
 	return s.ByToken(value[len(bearer):])
 }
 
-func anonymous(s *registry.Snapshot, named []byte) *registry.Cluster {
+func anonymous(s *registry.Snapshot, named []byte) *chain.Cluster {
 	if cluster := s.Clusters[string(named)]; cluster != nil && cluster.Anonymous {
 		return cluster
 	}

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 const protobuf = "application/vnd.kubernetes.protobuf"
@@ -59,7 +59,7 @@ func TestProtobuf(t *testing.T) {
 	}
 	t.Run("A9 the review is the same", func(t *testing.T) {
 		for _, d := range w.judge.decisions() {
-			if d.uid != "1" || d.phase != registry.Validating {
+			if d.uid != "1" || d.phase != chain.Validating {
 				t.Errorf("got %+v", d)
 			}
 		}

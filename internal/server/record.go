@@ -12,9 +12,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
 	"github.com/admission-dispatcher/dispatcher/internal/throttle"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // records logs what goes wrong before a request is an admission; admissions are
@@ -39,7 +39,7 @@ func of(p *throttle.PerCluster, cluster string) func(time.Time) (dropped int, ok
 }
 
 // refused records a request that is turned away. from is nil where that is nobody.
-func (r *records) refused(ctx *fasthttp.RequestCtx, from *registry.Cluster, why refusal, text string) {
+func (r *records) refused(ctx *fasthttp.RequestCtx, from *chain.Cluster, why refusal, text string) {
 	pass, attrs, cluster := r.strangers[why].Pass, sender(ctx), ""
 	if from != nil {
 		cluster = from.Name
@@ -67,7 +67,7 @@ func sender(ctx *fasthttp.RequestCtx) []slog.Attr {
 
 // outdated records a call to a path that the cluster's registration no longer has.
 // It is served; the dispatcher counts it.
-func (r *records) outdated(c *registry.Cluster, phase registry.Phase) {
+func (r *records) outdated(c *chain.Cluster, phase chain.Phase) {
 	r.warn(of(&r.registered, c.Name), "the cluster applies an older registration", slog.String("cluster", c.Name), slog.String("phase", phase.String()))
 }
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // refusal is why a request is turned away before it is an admission. The text
@@ -151,7 +151,7 @@ func (s *Server) turnAway(ctx *fasthttp.RequestCtx, r refusal, told, recorded st
 	}
 	ctx.SetConnectionClose()
 	connOf(ctx).lingers.Store(r != tooSlow)
-	var from *registry.Cluster
+	var from *chain.Cluster
 	if r != panicked { // perhaps because of what this looks at
 		from = s.caller(ctx)
 	}

@@ -5,13 +5,13 @@ package server
 import (
 	"bytes"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // route is what a path asks for.
 type route struct {
 	cluster []byte // borrowed from the request
-	phase   registry.Phase
+	phase   chain.Phase
 	segment []byte // says which webhooks are considered; empty: all. Borrowed
 }
 
@@ -29,14 +29,14 @@ func parseRoute(path []byte) (r route, ok bool) {
 		return route{}, false
 	}
 	phase, segment, further := bytes.Cut(rest, []byte("/"))
-	if further && !registry.IsPathSegment(segment) {
+	if further && !chain.IsPathSegment(segment) {
 		return route{}, false
 	}
 	switch string(phase) {
-	case registry.Validating.String():
-		return route{cluster, registry.Validating, segment}, true
-	case registry.Mutating.String():
-		return route{cluster, registry.Mutating, segment}, true
+	case chain.Validating.String():
+		return route{cluster, chain.Validating, segment}, true
+	case chain.Mutating.String():
+		return route{cluster, chain.Mutating, segment}, true
 	}
 	return route{}, false
 }

@@ -23,6 +23,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/pki"
@@ -210,7 +211,7 @@ type judge struct {
 // decided is one Dispatch.
 type decided struct {
 	uid, body, cluster string
-	phase              registry.Phase
+	phase              chain.Phase
 	budget             time.Duration // left at the time of the call
 	deadline           time.Time
 	path               string

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -18,18 +19,18 @@ type catalog struct {
 	webhooks []Webhook
 	chains   []Chain
 
-	ids    map[*registry.Webhook]string
+	ids    map[*chain.Entry]string
 	named  map[string]int // how many variants there are
-	places map[[2]*registry.Chain]int
+	places map[[2]*chain.Chain]int
 }
 
 func catalogOf(s *registry.Snapshot) *catalog {
 	c := &catalog{
 		webhooks: []Webhook{},
 		chains:   []Chain{},
-		ids:      map[*registry.Webhook]string{},
+		ids:      map[*chain.Entry]string{},
 		named:    map[string]int{},
-		places:   map[[2]*registry.Chain]int{},
+		places:   map[[2]*chain.Chain]int{},
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Clusters)) {
 		c.place(s.Clusters[name])
@@ -38,20 +39,20 @@ func catalogOf(s *registry.Snapshot) *catalog {
 }
 
 // place returns the index of the cluster's Chain.
-func (c *catalog) place(cluster *registry.Cluster) int {
-	key := [2]*registry.Chain{cluster.Mutating, cluster.Validating}
+func (c *catalog) place(cluster *chain.Cluster) int {
+	key := [2]*chain.Chain{cluster.Mutating, cluster.Validating}
 	if i, known := c.places[key]; known {
 		return i
 	}
 	c.places[key] = len(c.chains)
 	c.chains = append(c.chains, Chain{
-		Mutating:   c.list(cluster.Mutating, registry.Mutating),
-		Validating: c.list(cluster.Validating, registry.Validating),
+		Mutating:   c.list(cluster.Mutating, chain.Mutating),
+		Validating: c.list(cluster.Validating, chain.Validating),
 	})
 	return c.places[key]
 }
 
-func (c *catalog) list(chain *registry.Chain, p registry.Phase) []string {
+func (c *catalog) list(chain *chain.Chain, p chain.Phase) []string {
 	ids := []string{}
 	if chain == nil {
 		return ids
@@ -64,7 +65,7 @@ func (c *catalog) list(chain *registry.Chain, p registry.Phase) []string {
 
 // id returns the webhook's ID: its name, with a number if bindings make several
 // of it.
-func (c *catalog) id(w *registry.Webhook, p registry.Phase) string {
+func (c *catalog) id(w *chain.Entry, p chain.Phase) string {
 	if id, known := c.ids[w]; known {
 		return id
 	}

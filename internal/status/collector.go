@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
 	"github.com/admission-dispatcher/dispatcher/webhook"
@@ -119,7 +120,7 @@ func (c *Collector) serve(s *Status, served *registry.Snapshot) {
 	s.Snapshot = &Snapshot{Hash: served.Hash, Short: served.ShortHash(), Since: c.started}
 	s.Warnings = orEmpty(served.Warnings)
 	for _, p := range served.Pending {
-		s.Pending = append(s.Pending, Pending{Webhook: p.Webhook, URL: p.URL, Previous: p.Previous, Reason: p.Err.Error()})
+		s.Pending = append(s.Pending, Pending{Webhook: p.Entry, URL: p.URL, Previous: p.Previous, Reason: p.Err.Error()})
 	}
 	all := catalogOf(served)
 	namespaces := map[string]*Namespaces{}
@@ -149,7 +150,7 @@ func (c *Collector) serve(s *Status, served *registry.Snapshot) {
 }
 
 // labelsOf returns the labels, which are {} in JSON where there are none.
-func labelsOf(c *registry.Cluster) map[string]string {
+func labelsOf(c *chain.Cluster) map[string]string {
 	if c.Labels == nil {
 		return map[string]string{}
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
@@ -33,8 +34,8 @@ func digestsOf(s *registry.Snapshot) digests {
 	}
 	for _, c := range s.Clusters {
 		d.say("Cluster/"+c.Name, []any{c.Labels, c.Anonymous, c.Timeout, c.RequestBytes, c.Bypass.Sources(), c.FailOpen.Sources()})
-		d.chain(c.Mutating, registry.Mutating)
-		d.chain(c.Validating, registry.Validating)
+		d.chain(c.Mutating, chain.Mutating)
+		d.chain(c.Validating, chain.Validating)
 	}
 	sums := make(digests, len(d.said))
 	for name, said := range d.said {
@@ -52,7 +53,7 @@ type digester struct {
 	said  map[string][]digest
 }
 
-func (d *digester) chain(chain *registry.Chain, p registry.Phase) {
+func (d *digester) chain(chain *chain.Chain, p chain.Phase) {
 	if chain == nil || d.known[chain] {
 		return
 	}
@@ -66,7 +67,7 @@ func (d *digester) chain(chain *registry.Chain, p registry.Phase) {
 }
 
 // spec returns the digest of what w wants.
-func (d *digester) spec(w *registry.Webhook) digest {
+func (d *digester) spec(w *chain.Entry) digest {
 	sum, known := d.specs[w.Matcher]
 	if !known {
 		var described Webhook

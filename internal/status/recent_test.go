@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
@@ -45,11 +47,11 @@ func record(name string, allowed bool, outcomes ...dispatcher.Outcome) *dispatch
 	}
 	for i := range outcomes {
 		o := &outcomes[i]
-		o.Webhook = &registry.Webhook{Configuration: "c", Name: fmt.Sprintf("w%d", i)}
+		o.Webhook = &chain.Entry{Configuration: "c", Name: fmt.Sprintf("w%d", i)}
 		o.Response.Message, o.Response.Warnings, o.Err = secret, []string{secret}, errors.New(secret)
 	}
 	return &dispatcher.Record{
-		Request: dispatcher.Request{Review: review, Cluster: &registry.Cluster{Name: "east"}, Snapshot: "abc"},
+		Request: dispatcher.Request{Review: review, Cluster: &chain.Cluster{Name: "east"}, Snapshot: "abc"},
 		Verdict: &dispatcher.Verdict{Response: codec.Response{Allowed: allowed, Code: 403, Message: secret, Warnings: []string{secret}}, Outcomes: outcomes},
 		Start:   time.Now(),
 	}
@@ -75,12 +77,12 @@ func TestRecent(t *testing.T) {
 	for _, r := range []*dispatcher.Record{
 		record("allowed", true, dispatcher.Outcome{}),
 		record("bypassed", true),
-		record("both", false, dispatcher.Outcome{Result: dispatcher.Denied}, dispatcher.Outcome{Result: dispatcher.FailedOpen, Cause: webhook.Timeout}, dispatcher.Outcome{}),
+		record("both", false, dispatcher.Outcome{Result: dispatcher.Denied}, dispatcher.Outcome{Result: dispatcher.FailedOpen, Cause: hook.Timeout}, dispatcher.Outcome{}),
 		record("softened", true, dispatcher.Outcome{Result: dispatcher.Softened, Softened: true}),
-		record("warned", true, dispatcher.Outcome{Result: dispatcher.FailedOpen, Softened: true, Cause: webhook.TLS}),
-		record("skipped", true, dispatcher.Outcome{Result: dispatcher.Skipped, Cause: webhook.MatchError}),
-		record("shed", false, dispatcher.Outcome{Result: dispatcher.Failed, Cause: webhook.Shed}, dispatcher.Outcome{Result: dispatcher.FailedOpen, Cause: webhook.Shed}),
-		record("refused", false, dispatcher.Outcome{Result: dispatcher.Refused, Cause: webhook.BadPatch}),
+		record("warned", true, dispatcher.Outcome{Result: dispatcher.FailedOpen, Softened: true, Cause: hook.TLS}),
+		record("skipped", true, dispatcher.Outcome{Result: dispatcher.Skipped, Cause: hook.MatchError}),
+		record("shed", false, dispatcher.Outcome{Result: dispatcher.Failed, Cause: hook.Shed}, dispatcher.Outcome{Result: dispatcher.FailedOpen, Cause: hook.Shed}),
+		record("refused", false, dispatcher.Outcome{Result: dispatcher.Refused, Cause: hook.BadPatch}),
 	} {
 		c.Observe(t.Context(), r)
 	}
@@ -137,7 +139,7 @@ func TestRecentIsShared(t *testing.T) {
 	of := func(cluster string, times int) {
 		for i := range times {
 			r := record(fmt.Sprint(i), false, dispatcher.Outcome{Result: dispatcher.Denied})
-			r.Cluster = &registry.Cluster{Name: cluster}
+			r.Cluster = &chain.Cluster{Name: cluster}
 			c.Observe(t.Context(), r)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 	"github.com/admission-dispatcher/dispatcher/registry"
@@ -25,7 +26,7 @@ type one struct {
 }
 
 func (one) Snapshot() *registry.Snapshot {
-	return &registry.Snapshot{Hash: "abc", Clusters: map[string]*registry.Cluster{"west": {Name: "west"}}}
+	return &registry.Snapshot{Hash: "abc", Clusters: map[string]*chain.Cluster{"west": {Name: "west"}}}
 }
 
 func (o one) Targets() []*webhook.Target { return []*webhook.Target{o.target} }
@@ -40,7 +41,7 @@ func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := status.New(status.Config{Registry: one{target: target}, Unready: func() []string { return nil }})
 		west := record("p", false, dispatcher.Outcome{Result: dispatcher.Denied})
-		west.Cluster = &registry.Cluster{Name: "west"}
+		west.Cluster = &chain.Cluster{Name: "west"}
 		c.Observe(t.Context(), west)
 		c.Observe(t.Context(), record("p", true))
 		ctx, stop := context.WithCancel(t.Context())

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
@@ -74,7 +75,7 @@ func (s *shadows) into(all []Webhook) {
 	defer s.mu.Unlock()
 	for i := range all {
 		w := &all[i]
-		if w.Mode != registry.Shadow.String() {
+		if w.Mode != chain.Shadow.String() {
 			continue
 		}
 		w.Shadow = &ShadowCounts{}
@@ -93,9 +94,9 @@ func (s *shadows) keep(there map[registered]bool) {
 
 // registeredIn returns the webhooks of a Snapshot.
 func registeredIn(s *registry.Snapshot) map[registered]bool {
-	all, seen := map[registered]bool{}, map[*registry.Chain]bool{}
+	all, seen := map[registered]bool{}, map[*chain.Chain]bool{}
 	for _, c := range s.Clusters {
-		for _, phase := range []registry.Phase{registry.Mutating, registry.Validating} {
+		for _, phase := range []chain.Phase{chain.Mutating, chain.Validating} {
 			chain := c.Chain(phase)
 			if chain == nil || seen[chain] {
 				continue

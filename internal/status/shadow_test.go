@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // A webhook that is in mode Shadow for some clusters shows there what it would have
@@ -28,7 +28,7 @@ func TestShadowCounts(t *testing.T) {
 	shown := 0
 	for _, hook := range w.load().Webhooks {
 		switch {
-		case hook.Mode != registry.Shadow.String():
+		case hook.Mode != chain.Shadow.String():
 			if hook.Shadow != nil {
 				t.Errorf("%s, mode %s, has shadow counts", hook.ID, hook.Mode)
 			}
@@ -45,7 +45,7 @@ func TestShadowCounts(t *testing.T) {
 }
 
 func shadowed(configuration, name string, r dispatcher.Result) *dispatcher.ShadowRecord {
-	return &dispatcher.ShadowRecord{Phase: registry.Validating, Outcome: &dispatcher.Outcome{
-		Webhook: &registry.Webhook{Configuration: configuration, Name: name}, Result: r,
+	return &dispatcher.ShadowRecord{Phase: chain.Validating, Outcome: &dispatcher.Outcome{
+		Webhook: &chain.Entry{Configuration: configuration, Name: name}, Result: r,
 	}}
 }

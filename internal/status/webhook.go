@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // Webhook is one webhook as it is for some clusters: bindings can make several
@@ -56,14 +56,14 @@ type Condition struct {
 	Expression string `json:"expression"`
 }
 
-func newWebhook(w *registry.Webhook, p registry.Phase) Webhook {
+func newWebhook(w *chain.Entry, p chain.Phase) Webhook {
 	v := newVariant(w, p)
 	v.describe(&w.Spec)
 	return v
 }
 
 // newVariant returns what bindings may say of w.
-func newVariant(w *registry.Webhook, p registry.Phase) Webhook {
+func newVariant(w *chain.Entry, p chain.Phase) Webhook {
 	return Webhook{
 		Configuration:  w.Configuration,
 		Name:           w.Name,

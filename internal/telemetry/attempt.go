@@ -5,7 +5,7 @@ package telemetry
 import (
 	"context"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/chain"
 	calls "github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -39,7 +39,7 @@ func (m *Metrics) Misread(ctx context.Context, owner any) {
 
 // caller returns the sets of the webhook whose call it is, nil if it is nobody's.
 func (m *Metrics) caller(owner any) *callSets {
-	w, ok := owner.(*registry.Webhook)
+	w, ok := owner.(*chain.Entry)
 	if !ok {
 		return nil
 	}

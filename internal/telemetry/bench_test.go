@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
-	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -33,7 +33,7 @@ func BenchmarkObserve(b *testing.B) {
 
 func observe(b *testing.B, m *telemetry.Metrics) {
 	f := newFleet(b, 1, 10)
-	r := f.record(f.clusters[0], registry.Validating, dispatcher.Allowed, "")
+	r := f.record(f.clusters[0], chain.Validating, dispatcher.Allowed, "")
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Observe(context.Background(), r)

@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 const wholeRequest = `{"uid":"u-1","kind":{"group":"apps","version":"v1","kind":"Deployment"},` +
@@ -45,7 +45,7 @@ func requestIn(t *testing.T, cfg telemetry.DecisionLogConfig, request string) (l
 		t.Fatal(err)
 	}
 	f := newFleet(t, 1, 2)
-	r := f.record(f.clusters[0], registry.Validating, dispatcher.Allowed, "")
+	r := f.record(f.clusters[0], chain.Validating, dispatcher.Allowed, "")
 	r.Review = review
 	l.Observe(context.Background(), r)
 	l.Close()

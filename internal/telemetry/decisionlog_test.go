@@ -14,10 +14,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,7 +37,7 @@ func decide(t *testing.T, cfg telemetry.DecisionLogConfig, resource, object stri
 		t.Fatal(err)
 	}
 	f := newFleet(t, 1, 2)
-	r := f.record(f.clusters[0], registry.Validating, dispatcher.Allowed, "")
+	r := f.record(f.clusters[0], chain.Validating, dispatcher.Allowed, "")
 	r.Review = reviewOf(t, resource, object)
 	l.Observe(context.Background(), r)
 	l.Close()
@@ -127,14 +127,14 @@ func TestDecisionLogNeverBlocks(t *testing.T) {
 	}
 	f := newFleet(t, 2, 2)
 	for range 5000 {
-		l.Observe(context.Background(), f.record(f.clusters[0], registry.Validating, dispatcher.Allowed, ""))
+		l.Observe(context.Background(), f.record(f.clusters[0], chain.Validating, dispatcher.Allowed, ""))
 	}
 	n := l.Dropped()
 	if n < 5000-2048-1 || n > 5000-2048 {
 		t.Errorf("%d dropped, where one cluster has half of the queue", n)
 	}
 	for range 1000 {
-		l.Observe(context.Background(), f.record(f.clusters[1], registry.Validating, dispatcher.Allowed, ""))
+		l.Observe(context.Background(), f.record(f.clusters[1], chain.Validating, dispatcher.Allowed, ""))
 	}
 	if more := l.Dropped() - n; more != 0 {
 		t.Errorf("%d of another cluster dropped", more)

@@ -13,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
@@ -24,7 +26,7 @@ import (
 type fleet struct {
 	dir      string
 	registry *registry.Registry
-	clusters []*registry.Cluster
+	clusters []*chain.Cluster
 }
 
 func newFleet(t testing.TB, clusters, webhooks int) *fleet {
@@ -59,7 +61,7 @@ func (f *fleet) load(t testing.TB, clusters, webhooks int) {
 	for _, c := range f.registry.Snapshot().Clusters {
 		f.clusters = append(f.clusters, c)
 	}
-	slices.SortFunc(f.clusters, func(a, b *registry.Cluster) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(f.clusters, func(a, b *chain.Cluster) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // source is what a process with this fleet says when somebody scrapes.
@@ -97,7 +99,7 @@ func (f *fleet) source() telemetry.Source {
 }
 
 // record is an admission in which every webhook of the phase came to r.
-func (f *fleet) record(c *registry.Cluster, phase registry.Phase, r dispatcher.Result, cause webhook.Cause) *dispatcher.Record {
+func (f *fleet) record(c *chain.Cluster, phase chain.Phase, r dispatcher.Result, cause hook.Cause) *dispatcher.Record {
 	v := dispatcher.Verdict{Response: codec.Response{Allowed: r != dispatcher.Denied && r != dispatcher.Refused && r != dispatcher.Failed}}
 	for i, w := range c.Chain(phase).Webhooks {
 		v.Outcomes = append(v.Outcomes, dispatcher.Outcome{Webhook: w, Position: i, Result: r, Cause: cause, Elapsed: time.Millisecond, Operations: 1, Err: errorOf(cause)})
@@ -106,14 +108,14 @@ func (f *fleet) record(c *registry.Cluster, phase registry.Phase, r dispatcher.R
 }
 
 // declined is an admission with this Verdict.
-func (f *fleet) declined(c *registry.Cluster, phase registry.Phase, v dispatcher.Verdict) *dispatcher.Record {
+func (f *fleet) declined(c *chain.Cluster, phase chain.Phase, v dispatcher.Verdict) *dispatcher.Record {
 	return &dispatcher.Record{
 		Request: dispatcher.Request{Cluster: c, Phase: phase, Snapshot: "one", Deadline: time.Now().Add(time.Second), Review: &codec.Review{}},
 		Verdict: &v, Start: time.Now(), Elapsed: time.Millisecond,
 	}
 }
 
-func errorOf(cause webhook.Cause) error {
+func errorOf(cause hook.Cause) error {
 	if cause == "" {
 		return nil
 	}

@@ -7,50 +7,50 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
-	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // What an invocation came to is counted as what it is.
 func TestObserve(t *testing.T) {
 	const (
-		names    = `configuration="policies"`
-		hook     = `webhook="w000.validating.example.com"`
-		decision = `dispatcher_requests_total{cluster="cluster-000",decision="`
-		failOpen = `dispatcher_fail_open_total{cause="`
-		duration = `dispatcher_webhook_call_duration_seconds_count{` + names + `,phase="validate",` + hook + `}`
-		shed     = `dispatcher_shed_total{cluster="cluster-000",phase="validate"}`
+		names      = `configuration="policies"`
+		configured = `webhook="w000.validating.example.com"`
+		decision   = `dispatcher_requests_total{cluster="cluster-000",decision="`
+		failOpen   = `dispatcher_fail_open_total{cause="`
+		duration   = `dispatcher_webhook_call_duration_seconds_count{` + names + `,phase="validate",` + configured + `}`
+		shed       = `dispatcher_shed_total{cluster="cluster-000",phase="validate"}`
 	)
 	decided := func(word string) string { return decision + word + `",phase="validate"}` }
 	called := func(outcome string) string {
-		return `dispatcher_webhook_calls_total{` + names + `,outcome="` + outcome + `",phase="validate",` + hook + `}`
+		return `dispatcher_webhook_calls_total{` + names + `,outcome="` + outcome + `",phase="validate",` + configured + `}`
 	}
 	opened := func(cause string) string {
-		return failOpen + cause + `",cluster="cluster-000",` + names + `,` + hook + `}`
+		return failOpen + cause + `",cluster="cluster-000",` + names + `,` + configured + `}`
 	}
 	for name, c := range map[string]struct {
 		result dispatcher.Result
-		cause  webhook.Cause
+		cause  hook.Cause
 		there  []string
 		absent []string
 	}{
 		"allowed":             {dispatcher.Allowed, "", []string{decided("allowed"), called("allowed"), duration}, []string{failOpen, shed}},
-		"failed closed":       {dispatcher.Failed, webhook.Timeout, []string{decided("failed"), called("failed"), duration}, []string{failOpen, shed}},
-		"failed open":         {dispatcher.FailedOpen, webhook.Timeout, []string{decided("failed_open"), called("failed_open"), opened("Timeout"), duration}, []string{called("failed"), shed}},
+		"failed closed":       {dispatcher.Failed, hook.Timeout, []string{decided("failed"), called("failed"), duration}, []string{failOpen, shed}},
+		"failed open":         {dispatcher.FailedOpen, hook.Timeout, []string{decided("failed_open"), called("failed_open"), opened("Timeout"), duration}, []string{called("failed"), shed}},
 		"softened":            {dispatcher.Softened, "", []string{decided("allowed"), called("softened"), duration}, []string{failOpen, called("denied")}},
-		"a matchCondition":    {dispatcher.Skipped, webhook.MatchError, []string{decided("failed_open"), called("skipped"), opened("MatchError")}, []string{duration}},
-		"a dry run, Warn":     {dispatcher.Skipped, webhook.DryRun, []string{decided("allowed"), called("skipped")}, []string{failOpen, duration}},
+		"a matchCondition":    {dispatcher.Skipped, hook.MatchError, []string{decided("failed_open"), called("skipped"), opened("MatchError")}, []string{duration}},
+		"a dry run, Warn":     {dispatcher.Skipped, hook.DryRun, []string{decided("allowed"), called("skipped")}, []string{failOpen, duration}},
 		"given up on":         {dispatcher.Abandoned, "", []string{called("abandoned")}, []string{duration}},
-		"spared":              {dispatcher.Failed, webhook.BreakerOpen, []string{called("failed")}, []string{duration}},
-		"no place, ignored":   {dispatcher.FailedOpen, webhook.Shed, []string{shed, opened("Shed"), decided("failed_open")}, []string{duration}},
-		"no place, fatal":     {dispatcher.Failed, webhook.Shed, []string{shed, decided("failed")}, []string{failOpen, duration}},
-		"a patch, not usable": {dispatcher.Refused, webhook.BadPatch, []string{decided("refused"), called("refused"), duration}, []string{failOpen}},
+		"spared":              {dispatcher.Failed, hook.BreakerOpen, []string{called("failed")}, []string{duration}},
+		"no place, ignored":   {dispatcher.FailedOpen, hook.Shed, []string{shed, opened("Shed"), decided("failed_open")}, []string{duration}},
+		"no place, fatal":     {dispatcher.Failed, hook.Shed, []string{shed, decided("failed")}, []string{failOpen, duration}},
+		"a patch, not usable": {dispatcher.Refused, hook.BadPatch, []string{decided("refused"), called("refused"), duration}, []string{failOpen}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, m := newFleet(t, 1, 2), newMetrics(t)
-			m.Observe(context.Background(), f.record(f.clusters[0], registry.Validating, c.result, c.cause))
+			m.Observe(context.Background(), f.record(f.clusters[0], chain.Validating, c.result, c.cause))
 			text := scrape(t, m)
 			for _, series := range c.there {
 				if got := value(text, series); got != "1" {
@@ -69,8 +69,8 @@ func TestObserve(t *testing.T) {
 // What is answered without any webhook is counted by cluster.
 func TestObserveDeclined(t *testing.T) {
 	f, m := newFleet(t, 1, 2), newMetrics(t)
-	m.Observe(context.Background(), f.declined(f.clusters[0], registry.Mutating, dispatcher.Verdict{Unreadable: true}))
-	m.Observe(context.Background(), f.declined(f.clusters[0], registry.Mutating, dispatcher.Verdict{Panicked: true}))
+	m.Observe(context.Background(), f.declined(f.clusters[0], chain.Mutating, dispatcher.Verdict{Unreadable: true}))
+	m.Observe(context.Background(), f.declined(f.clusters[0], chain.Mutating, dispatcher.Verdict{Panicked: true}))
 	m.TurnedAway("cluster-000", "no_route")
 	m.TurnedAway("", "handshake")
 	text := scrape(t, m)
@@ -94,7 +94,7 @@ func TestDecisionLogHasNoUnreadableObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFleet(t, 1, 2)
-	r := f.declined(f.clusters[0], registry.Validating, dispatcher.Verdict{Unreadable: true})
+	r := f.declined(f.clusters[0], chain.Validating, dispatcher.Verdict{Unreadable: true})
 	r.Review.Object.Raw = []byte(`{"kind":"Secret","data":{"password":"swordfish"}}`)
 	l.Observe(context.Background(), r)
 	l.Close()
@@ -110,7 +110,7 @@ func TestGaugesForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range f.clusters {
-		m.Observe(context.Background(), f.record(c, registry.Validating, dispatcher.Allowed, ""))
+		m.Observe(context.Background(), f.record(c, chain.Validating, dispatcher.Allowed, ""))
 	}
 	gone := []string{
 		`dispatcher_webhook_info{configuration="policies",phase="validate",target="https://192.0.2.1/validating/001",webhook="w001.validating.example.com"}`,

@@ -10,10 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
-	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -34,7 +35,7 @@ func TestSeries(t *testing.T) {
 	}
 	for _, c := range f.clusters { // no webhook is heard anywhere
 		for _, phase := range phases() {
-			m.Observe(context.Background(), f.record(c, phase, dispatcher.FailedOpen, webhook.Timeout))
+			m.Observe(context.Background(), f.record(c, phase, dispatcher.FailedOpen, hook.Timeout))
 		}
 	}
 	f.everything(m)
@@ -59,7 +60,7 @@ func TestSeries(t *testing.T) {
 }
 
 // walk has every webhook of one cluster come to r, and one webhook of the others.
-func (f *fleet) walk(m *telemetry.Metrics, r dispatcher.Result, cause webhook.Cause) {
+func (f *fleet) walk(m *telemetry.Metrics, r dispatcher.Result, cause hook.Cause) {
 	for i, c := range f.clusters {
 		for _, phase := range phases() {
 			record := f.record(c, phase, r, cause)
@@ -113,7 +114,7 @@ func (f *fleet) everything(m *telemetry.Metrics) {
 			m.Observe(ctx, older)
 		}
 	}
-	f.walk(m, dispatcher.Failed, webhook.Shed)
+	f.walk(m, dispatcher.Failed, hook.Shed)
 	for _, phase := range phases() {
 		for _, cause := range causes() {
 			m.Observe(ctx, f.record(f.clusters[0], phase, dispatcher.Skipped, cause))
@@ -127,18 +128,18 @@ func (f *fleet) everything(m *telemetry.Metrics) {
 	}
 }
 
-func (f *fleet) shadow(m *telemetry.Metrics, phase registry.Phase, w *registry.Webhook) {
+func (f *fleet) shadow(m *telemetry.Metrics, phase chain.Phase, w *chain.Entry) {
 	for _, r := range []dispatcher.Result{dispatcher.Allowed, dispatcher.Denied, dispatcher.Refused, dispatcher.Failed, dispatcher.FailedOpen, dispatcher.Skipped} {
 		m.ObserveShadow(context.Background(), &dispatcher.ShadowRecord{Phase: phase, Outcome: &dispatcher.Outcome{Webhook: w, Result: r}})
 	}
 	m.ObserveShadow(context.Background(), &dispatcher.ShadowRecord{Phase: phase, Outcome: &dispatcher.Outcome{Webhook: w}, Dropped: true})
 }
 
-func phases() []registry.Phase { return []registry.Phase{registry.Mutating, registry.Validating} }
+func phases() []chain.Phase { return []chain.Phase{chain.Mutating, chain.Validating} }
 
-func causes() []webhook.Cause {
-	return []webhook.Cause{webhook.Timeout, webhook.NoTimeLeft, webhook.Unreachable, webhook.BreakerOpen, webhook.TLS, webhook.HTTPStatus,
-		webhook.BadAnswer, webhook.BadPatch, webhook.NotConvertible, webhook.Panic, webhook.Shed, webhook.MatchError, webhook.DryRun}
+func causes() []hook.Cause {
+	return []hook.Cause{hook.Timeout, hook.NoTimeLeft, hook.Unreachable, hook.BreakerOpen, hook.TLS, hook.HTTPStatus,
+		hook.BadAnswer, hook.BadPatch, hook.NotConvertible, hook.Panic, hook.Shed, hook.MatchError, hook.DryRun}
 }
 
 // The reasons of the page are those of the server.

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
-	"github.com/admission-dispatcher/dispatcher/registry"
 	calls "github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -40,10 +40,10 @@ type clusterSets struct {
 	in      [phases]attrs
 }
 
-func newClusterSets(c *registry.Cluster) *clusterSets {
+func newClusterSets(c *chain.Cluster) *clusterSets {
 	s := &clusterSets{name: attribute.String("cluster", c.Name)}
 	for p := range s.decided {
-		in := phaseAttr(registry.Phase(p))
+		in := phaseAttr(chain.Phase(p))
 		for d := range s.decided[p] {
 			s.decided[p][d] = newAttrs(s.name, in, attribute.String("decision", dispatcher.Decision(d).String()))
 		}
@@ -61,7 +61,7 @@ type webhookSets struct {
 	duration attrs
 }
 
-func newWebhookSets(w *registry.Webhook, p registry.Phase) *webhookSets {
+func newWebhookSets(w *chain.Entry, p chain.Phase) *webhookSets {
 	configuration, name := attribute.String("configuration", w.Configuration), attribute.String("webhook", w.Name)
 	s := &webhookSets{names: [2]attribute.KeyValue{configuration, name}, phase: phaseAttr(p)}
 	for r := range s.outcomes {
@@ -82,7 +82,7 @@ type callSets struct {
 	plain    attrs
 }
 
-func newCallSets(w *registry.Webhook) *callSets {
+func newCallSets(w *chain.Entry) *callSets {
 	configuration, name := attribute.String("configuration", w.Configuration), attribute.String("webhook", w.Name)
 	s := &callSets{plain: newAttrs(configuration, name)}
 	for k := range s.attempts {
@@ -95,12 +95,12 @@ func newCallSets(w *registry.Webhook) *callSets {
 func byPhase() [phases]attrs {
 	var s [phases]attrs
 	for p := range s {
-		s[p] = newAttrs(phaseAttr(registry.Phase(p)))
+		s[p] = newAttrs(phaseAttr(chain.Phase(p)))
 	}
 	return s
 }
 
-func phaseAttr(p registry.Phase) attribute.KeyValue { return attribute.String("phase", p.String()) }
+func phaseAttr(p chain.Phase) attribute.KeyValue { return attribute.String("phase", p.String()) }
 
 // generation holds the sets of one Snapshot, by what they are of. They go with
 // it, so that nothing of an old Snapshot is kept.
@@ -139,7 +139,7 @@ func (s *sets) of(snapshot string) *generation {
 // newest returns the generation of the Snapshot that was seen last.
 func (s *sets) newest() *generation { return s.alive.Load()[0] }
 
-func (g *generation) cluster(c *registry.Cluster) *clusterSets {
+func (g *generation) cluster(c *chain.Cluster) *clusterSets {
 	if known, ok := g.clusters.Load(c); ok {
 		return known.(*clusterSets)
 	}
@@ -147,7 +147,7 @@ func (g *generation) cluster(c *registry.Cluster) *clusterSets {
 	return known.(*clusterSets)
 }
 
-func (g *generation) webhook(w *registry.Webhook, p registry.Phase) *webhookSets {
+func (g *generation) webhook(w *chain.Entry, p chain.Phase) *webhookSets {
 	if known, ok := g.webhooks.Load(w); ok {
 		return known.(*webhookSets)
 	}
@@ -155,7 +155,7 @@ func (g *generation) webhook(w *registry.Webhook, p registry.Phase) *webhookSets
 	return known.(*webhookSets)
 }
 
-func (g *generation) caller(w *registry.Webhook) *callSets {
+func (g *generation) caller(w *chain.Entry) *callSets {
 	if known, ok := g.callers.Load(w); ok {
 		return known.(*callSets)
 	}

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -135,7 +136,7 @@ func (r reading) configuration() {
 	r.gauge(configSuccess, loads.Last.Unix())
 	r.gauge(configInfo, 1, attribute.String("hash", s.ShortHash()))
 	r.gauge(webhooksPending, int64(len(s.Pending)))
-	for _, phase := range []registry.Phase{registry.Mutating, registry.Validating} {
+	for _, phase := range []chain.Phase{chain.Mutating, chain.Validating} {
 		for w := range webhooksOf(s, phase) {
 			r.gauge(webhookInfo, 1, attribute.String("configuration", w.configuration), attribute.String("webhook", w.name),
 				phaseAttr(phase), attribute.String("target", w.target))
@@ -147,8 +148,8 @@ func (r reading) configuration() {
 type servedWebhook struct{ configuration, name, target string }
 
 // webhooksOf returns the webhooks of a phase, each once for all clusters.
-func webhooksOf(s *registry.Snapshot, p registry.Phase) map[servedWebhook]bool {
-	found, seen := map[servedWebhook]bool{}, map[*registry.Chain]bool{}
+func webhooksOf(s *registry.Snapshot, p chain.Phase) map[servedWebhook]bool {
+	found, seen := map[servedWebhook]bool{}, map[*chain.Chain]bool{}
 	for _, c := range s.Clusters {
 		chain := c.Chain(p)
 		if seen[chain] {

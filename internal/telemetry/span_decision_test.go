@@ -14,11 +14,11 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
-	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // kept is an exporter that keeps what it gets.
@@ -63,7 +63,7 @@ func (v verdict) Decline(_ context.Context, _ dispatcher.Request, defect dispatc
 }
 
 func spanRequest() dispatcher.Request {
-	return dispatcher.Request{Review: &codec.Review{UID: []byte("u-1")}, Cluster: &registry.Cluster{Name: "east"}, Phase: registry.Validating, Deadline: time.Now().Add(time.Second)}
+	return dispatcher.Request{Review: &codec.Review{UID: []byte("u-1")}, Cluster: &chain.Cluster{Name: "east"}, Phase: chain.Validating, Deadline: time.Now().Add(time.Second)}
 }
 
 // said returns what a span says of these attributes, and its status.
@@ -82,7 +82,7 @@ func said(s sdk.ReadOnlySpan, keys ...attribute.Key) string {
 // The span says what the counters say, also of a denial in which another webhook
 // failed open.
 func TestSpanSaysTheDecision(t *testing.T) {
-	down := dispatcher.Outcome{Result: dispatcher.FailedOpen, Cause: webhook.Timeout}
+	down := dispatcher.Outcome{Result: dispatcher.FailedOpen, Cause: hook.Timeout}
 	for name, c := range map[string]struct {
 		verdict dispatcher.Verdict
 		want    string
@@ -90,7 +90,7 @@ func TestSpanSaysTheDecision(t *testing.T) {
 		"allowed":                 {dispatcher.Verdict{Response: codec.Response{Allowed: true}}, "allowed false false Unset"},
 		"failed open":             {dispatcher.Verdict{Response: codec.Response{Allowed: true}, Outcomes: []dispatcher.Outcome{down}}, "failed_open true false Unset"},
 		"denied, and failed open": {dispatcher.Verdict{Outcomes: []dispatcher.Outcome{{Result: dispatcher.Denied}, down}}, "denied true false Unset"},
-		"shed":                    {dispatcher.Verdict{Outcomes: []dispatcher.Outcome{{Result: dispatcher.Failed, Cause: webhook.Shed}}}, "failed false true Error"},
+		"shed":                    {dispatcher.Verdict{Outcomes: []dispatcher.Outcome{{Result: dispatcher.Failed, Cause: hook.Shed}}}, "failed false true Error"},
 		"panicked":                {dispatcher.Verdict{Panicked: true}, "panicked false false Error"},
 	} {
 		t.Run(name, func(t *testing.T) {

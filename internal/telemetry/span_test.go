@@ -14,9 +14,9 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
-	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
 // decided is a Decider whose verdict is known.
@@ -60,7 +60,7 @@ func attributesOf(s sdk.ReadOnlySpan) map[string]string {
 
 func requestOf(host string) dispatcher.Request {
 	return dispatcher.Request{
-		Cluster: &registry.Cluster{Name: "east"}, Phase: registry.Validating, Snapshot: "one", Host: []byte(host),
+		Cluster: &chain.Cluster{Name: "east"}, Phase: chain.Validating, Snapshot: "one", Host: []byte(host),
 		Review: &codec.Review{UID: []byte("u-1"), Namespace: []byte("a" + strings.Repeat("é", 200))},
 	}
 }

@@ -18,8 +18,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
 )
 
@@ -214,7 +214,7 @@ func TestVersion(t *testing.T) {
 	a.kubernetes = "v1.36.3-eks-1234"
 	s := newWorld(t).prepare("east", a.access())
 	eventually(t, "the version is known", func() bool {
-		return s.KubernetesVersion() == registry.KubernetesVersion{Major: 1, Minor: 36}
+		return s.KubernetesVersion() == chain.KubernetesVersion{Major: 1, Minor: 36}
 	})
 	b := newAPI(t)
 	b.kubernetes = "\n1.37"

@@ -20,6 +20,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -232,10 +233,10 @@ func (c *client) namespace(ctx context.Context, keys map[string]string, name str
 }
 
 // version reads the version of the API server that answers.
-func (c *client) version(ctx context.Context) (registry.KubernetesVersion, error) {
+func (c *client) version(ctx context.Context) (chain.KubernetesVersion, error) {
 	body, err := c.get(ctx, acceptAny, nil, "version")
 	if err != nil {
-		return registry.KubernetesVersion{}, err
+		return chain.KubernetesVersion{}, err
 	}
 	defer func() { _ = body.Close() }()
 	var text string
@@ -248,11 +249,11 @@ func (c *client) version(ctx context.Context) (registry.KubernetesVersion, error
 		return d.skip()
 	})
 	if err != nil {
-		return registry.KubernetesVersion{}, failureOf(err)
+		return chain.KubernetesVersion{}, failureOf(err)
 	}
-	v, err := registry.ParseKubernetesVersion(text)
+	v, err := chain.ParseKubernetesVersion(text)
 	if err != nil {
-		return registry.KubernetesVersion{}, failure{cause: CauseAnswer, err: errors.New("/version says none")}
+		return chain.KubernetesVersion{}, failure{cause: CauseAnswer, err: errors.New("/version says none")}
 	}
 	return v, nil
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -68,7 +69,7 @@ func (s *Source) NamespaceLabels(name string, deadline time.Time) (labels map[st
 }
 
 // KubernetesVersion implements registry.KubernetesVersioner.
-func (s *Source) KubernetesVersion() registry.KubernetesVersion { return s.version.lowest() }
+func (s *Source) KubernetesVersion() chain.KubernetesVersion { return s.version.lowest() }
 
 // get asks the cluster for the labels of one namespace.
 func (s *Source) get(ctx context.Context, name string) (labels map[string]string, err error) {

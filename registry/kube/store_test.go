@@ -15,7 +15,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 func namespaceNamed(name string, labels map[string]string) *metav1.PartialObjectMetadata {
@@ -118,13 +118,13 @@ func TestLowestVersionCounts(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			v.follow(ctx, func(context.Context) (registry.KubernetesVersion, error) {
+			v.follow(ctx, func(context.Context) (chain.KubernetesVersion, error) {
 				minor := answers[min(asked, len(answers)-1)]
 				asked++
 				if minor == 0 {
-					return registry.KubernetesVersion{}, errors.New("refused")
+					return chain.KubernetesVersion{}, errors.New("refused")
 				}
-				return registry.KubernetesVersion{Major: 1, Minor: minor}, nil
+				return chain.KubernetesVersion{Major: 1, Minor: minor}, nil
 			})
 		}()
 		for i, want := range wants {

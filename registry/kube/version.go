@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 const (
@@ -25,14 +25,14 @@ const (
 // counts, because that is the one that sends what the others do not.
 type version struct {
 	mu   sync.Mutex
-	last []registry.KubernetesVersion // newest last
+	last []chain.KubernetesVersion // newest last
 }
 
 // lowest returns the version that counts; zero: it is not known.
-func (v *version) lowest() registry.KubernetesVersion {
+func (v *version) lowest() chain.KubernetesVersion {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var lowest registry.KubernetesVersion
+	var lowest chain.KubernetesVersion
 	for i, seen := range v.last {
 		if i == 0 || seen.Before(lowest) {
 			lowest = seen
@@ -41,7 +41,7 @@ func (v *version) lowest() registry.KubernetesVersion {
 	return lowest
 }
 
-func (v *version) saw(seen registry.KubernetesVersion) {
+func (v *version) saw(seen chain.KubernetesVersion) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.last = append(v.last, seen)
@@ -50,7 +50,7 @@ func (v *version) saw(seen registry.KubernetesVersion) {
 
 // follow reads the version again and again until ctx is done. What is known stays
 // known while it cannot be read.
-func (v *version) follow(ctx context.Context, read func(context.Context) (registry.KubernetesVersion, error)) {
+func (v *version) follow(ctx context.Context, read func(context.Context) (chain.KubernetesVersion, error)) {
 	for {
 		wait := versionRetry
 		attempt, cancel := context.WithTimeout(ctx, versionTimeout)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package match_test
+package exempt_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 )
 
 // by makes ada, or a service account, the user of a review.
@@ -35,49 +35,49 @@ func TestRequestRules(t *testing.T) {
 	elsewhere.Object = objectOf(t, `{"metadata":{"namespace":"kube-system","labels":{"bypass":"yes"}}}`)
 	tests := []struct {
 		name   string
-		rule   match.RequestRule
+		rule   exempt.Rule
 		review *codec.Review
 		want   bool
 	}{
-		{"namespace", match.RequestRule{Namespaces: []string{"lab", "shop"}}, pod(), true},
-		{"another namespace", match.RequestRule{Namespaces: []string{"lab"}}, pod(), false},
-		{"B14 the object's namespace does not count", match.RequestRule{Namespaces: []string{"kube-system"}}, elsewhere, false},
-		{"user", match.RequestRule{Users: []string{"ada"}}, by(pod(), "ada"), true},
-		{"another user", match.RequestRule{Users: []string{"ada"}}, by(pod(), "bob"), false},
-		{"no user", match.RequestRule{Users: []string{"ada"}}, pod(), false},
-		{"one of the groups", match.RequestRule{Groups: []string{"ops"}}, by(pod(), "ada", "dev", "ops"), true},
-		{"no group", match.RequestRule{Groups: []string{"ops"}}, by(pod(), "ops"), false},
-		{"service account", match.RequestRule{ServiceAccounts: []string{"ci/deployer"}}, robot, true},
-		{"all of a namespace", match.RequestRule{ServiceAccounts: []string{"ci/*"}}, robot, true},
-		{"another of the namespace", match.RequestRule{ServiceAccounts: []string{"ci/deploy"}}, robot, false},
-		{"of another namespace", match.RequestRule{ServiceAccounts: []string{"c/*"}}, robot, false},
-		{"a user who is no service account", match.RequestRule{ServiceAccounts: []string{"ci/*"}}, by(pod(), "ci:deployer"), false},
-		{"a name cut short", match.RequestRule{ServiceAccounts: []string{"ci/*"}}, by(pod(), "system:serviceaccount:ci"), false},
-		{"core resource", match.RequestRule{Resources: []string{"/pods"}}, pod(), true},
-		{"resource of another group", match.RequestRule{Resources: []string{"apps/pods"}}, pod(), false},
-		{"a resource without its subresources", match.RequestRule{Resources: []string{"apps/deployments"}}, scale(), false},
-		{"subresource", match.RequestRule{Resources: []string{"apps/deployments/scale"}}, scale(), true},
-		{"all subresources", match.RequestRule{Resources: []string{"apps/deployments/*"}}, scale(), true},
-		{"all resources of a group", match.RequestRule{Resources: []string{"apps/*/*"}}, scale(), true},
-		{"all resources", match.RequestRule{Resources: []string{"*/*/*"}}, pod(), true},
-		{"a resource as it was sent", match.RequestRule{Resources: []string{"/events"}}, converted, true},
-		{"a resource as it was converted", match.RequestRule{Resources: []string{"events.k8s.io/events"}}, converted, false},
-		{"operation", match.RequestRule{Operations: []string{"DELETE", "CREATE"}}, pod(), true},
-		{"another operation", match.RequestRule{Operations: []string{"DELETE"}}, pod(), false},
-		{"extra key", match.RequestRule{ExtraKeys: []string{"break-glass"}}, traced, true},
-		{"no extra key", match.RequestRule{ExtraKeys: []string{"break-glass"}}, pod(), false},
-		{"CONNECT", match.RequestRule{Operations: []string{"CONNECT"}}, connect, true},
-		{"CONNECT, where no operation is named", match.RequestRule{Namespaces: []string{"shop"}}, connect, true},
-		{"all fields fit", match.RequestRule{Namespaces: []string{"shop"}, Users: []string{"ada"}, Resources: []string{"/pods"}}, by(pod(), "ada"), true},
-		{"one field does not", match.RequestRule{Namespaces: []string{"shop"}, Users: []string{"bob"}, Resources: []string{"/pods"}}, by(pod(), "ada"), false},
+		{"namespace", exempt.Rule{Namespaces: []string{"lab", "shop"}}, pod(), true},
+		{"another namespace", exempt.Rule{Namespaces: []string{"lab"}}, pod(), false},
+		{"B14 the object's namespace does not count", exempt.Rule{Namespaces: []string{"kube-system"}}, elsewhere, false},
+		{"user", exempt.Rule{Users: []string{"ada"}}, by(pod(), "ada"), true},
+		{"another user", exempt.Rule{Users: []string{"ada"}}, by(pod(), "bob"), false},
+		{"no user", exempt.Rule{Users: []string{"ada"}}, pod(), false},
+		{"one of the groups", exempt.Rule{Groups: []string{"ops"}}, by(pod(), "ada", "dev", "ops"), true},
+		{"no group", exempt.Rule{Groups: []string{"ops"}}, by(pod(), "ops"), false},
+		{"service account", exempt.Rule{ServiceAccounts: []string{"ci/deployer"}}, robot, true},
+		{"all of a namespace", exempt.Rule{ServiceAccounts: []string{"ci/*"}}, robot, true},
+		{"another of the namespace", exempt.Rule{ServiceAccounts: []string{"ci/deploy"}}, robot, false},
+		{"of another namespace", exempt.Rule{ServiceAccounts: []string{"c/*"}}, robot, false},
+		{"a user who is no service account", exempt.Rule{ServiceAccounts: []string{"ci/*"}}, by(pod(), "ci:deployer"), false},
+		{"a name cut short", exempt.Rule{ServiceAccounts: []string{"ci/*"}}, by(pod(), "system:serviceaccount:ci"), false},
+		{"core resource", exempt.Rule{Resources: []string{"/pods"}}, pod(), true},
+		{"resource of another group", exempt.Rule{Resources: []string{"apps/pods"}}, pod(), false},
+		{"a resource without its subresources", exempt.Rule{Resources: []string{"apps/deployments"}}, scale(), false},
+		{"subresource", exempt.Rule{Resources: []string{"apps/deployments/scale"}}, scale(), true},
+		{"all subresources", exempt.Rule{Resources: []string{"apps/deployments/*"}}, scale(), true},
+		{"all resources of a group", exempt.Rule{Resources: []string{"apps/*/*"}}, scale(), true},
+		{"all resources", exempt.Rule{Resources: []string{"*/*/*"}}, pod(), true},
+		{"a resource as it was sent", exempt.Rule{Resources: []string{"/events"}}, converted, true},
+		{"a resource as it was converted", exempt.Rule{Resources: []string{"events.k8s.io/events"}}, converted, false},
+		{"operation", exempt.Rule{Operations: []string{"DELETE", "CREATE"}}, pod(), true},
+		{"another operation", exempt.Rule{Operations: []string{"DELETE"}}, pod(), false},
+		{"extra key", exempt.Rule{ExtraKeys: []string{"break-glass"}}, traced, true},
+		{"no extra key", exempt.Rule{ExtraKeys: []string{"break-glass"}}, pod(), false},
+		{"CONNECT", exempt.Rule{Operations: []string{"CONNECT"}}, connect, true},
+		{"CONNECT, where no operation is named", exempt.Rule{Namespaces: []string{"shop"}}, connect, true},
+		{"all fields fit", exempt.Rule{Namespaces: []string{"shop"}, Users: []string{"ada"}, Resources: []string{"/pods"}}, by(pod(), "ada"), true},
+		{"one field does not", exempt.Rule{Namespaces: []string{"shop"}, Users: []string{"bob"}, Resources: []string{"/pods"}}, by(pod(), "ada"), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.rule.Name = "r"
-			if errs := match.ValidateRequestRules([]match.RequestRule{tt.rule}, field.NewPath("rules"), true); len(errs) > 0 {
+			if errs := exempt.Validate([]exempt.Rule{tt.rule}, field.NewPath("rules"), true); len(errs) > 0 {
 				t.Fatal(errs)
 			}
-			rules := match.CompileRequestRules([]match.RequestRule{{Name: "never", Users: []string{"nobody"}}, tt.rule})
+			rules := exempt.Compile([]exempt.Rule{{Name: "never", Users: []string{"nobody"}}, tt.rule})
 			name, ok := rules.Match(tt.review)
 			if ok != tt.want || (name == "r") != tt.want {
 				t.Errorf("got %q, %v", name, ok)
@@ -88,7 +88,7 @@ func TestRequestRules(t *testing.T) {
 		})
 	}
 	t.Run("none", func(t *testing.T) {
-		if name, ok := new(match.RequestRules).Match(pod()); ok {
+		if name, ok := new(exempt.Rules).Match(pod()); ok {
 			t.Errorf("%q selects", name)
 		}
 	})
@@ -97,31 +97,31 @@ func TestRequestRules(t *testing.T) {
 func TestValidateRequestRules(t *testing.T) {
 	tests := []struct {
 		name  string
-		rules []match.RequestRule
+		rules []exempt.Rule
 		want  []string
 	}{
-		{"good", []match.RequestRule{{Name: "a", Users: []string{"ada"}}, {Name: "b", Groups: []string{"ops"}}}, nil},
-		{"no name", []match.RequestRule{{Users: []string{"ada"}}}, []string{"FieldValueRequired rules[0].name"}},
-		{"the same name", []match.RequestRule{{Name: "a", Users: []string{"ada"}}, {Name: "a", Users: []string{"bob"}}},
+		{"good", []exempt.Rule{{Name: "a", Users: []string{"ada"}}, {Name: "b", Groups: []string{"ops"}}}, nil},
+		{"no name", []exempt.Rule{{Users: []string{"ada"}}}, []string{"FieldValueRequired rules[0].name"}},
+		{"the same name", []exempt.Rule{{Name: "a", Users: []string{"ada"}}, {Name: "a", Users: []string{"bob"}}},
 			[]string{"FieldValueDuplicate rules[1].name"}},
-		{"a rule for every request", []match.RequestRule{{Name: "a"}}, []string{"FieldValueRequired rules[0]"}},
-		{"extraKeys", []match.RequestRule{{Name: "a", ExtraKeys: []string{"k"}}}, []string{"FieldValueForbidden rules[0].extraKeys"}},
-		{"empty entries", []match.RequestRule{{Name: "a", Namespaces: []string{""}, Users: []string{""}, Groups: []string{"g", ""}}},
+		{"a rule for every request", []exempt.Rule{{Name: "a"}}, []string{"FieldValueRequired rules[0]"}},
+		{"extraKeys", []exempt.Rule{{Name: "a", ExtraKeys: []string{"k"}}}, []string{"FieldValueForbidden rules[0].extraKeys"}},
+		{"empty entries", []exempt.Rule{{Name: "a", Namespaces: []string{""}, Users: []string{""}, Groups: []string{"g", ""}}},
 			[]string{"FieldValueRequired rules[0].namespaces[0]", "FieldValueRequired rules[0].users[0]", "FieldValueRequired rules[0].groups[1]"}},
-		{"service accounts", []match.RequestRule{{Name: "a", ServiceAccounts: []string{"ci/bot", "bot", "*/bot", "/bot", "ci/", "a/b/c"}}},
+		{"service accounts", []exempt.Rule{{Name: "a", ServiceAccounts: []string{"ci/bot", "bot", "*/bot", "/bot", "ci/", "a/b/c"}}},
 			[]string{"FieldValueInvalid rules[0].serviceAccounts[1]", "FieldValueInvalid rules[0].serviceAccounts[2]",
 				"FieldValueInvalid rules[0].serviceAccounts[3]", "FieldValueInvalid rules[0].serviceAccounts[4]",
 				"FieldValueInvalid rules[0].serviceAccounts[5]"}},
-		{"resources", []match.RequestRule{{Name: "a", Resources: []string{"/pods", "*/*/*", "pods", "apps/", "/pods/", "a/b/c/d"}}},
+		{"resources", []exempt.Rule{{Name: "a", Resources: []string{"/pods", "*/*/*", "pods", "apps/", "/pods/", "a/b/c/d"}}},
 			[]string{"FieldValueInvalid rules[0].resources[2]", "FieldValueInvalid rules[0].resources[3]",
 				"FieldValueInvalid rules[0].resources[4]", "FieldValueInvalid rules[0].resources[5]"}},
-		{"operations", []match.RequestRule{{Name: "a", Operations: []string{"CREATE", "create", "*"}}},
+		{"operations", []exempt.Rule{{Name: "a", Operations: []string{"CREATE", "create", "*"}}},
 			[]string{"FieldValueNotSupported rules[0].operations[1]", "FieldValueNotSupported rules[0].operations[2]"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for _, err := range match.ValidateRequestRules(tt.rules, field.NewPath("rules"), false) {
+			for _, err := range exempt.Validate(tt.rules, field.NewPath("rules"), false) {
 				got = append(got, fmt.Sprintf("%s %s", string(err.Type), err.Field))
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -132,11 +132,11 @@ func TestValidateRequestRules(t *testing.T) {
 }
 
 func TestDefaultFailOpen(t *testing.T) {
-	defaults := match.DefaultFailOpen()
-	if errs := match.ValidateRequestRules(defaults, field.NewPath("failOpen"), true); len(errs) > 0 {
+	defaults := exempt.DefaultFailOpen()
+	if errs := exempt.Validate(defaults, field.NewPath("failOpen"), true); len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	rules := match.CompileRequestRules(defaults)
+	rules := exempt.Compile(defaults)
 	const certificates = "certificates.k8s.io"
 	requests := func(o codec.Operation, sub string) *codec.Review {
 		return reviewOf(o, certificates, "v1", "certificatesigningrequests", sub, "")
@@ -181,11 +181,11 @@ func TestDefaultFailOpen(t *testing.T) {
 }
 
 func TestDefaultBypass(t *testing.T) {
-	defaults := match.DefaultBypass("admission")
-	if errs := match.ValidateRequestRules(defaults, field.NewPath("bypass"), false); len(errs) > 0 {
+	defaults := exempt.DefaultBypass("admission")
+	if errs := exempt.Validate(defaults, field.NewPath("bypass"), false); len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	rules := match.CompileRequestRules(defaults)
+	rules := exempt.Compile(defaults)
 	kubelet := func(r *codec.Review) *codec.Review { return by(r, "system:node:n1", "system:nodes") }
 	tests := []struct {
 		name   string
@@ -215,7 +215,7 @@ func TestDefaultBypass(t *testing.T) {
 		})
 	}
 	t.Run("without a namespace of its own", func(t *testing.T) {
-		for _, r := range match.DefaultBypass("") {
+		for _, r := range exempt.DefaultBypass("") {
 			if r.Name == "dispatcher-namespace" {
 				t.Error("there is a rule for it")
 			}
@@ -226,27 +226,27 @@ func TestDefaultBypass(t *testing.T) {
 // A rule with any fields is one, however many they are of which, and is kept as it was
 // written.
 func TestRuleWithAnyFields(t *testing.T) {
-	fields := []func(*match.RequestRule){
-		func(r *match.RequestRule) { r.Namespaces = []string{"shop"} },
-		func(r *match.RequestRule) { r.Users = []string{"ada"} },
-		func(r *match.RequestRule) { r.Groups = []string{"ops"} },
-		func(r *match.RequestRule) { r.ServiceAccounts = []string{"ci/*"} },
-		func(r *match.RequestRule) { r.Resources = []string{"/pods"} },
-		func(r *match.RequestRule) { r.Operations = []string{"CREATE"} },
-		func(r *match.RequestRule) { r.ExtraKeys = []string{"break-glass"} },
+	fields := []func(*exempt.Rule){
+		func(r *exempt.Rule) { r.Namespaces = []string{"shop"} },
+		func(r *exempt.Rule) { r.Users = []string{"ada"} },
+		func(r *exempt.Rule) { r.Groups = []string{"ops"} },
+		func(r *exempt.Rule) { r.ServiceAccounts = []string{"ci/*"} },
+		func(r *exempt.Rule) { r.Resources = []string{"/pods"} },
+		func(r *exempt.Rule) { r.Operations = []string{"CREATE"} },
+		func(r *exempt.Rule) { r.ExtraKeys = []string{"break-glass"} },
 	}
 	for set := 1; set < 1<<len(fields); set++ {
-		r := match.RequestRule{Name: "r"}
+		r := exempt.Rule{Name: "r"}
 		for i, field := range fields {
 			if set&(1<<i) != 0 {
 				field(&r)
 			}
 		}
-		if errs := match.ValidateRequestRules([]match.RequestRule{r}, field.NewPath("rules"), true); len(errs) > 0 {
+		if errs := exempt.Validate([]exempt.Rule{r}, field.NewPath("rules"), true); len(errs) > 0 {
 			t.Errorf("%+v: %v", r, errs)
 		}
-		rules := match.CompileRequestRules([]match.RequestRule{r, {Name: "other"}})
-		if diff := cmp.Diff([]match.RequestRule{r, {Name: "other"}}, rules.Sources()); diff != "" {
+		rules := exempt.Compile([]exempt.Rule{r, {Name: "other"}})
+		if diff := cmp.Diff([]exempt.Rule{r, {Name: "other"}}, rules.Sources()); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	}

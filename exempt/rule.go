@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package match
+package exempt
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
-// RequestRule selects requests by what their user cannot choose: never by
+// Rule selects requests by what their user cannot choose: never by
 // labels or by names of objects. It stands in the lists bypass and failOpen of
 // configurations. A rule with several fields set selects requests that fit all
 // of them; a field fits if any of its entries does. A rule without any field is
@@ -21,7 +21,7 @@ import (
 // cluster's own authorization opens to them: request.namespace is what the API
 // server authorized and will store the object in, not what the object says. A
 // request about a Namespace itself has that Namespace's name as its namespace.
-type RequestRule struct {
+type Rule struct {
 	// Name is shown wherever the rule decided: annotation, log, metric. Required.
 	Name string `json:"name"`
 	// Namespaces are names of request namespaces.
@@ -53,15 +53,15 @@ type RequestRule struct {
 // it writes bootstrap roles, priority classes and the kubernetes Service, and it
 // ends if one of these writes is refused. Nobody else has that name without a
 // certificate of the cluster's authority or the right to impersonate it.
-func DefaultBypass(dispatcherNamespace string) []RequestRule {
-	rules := []RequestRule{
+func DefaultBypass(dispatcherNamespace string) []Rule {
+	rules := []Rule{
 		{Name: "apiserver", Users: []string{"system:apiserver"}},
 		{Name: "system-namespaces", Namespaces: []string{"kube-system", "kube-node-lease"}},
 		{Name: "leases", Resources: []string{"coordination.k8s.io/leases"}},
 		{Name: "node-heartbeats", Groups: []string{"system:nodes"}, Resources: []string{"/nodes/status"}, Operations: []string{"UPDATE"}},
 	}
 	if dispatcherNamespace != "" {
-		rules = append(rules, RequestRule{Name: "dispatcher-namespace", Namespaces: []string{dispatcherNamespace}})
+		rules = append(rules, Rule{Name: "dispatcher-namespace", Namespaces: []string{dispatcherNamespace}})
 	}
 	return rules
 }
@@ -70,9 +70,9 @@ func DefaultBypass(dispatcherNamespace string) []RequestRule {
 // webhook that fails closed is down: kubelets register nodes and ask for
 // certificates, and the control plane signs them and makes the nodes ready. Their
 // webhooks are called, and what they deny is denied.
-func DefaultFailOpen() []RequestRule {
+func DefaultFailOpen() []Rule {
 	nodes := []string{"/nodes", "/nodes/status", "certificates.k8s.io/certificatesigningrequests/approval", "certificates.k8s.io/certificatesigningrequests/status"}
-	return []RequestRule{
+	return []Rule{
 		{
 			Name:       "node-bootstrap",
 			Groups:     []string{"system:nodes", "system:bootstrappers"},
@@ -84,9 +84,9 @@ func DefaultFailOpen() []RequestRule {
 	}
 }
 
-// ValidateRequestRules returns everything that is wrong with rules, which stand
+// Validate returns everything that is wrong with rules, which stand
 // at path.
-func ValidateRequestRules(rules []RequestRule, path *field.Path, allowExtraKeys bool) field.ErrorList {
+func Validate(rules []Rule, path *field.Path, allowExtraKeys bool) field.ErrorList {
 	var errs field.ErrorList
 	names := map[string]bool{}
 	for i := range rules {
@@ -103,7 +103,7 @@ func ValidateRequestRules(rules []RequestRule, path *field.Path, allowExtraKeys 
 	return errs
 }
 
-func (r *RequestRule) validate(at *field.Path, allowExtraKeys bool) field.ErrorList {
+func (r *Rule) validate(at *field.Path, allowExtraKeys bool) field.ErrorList {
 	var errs field.ErrorList
 	if r.isEmpty() {
 		errs = append(errs, field.Required(at, "a rule without any field would select every request"))
@@ -139,7 +139,7 @@ func (r *RequestRule) validate(at *field.Path, allowExtraKeys bool) field.ErrorL
 	return errs
 }
 
-func (r *RequestRule) isEmpty() bool {
+func (r *Rule) isEmpty() bool {
 	return len(r.Namespaces)+len(r.Users)+len(r.Groups)+len(r.ServiceAccounts)+len(r.Resources)+len(r.Operations)+len(r.ExtraKeys) == 0
 }
 

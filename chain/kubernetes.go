@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registry
+package chain
 
 import (
 	"errors"
@@ -53,8 +53,8 @@ var exemptsAuthReviews = KubernetesVersion{1, 37}
 // KubernetesVersion returns the version that the Cluster says, or else that its API
 // has said; zero if neither is known.
 func (c *Cluster) KubernetesVersion() KubernetesVersion {
-	if c.declared != (KubernetesVersion{}) {
-		return c.declared
+	if c.Declared != (KubernetesVersion{}) {
+		return c.Declared
 	}
 	if source, ok := c.Namespaces.(KubernetesVersioner); ok {
 		return source.KubernetesVersion()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package match_test
+package exempt_test
 
 import (
 	"testing"
@@ -9,13 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 )
 
 // isServiceAccountOf reports whether the user is taken for a service account that
 // the entry of a rule means.
 func isServiceAccountOf(entry, username string) bool {
-	rules := match.CompileRequestRules([]match.RequestRule{{Name: "it", ServiceAccounts: []string{entry}}})
+	rules := exempt.Compile([]exempt.Rule{{Name: "it", ServiceAccounts: []string{entry}}})
 	r := reviewOf(codec.Create, "", "v1", "pods", "", "shop")
 	r.User.Username = []byte(username)
 	_, ok := rules.Match(r)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registry
+package chain
 
 import (
 	"bytes"
@@ -43,8 +43,8 @@ const (
 
 var idEncoding = base32.HexEncoding.WithPadding(base32.NoPadding)
 
-// pathID returns the id of the webhook of this name, with its configuration's.
-func pathID(name string) string {
+// PathID returns the id of the webhook of this name, with its configuration's.
+func PathID(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return strings.ToLower(idEncoding.EncodeToString(sum[:])[:idLength])
 }
@@ -113,7 +113,7 @@ func (c *Chain) otherPath(segment []byte) *Path {
 		p.considers[i] = kind == not
 	}
 	for id := range strings.SplitSeq(ids, ".") {
-		if i, ok := c.positions[id]; ok {
+		if i, ok := c.Positions[id]; ok {
 			p.considers[i] = kind == only
 		}
 	}
@@ -156,9 +156,9 @@ func parts(matchers []*match.Matcher, phase Phase) [][]int {
 	return sets
 }
 
-// pathsOf returns the Paths of a chain, in the order in which the API server calls
+// PathsOf returns the Paths of a chain, in the order in which the API server calls
 // them. The one with most webhooks is the main one.
-func pathsOf(webhooks []*Webhook, matchers []*match.Matcher, phase Phase) []*Path {
+func PathsOf(webhooks []*Entry, matchers []*match.Matcher, phase Phase) []*Path {
 	sets := parts(matchers, phase)
 	main := 0
 	for i, set := range sets {
@@ -185,7 +185,7 @@ func pathsOf(webhooks []*Webhook, matchers []*match.Matcher, phase Phase) []*Pat
 }
 
 // idsOf lists the ids of some webhooks, each behind a dot.
-func idsOf(webhooks []*Webhook, which func(position int) bool) string {
+func idsOf(webhooks []*Entry, which func(position int) bool) string {
 	var ids []string
 	for i, w := range webhooks {
 		if which(i) {

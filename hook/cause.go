@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package hook
 
 // Cause is why there is no usable answer of a webhook. The set is closed; the
 // same word stands in messages, details.causes, metrics, logs and spans.

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package match
+package exempt
 
 import (
 	"bytes"
 	"strings"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/match"
 )
 
-// RequestRules are compiled RequestRules, read-only and safe for concurrent use.
+// Rules are compiled RequestRules, read-only and safe for concurrent use.
 // The zero value selects nothing.
-type RequestRules struct{ rules []requestRule }
+type Rules struct{ rules []compiled }
 
-type requestRule struct {
-	source          RequestRule
+type compiled struct {
+	source          Rule
 	namespaces      map[string]bool // nil: any
 	users           map[string]bool
 	groups          map[string]bool
@@ -28,20 +29,20 @@ type serviceAccount struct{ namespace, name string }
 
 type requestResource struct {
 	group   string
-	pattern resourcePattern
+	pattern match.ResourcePattern
 }
 
-// CompileRequestRules compiles rules that ValidateRequestRules found good.
-func CompileRequestRules(rules []RequestRule) RequestRules {
-	compiled := RequestRules{rules: make([]requestRule, len(rules))}
+// Compile compiles rules that ValidateRequestRules found good.
+func Compile(rules []Rule) Rules {
+	compiled := Rules{rules: make([]compiled, len(rules))}
 	for i := range rules {
-		compiled.rules[i] = compileRequestRule(&rules[i])
+		compiled.rules[i] = compileRule(&rules[i])
 	}
 	return compiled
 }
 
-func compileRequestRule(r *RequestRule) requestRule {
-	c := requestRule{
+func compileRule(r *Rule) compiled {
+	c := compiled{
 		source:     *r,
 		namespaces: setOf(r.Namespaces),
 		users:      setOf(r.Users),
@@ -54,8 +55,7 @@ func compileRequestRule(r *RequestRule) requestRule {
 	}
 	for _, s := range r.Resources {
 		group, rest, _ := strings.Cut(s, "/")
-		resource, sub, _ := strings.Cut(rest, "/")
-		c.resources = append(c.resources, requestResource{group, resourcePattern{resource, sub}})
+		c.resources = append(c.resources, requestResource{group, match.ParseResource(rest)})
 	}
 	for o := codec.Create; o <= codec.Connect; o++ {
 		c.operations[o] = len(r.Operations) == 0
@@ -78,8 +78,8 @@ func setOf(names []string) map[string]bool {
 }
 
 // Sources returns the rules as they were written, in order.
-func (rs *RequestRules) Sources() []RequestRule {
-	sources := make([]RequestRule, len(rs.rules))
+func (rs *Rules) Sources() []Rule {
+	sources := make([]Rule, len(rs.rules))
 	for i := range rs.rules {
 		sources[i] = rs.rules[i].source
 	}
@@ -87,7 +87,7 @@ func (rs *RequestRules) Sources() []RequestRule {
 }
 
 // Match returns the name of the first rule that selects r.
-func (rs *RequestRules) Match(r *codec.Review) (name string, ok bool) {
+func (rs *Rules) Match(r *codec.Review) (name string, ok bool) {
 	for i := range rs.rules {
 		if rs.rules[i].selects(r) {
 			return rs.rules[i].source.Name, true
@@ -97,7 +97,7 @@ func (rs *RequestRules) Match(r *codec.Review) (name string, ok bool) {
 }
 
 // selects reports whether every field that is set fits.
-func (c *requestRule) selects(r *codec.Review) bool {
+func (c *compiled) selects(r *codec.Review) bool {
 	return c.operations[r.Operation] &&
 		(c.namespaces == nil || c.namespaces[string(r.Namespace)]) &&
 		(c.users == nil || c.users[string(r.User.Username)]) &&
@@ -107,7 +107,7 @@ func (c *requestRule) selects(r *codec.Review) bool {
 		(c.extraKeys == nil || c.fitsExtra(r))
 }
 
-func (c *requestRule) fitsGroup(r *codec.Review) bool {
+func (c *compiled) fitsGroup(r *codec.Review) bool {
 	for _, g := range r.User.Groups {
 		if c.groups[string(g)] {
 			return true
@@ -118,7 +118,7 @@ func (c *requestRule) fitsGroup(r *codec.Review) bool {
 
 var serviceAccountPrefix = []byte("system:serviceaccount:")
 
-func (c *requestRule) fitsServiceAccount(r *codec.Review) bool {
+func (c *compiled) fitsServiceAccount(r *codec.Review) bool {
 	rest, ok := bytes.CutPrefix(r.User.Username, serviceAccountPrefix)
 	if !ok {
 		return false
@@ -138,17 +138,17 @@ func (c *requestRule) fitsServiceAccount(r *codec.Review) bool {
 
 // fitsResource goes by what the user sent: the cluster's registration, which holds
 // the same rules, knows nothing else.
-func (c *requestRule) fitsResource(r *codec.Review) bool {
+func (c *compiled) fitsResource(r *codec.Review) bool {
 	for i := range c.resources {
 		p := &c.resources[i]
-		if (p.group == "*" || p.group == string(r.RequestResource.Group)) && p.pattern.fits(r.RequestResource.Resource, r.RequestSubResource) {
+		if (p.group == "*" || p.group == string(r.RequestResource.Group)) && p.pattern.Fits(r.RequestResource.Resource, r.RequestSubResource) {
 			return true
 		}
 	}
 	return false
 }
 
-func (c *requestRule) fitsExtra(r *codec.Review) bool {
+func (c *compiled) fitsExtra(r *codec.Review) bool {
 	for i := range r.User.Extra {
 		if c.extraKeys[string(r.User.Extra[i].Key)] {
 			return true

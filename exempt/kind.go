@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package match
+package exempt
 
 import "github.com/admission-dispatcher/dispatcher/codec"
 

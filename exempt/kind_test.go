@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package match_test
+package exempt_test
 
 import (
 	"testing"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 )
 
 func TestB18Exempt(t *testing.T) {
@@ -38,10 +38,10 @@ func TestB18Exempt(t *testing.T) {
 	for _, tt := range tests {
 		t.Run("B18 "+tt.group+"/"+tt.resource+"/"+tt.sub, func(t *testing.T) {
 			r := reviewOf(codec.Create, tt.group, "v1", tt.resource, tt.sub, "")
-			if got := match.ConfiguresAdmission(r); got != (tt.want == "configures") {
+			if got := exempt.ConfiguresAdmission(r); got != (tt.want == "configures") {
 				t.Errorf("it configures admission: %t", got)
 			}
-			if got := match.IsAuthReview(r); got != (tt.want == "reviews") {
+			if got := exempt.IsAuthReview(r); got != (tt.want == "reviews") {
 				t.Errorf("it is an auth review: %t", got)
 			}
 		})

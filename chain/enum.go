@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registry
+package chain
 
 // String returns the policy as Kubernetes spells it.
 func (p FailurePolicy) String() string {
