@@ -15,13 +15,15 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // apiHome is the manifests of a cluster with an API, and what they name.
 type apiHome struct {
 	*testing.T
 	dir   string
-	given []registry.KubeAccess
+	given []manifest.KubeAccess
 	asked [][]string // labels
 	*registry.Registry
 }
@@ -38,11 +40,11 @@ spec: {authentication: {certificate: {commonNames: [east]}}, kubeconfigFile: ../
 	h.Registry = registry.New(registry.Settings{
 		Directories: []string{h.path("registry")},
 		FileRoots:   []string{h.path("access")},
-		Namespaces: func(_ string, access registry.KubeAccess, labels []string) match.Namespaces {
+		Compile: compile.Options{Namespaces: func(_ string, access manifest.KubeAccess, labels []string) match.Namespaces {
 			h.given = append(h.given, access)
 			h.asked = append(h.asked, labels)
 			return nil
-		},
+		}},
 	})
 	return h
 }
@@ -83,13 +85,13 @@ func (h *apiHome) load() *registry.Snapshot {
 func TestE18Access(t *testing.T) {
 	h := newAPIHome(t)
 	first := h.load()
-	want := registry.KubeAccess{Server: "https://api.example.com:6443/k8s", ServerName: "kubernetes"}
+	want := manifest.KubeAccess{Server: "https://api.example.com:6443/k8s", ServerName: "kubernetes"}
 	want.Credential.TokenFile = h.path("access/token")
 	want.Credential.Roots = h.path("registry") + string(filepath.ListSeparator) + h.path("access")
-	if diff := cmp.Diff([]registry.KubeAccess{want}, h.given); diff != "" {
+	if diff := cmp.Diff([]manifest.KubeAccess{want}, h.given); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	credentials := registry.NewCredentials(h.given[0])
+	credentials := manifest.NewCredentials(h.given[0])
 	for i := range 1000 {
 		token := fmt.Sprintf("renewed-%04d", i)
 		h.put("access/token", token)
@@ -114,7 +116,7 @@ func TestHeldCredential(t *testing.T) {
 	h := newAPIHome(t)
 	h.kubeconfig("https://api.example.com", "token: first")
 	first := h.load()
-	credentials := registry.NewCredentials(h.given[0])
+	credentials := manifest.NewCredentials(h.given[0])
 	expect := func(when, token string, good bool) {
 		t.Helper()
 		if got, err := credentials.Current(); got.Token != token || (err == nil) != good {
@@ -134,7 +136,7 @@ func TestHeldCredential(t *testing.T) {
 	if h.load() == first || h.given[len(h.given)-1].Server != "https://elsewhere.example.com" {
 		t.Error("another server is no new Snapshot")
 	}
-	if got, err := registry.NewCredentials(h.given[len(h.given)-1]).Current(); err != nil || got.Token != "third" {
+	if got, err := manifest.NewCredentials(h.given[len(h.given)-1]).Current(); err != nil || got.Token != "third" {
 		t.Errorf("there: %q, %v", got.Token, err)
 	}
 }
@@ -143,7 +145,7 @@ func TestHeldCredential(t *testing.T) {
 // is held before what is named.
 func TestAccessPrecedence(t *testing.T) {
 	h := newAPIHome(t)
-	for user, want := range map[string]registry.CredentialSource{
+	for user, want := range map[string]manifest.CredentialSource{
 		"token: inline, tokenFile: token": {TokenFile: h.path("access/token")},
 		"token: inline":                   {Kubeconfig: h.path("access/kubeconfig")},
 		"client-certificate-data: YQ==, client-certificate: c, client-key: k": {Kubeconfig: h.path("access/kubeconfig"), KeyFile: h.path("access/k")},
@@ -186,7 +188,7 @@ func TestE18BrokenFiles(t *testing.T) {
 	h.put("access/client.crt", good.pem())
 	h.put("access/client.key", good.keyPEM())
 	h.load()
-	credentials := registry.NewCredentials(h.given[0])
+	credentials := manifest.NewCredentials(h.given[0])
 	current := func() (string, error) {
 		c, err := credentials.Current()
 		if c.Certificate == nil {

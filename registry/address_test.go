@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -27,7 +28,7 @@ func TestAddressPolicy(t *testing.T) {
 			h := newHome(t)
 			h.put("webhook.yaml", strings.NewReplacer("%s", "local.policy",
 				"service: {namespace: policies, name: policy, path: /judge}", `url: "https://127.0.0.1:8443/"`).Replace(webhookYAML))
-			_, problems, _ := registry.Validate(registry.Settings{Addresses: c.policy}, []string{h.dir})
+			_, problems, _ := registry.Validate(registry.Settings{Compile: compile.Options{Addresses: c.policy}}, []string{h.dir})
 			if (len(problems) > 0) != c.refused {
 				t.Fatal(problems)
 			}
@@ -46,7 +47,7 @@ func TestAddressWithoutPort(t *testing.T) {
 			h := newHome(t)
 			h.put("webhook.yaml", strings.NewReplacer("%s", "local.policy",
 				"service: {namespace: policies, name: policy, path: /judge}", fmt.Sprintf("url: %q", url)).Replace(webhookYAML))
-			_, problems, _ := registry.Validate(registry.Settings{Addresses: policy}, []string{h.dir})
+			_, problems, _ := registry.Validate(registry.Settings{Compile: compile.Options{Addresses: policy}}, []string{h.dir})
 			if (len(problems) > 0) != refused {
 				t.Fatal(problems)
 			}

@@ -15,6 +15,8 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -72,7 +74,7 @@ func (h bindingHome) bind(specs ...string) {
 }
 
 func (h bindingHome) registry() *registry.Registry {
-	return registry.New(registry.Settings{Directories: []string{h.dir}, Encoding: webhook.JSON})
+	return registry.New(registry.Settings{Directories: []string{h.dir}, Compile: compile.Options{Encoding: webhook.JSON}})
 }
 
 // bound returns what became of the webhook.
@@ -204,7 +206,7 @@ func TestBindingFields(t *testing.T) {
 		}
 		seen[row.field] = text
 	}
-	for f := range reflect.TypeFor[registry.WebhookBindingSpec]().Fields() {
+	for f := range reflect.TypeFor[manifest.WebhookBindingSpec]().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if _, known := seen[name]; !known {
 			t.Errorf("spec.%s is in no row", name)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 func TestCABundle(t *testing.T) {
@@ -47,7 +48,7 @@ spec: {webhooks: ["*/*"], endpoints: [{address: "192.0.2.1:443", caFile: ca.pem}
 }
 
 // wantOne wants a problem of the field with the reason; none for "".
-func wantOne(t *testing.T, problems []registry.Problem, field, reason string) {
+func wantOne(t *testing.T, problems []manifest.Problem, field, reason string) {
 	t.Helper()
 	for _, p := range problems {
 		if p.Field != field {

@@ -16,6 +16,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
 )
 
 // chains is a configuration of three clusters that share what they can.
@@ -201,7 +202,7 @@ func TestInheritedRules(t *testing.T) {
 		h := newHome(t)
 		h.put("cluster.yaml", strings.Replace(clusterYAML, "anonymous: true}}", "anonymous: true}, bypass: "+spec+", failOpen: "+spec+"}", 1))
 		rules := []exempt.Rule{rule("process")}
-		r := registry.New(registry.Settings{Directories: []string{h.dir}, Bypass: rules, FailOpen: rules})
+		r := registry.New(registry.Settings{Directories: []string{h.dir}, Compile: compile.Options{Bypass: rules, FailOpen: rules}})
 		c := h.good(r).Clusters["dev"]
 		for what, list := range map[string]exempt.Rules{"bypass": c.Bypass, "failOpen": c.FailOpen} {
 			users := []string{}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // TestDocumented compares the tables of docs/registry-objects.md with the
@@ -22,8 +22,8 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, spec := range map[string]reflect.Type{
-		"Cluster":        reflect.TypeFor[registry.ClusterSpec](),
-		"WebhookBinding": reflect.TypeFor[registry.WebhookBindingSpec](),
+		"Cluster":        reflect.TypeFor[manifest.ClusterSpec](),
+		"WebhookBinding": reflect.TypeFor[manifest.WebhookBindingSpec](),
 	} {
 		_, section, _ := strings.Cut(string(page), "\n## "+kind+"\n")
 		section, _, _ = strings.Cut(section, "\n## ")
@@ -55,7 +55,7 @@ func fieldPaths(prefix string, t reflect.Type) []string {
 		if inner.Kind() == reflect.Slice {
 			inner, path = inner.Elem(), path+"[]"
 		}
-		if inner.Kind() == reflect.Struct && inner.PkgPath() == reflect.TypeFor[registry.ClusterSpec]().PkgPath() {
+		if inner.Kind() == reflect.Struct && inner.PkgPath() == reflect.TypeFor[manifest.ClusterSpec]().PkgPath() {
 			paths = append(paths, fieldPaths(path, inner)...)
 		}
 	}

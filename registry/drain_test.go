@@ -23,6 +23,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -86,7 +87,7 @@ func TestDrainedAfterItsLastCall(t *testing.T) {
 		client   = webhook.NewClient(webhook.ClientConfig{Addresses: loopback})
 	)
 	r = registry.New(registry.Settings{
-		Directories: []string{h.dir}, Addresses: loopback, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Directories: []string{h.dir}, Compile: compile.Options{Addresses: loopback}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Prepare: func() { resolver.Refresh(context.Background()) },
 		Probe:   func(*webhook.Target, *registry.Question) error { probed.Add(1); return nil },
 	})

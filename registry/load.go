@@ -3,11 +3,10 @@
 package registry
 
 import (
-	"log/slog"
-	"time"
+	"sync/atomic"
 
-	"github.com/admission-dispatcher/dispatcher/internal/celenv"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // reads is how often a source is read that changes all the time.
@@ -16,27 +15,27 @@ const reads = 5
 // load reads until two readings agree, with settle between them, so that
 // neither a file being written nor a symbolic link being swapped shows as a
 // mixture.
-func (r *Registry) load(settle func()) []Problem {
-	in := r.source.read()
+func (r *Registry) load(settle func()) []manifest.Problem {
+	in := r.source.Read()
 	for range reads {
-		if in.hash == r.tried {
+		if in.Hash == r.tried {
 			return r.Problems()
 		}
 		settle()
-		again := r.source.read()
-		if again.hash == in.hash {
+		again := r.source.Read()
+		if again.Hash == in.Hash {
 			return r.try(again)
 		}
 		in = again
 	}
 	r.tried = "" // whatever comes next is to be judged
-	return r.refuse([]Problem{{Reason: "the directories change while they are read"}})
+	return r.refuse([]manifest.Problem{{Reason: "the directories change while they are read"}})
 }
 
 // try compiles a new input and swaps, or keeps the last good Snapshot.
-func (r *Registry) try(in input) []Problem {
-	r.tried = in.hash
-	if whole := r.rotation.whole; whole != nil && whole.Hash == in.hash {
+func (r *Registry) try(in manifest.Input) []manifest.Problem {
+	r.tried = in.Hash
+	if whole := r.rotation.whole; whole != nil && whole.Hash == in.Hash {
 		r.problems.Store(nil)
 		r.settings.Logger.Info("configuration is back to what is served", "snapshot", r.serving())
 		r.changed(Change{Snapshot: r.Snapshot()})
@@ -51,7 +50,7 @@ func (r *Registry) try(in input) []Problem {
 	r.rotate(next)
 	r.loads.succeed()
 	r.problems.Store(nil)
-	r.populated = r.source.populated()
+	r.populated = r.source.Populated()
 	r.logLoaded(r.Snapshot())
 	return nil
 }
@@ -66,67 +65,41 @@ func (r *Registry) prepare(next *Snapshot) {
 	r.settings.Prepare()
 }
 
-func (r *Registry) compile(in input) (*Snapshot, []Problem) {
-	c := newCompiler(r.settings, r.cel, in, r.Snapshot(), r.living())
-	c.problem(r.emptied(in)...)
-	next := c.compile()
-	if next == nil {
-		return nil, c.problems
+func (r *Registry) compile(in manifest.Input) (*Snapshot, []manifest.Problem) {
+	var current *compile.Compiled
+	if s := r.Snapshot(); s != nil {
+		current = &s.Compiled
 	}
-	next.Hash = in.hash
-	return next, nil
-}
-
-// newCompiler returns a compiler of in, where current, which may be nil, is what is
-// served. A Target that is living is kept where it is wanted again.
-func newCompiler(s Settings, cel *celenv.Compiler, in input, current *Snapshot, living []*webhook.Target) *compiler {
-	return &compiler{
-		settings:    s,
-		cel:         cel,
-		now:         time.Now(),
-		objects:     in.objects,
-		pathIDs:     map[pathKey]*entry{},
-		files:       in.files,
-		kubeconfigs: in.kubeconfigs,
-		current:     current,
-		accesses:    map[string]KubeAccess{},
-		endpoints:   map[endpointsKey][]webhook.EndpointSpec{},
-		targets:     targetTable{known: byIdentity(living), found: map[webhook.Identity]*webhook.Target{}},
-		problems:    append([]Problem(nil), in.problems...),
+	compiled, problems, _ := r.compiler.Compile(in, current, r.living(), r.emptied(in)...)
+	if compiled == nil {
+		return nil, problems
 	}
+	return &Snapshot{Hash: in.Hash, Compiled: *compiled, users: new(atomic.Int64)}, nil
 }
 
 // emptied reports sources without any object where there was one (E12). Objects
 // that cannot be read are problems of their own.
-func (r *Registry) emptied(in input) []Problem {
-	if r.settings.AllowEmpty || len(in.problems) > 0 {
+func (r *Registry) emptied(in manifest.Input) []manifest.Problem {
+	if r.settings.AllowEmpty || len(in.Problems) > 0 {
 		return nil
 	}
-	var problems []Problem
-	now := r.source.populated()
-	for _, path := range r.source.paths {
+	var problems []manifest.Problem
+	now := r.source.Populated()
+	for _, path := range r.source.Paths {
 		if !now[path] && (r.populated[path] || len(now) == 0) {
-			problems = append(problems, Problem{File: path, Reason: "holds no object; an empty configuration needs allowEmpty: true"})
+			problems = append(problems, manifest.Problem{File: path, Reason: "holds no object; an empty configuration needs allowEmpty: true"})
 		}
 	}
 	return problems
 }
 
-func byIdentity(targets []*webhook.Target) map[webhook.Identity]*webhook.Target {
-	table := make(map[webhook.Identity]*webhook.Target, len(targets))
-	for _, t := range targets {
-		table[t.Identity()] = t
-	}
-	return table
-}
-
 // refuse keeps the Snapshot and remembers and logs why.
-func (r *Registry) refuse(problems []Problem) []Problem {
+func (r *Registry) refuse(problems []manifest.Problem) []manifest.Problem {
 	r.problems.Store(&problems)
 	r.loads.fail()
 	r.changed(Change{Problems: problems})
 	for _, p := range problems {
-		r.settings.Logger.Error("configuration refused", p.attributes()...)
+		r.settings.Logger.Error("configuration refused", p.Attributes()...)
 	}
 	r.settings.Logger.Error("the last good configuration stays", "problems", len(problems), "serving", r.serving())
 	return problems
@@ -141,27 +114,18 @@ func (r *Registry) serving() string {
 
 func (r *Registry) logLoaded(s *Snapshot) {
 	for _, w := range s.Warnings {
-		r.settings.Logger.Warn("configuration warning", w.attributes()...)
+		r.settings.Logger.Warn("configuration warning", w.Attributes()...)
 	}
 	r.settings.Logger.Info("configuration loaded", "snapshot", s.ShortHash(),
 		"clusters", len(s.Clusters), "targets", len(s.Targets), "warnings", len(s.Warnings), "pending", len(s.Pending))
 }
 
-func (p Problem) attributes() []any {
-	return []any{slog.String("file", p.File), slog.String("object", p.Object),
-		slog.String("field", p.Field), slog.String("value", p.Value), slog.String("reason", p.Reason)}
-}
-
 // Validate compiles what is in paths (files or directories) as Load would and
-// returns every problem and lint warning. The Snapshot, nil where there are
+// returns every problem and lint warning. What is compiled, nil where there are
 // problems, is not for serving.
-func Validate(s Settings, paths []string) (snapshot *Snapshot, problems, warnings []Problem) {
-	s = s.withDefaults()
+func Validate(s Settings, paths []string) (snapshot *compile.Compiled, problems, warnings []manifest.Problem) {
 	s.Directories = paths
 	r := New(s)
-	in := r.source.read()
-	c := newCompiler(s, r.cel, in, nil, nil)
-	c.problem(r.emptied(in)...)
-	snapshot = c.compile()
-	return snapshot, c.problems, c.warnings
+	in := r.source.Read()
+	return r.compiler.Compile(in, nil, nil, r.emptied(in)...)
 }

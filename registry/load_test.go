@@ -19,6 +19,8 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 const (
@@ -470,7 +472,7 @@ users: [{name: a, user: {token: abc}}]
 	var seen []string
 	r = registry.New(registry.Settings{
 		Directories: []string{h.dir}, Prepare: func() { seen = append(seen, names()) },
-		Namespaces: func(cluster string, _ registry.KubeAccess, _ []string) match.Namespaces { return known(cluster) },
+		Compile: compile.Options{Namespaces: func(cluster string, _ manifest.KubeAccess, _ []string) match.Namespaces { return known(cluster) }},
 	})
 	put("east")
 	h.good(r)

@@ -10,13 +10,15 @@ import (
 	"sync/atomic"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // Pending is a webhook of the sources that is not called as the sources say, because
 // nobody answers where it is to be served.
 type Pending struct {
-	Entry    string // configuration/webhook
+	Webhook  string // configuration/webhook
 	URL      string
 	Previous bool // its version of before takes part meanwhile
 	Err      error
@@ -104,7 +106,7 @@ func (w *withholding) webhook(hook *chain.Entry, previous *chain.Chain) *chain.E
 		return hook
 	}
 	name := hook.Configuration + "/" + hook.Name
-	w.pending[name] = Pending{Entry: name, URL: hook.Target.URL(), Previous: before != nil, Err: err}
+	w.pending[name] = Pending{Webhook: name, URL: hook.Target.URL(), Previous: before != nil, Err: err}
 	if before != nil {
 		w.kept = append(w.kept, before.Target)
 		return before
@@ -116,7 +118,7 @@ func (w *withholding) webhook(hook *chain.Entry, previous *chain.Chain) *chain.E
 
 // targets returns those of kept that are not there already, each once.
 func (w *withholding) targets(there []*webhook.Target) []*webhook.Target {
-	known := byIdentity(there)
+	known := compile.ByIdentity(there)
 	var more []*webhook.Target
 	for _, t := range w.kept {
 		if _, ok := known[t.Identity()]; !ok {
@@ -133,9 +135,9 @@ func (w *withholding) targets(there []*webhook.Target) []*webhook.Target {
 // name for it.
 func (w *withholding) hash(next, served *Snapshot) string {
 	h := sha256.New()
-	writePart(h, []byte(next.Hash))
+	manifest.WritePart(h, []byte(next.Hash))
 	for _, name := range slices.Sorted(maps.Keys(w.pending)) {
-		writePart(h, []byte(name))
+		manifest.WritePart(h, []byte(name))
 	}
 	sums := map[*chain.Entry][]byte{}
 	for _, cluster := range slices.Sorted(maps.Keys(served.Clusters)) {
@@ -148,8 +150,8 @@ func (w *withholding) hash(next, served *Snapshot) string {
 				if sums[hook] == nil {
 					sums[hook] = hook.Sum()
 				}
-				writePart(h, []byte(cluster))
-				writePart(h, sums[hook])
+				manifest.WritePart(h, []byte(cluster))
+				manifest.WritePart(h, sums[hook])
 			}
 		}
 	}

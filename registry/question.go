@@ -12,7 +12,7 @@ import (
 type Question struct {
 	Cluster string
 	Phase   chain.Phase
-	Entry   *chain.Entry
+	Webhook *chain.Entry
 }
 
 // question returns what the bindings of the webhooks at a Target want it to be
@@ -22,7 +22,7 @@ func (s *Snapshot) question(t *webhook.Target) *Question {
 		for _, phase := range []chain.Phase{chain.Mutating, chain.Validating} {
 			for _, w := range c.Chain(phase).Webhooks {
 				if w.Target == t && w.Probe == chain.ProbeReview {
-					return &Question{Cluster: name, Phase: phase, Entry: w}
+					return &Question{Cluster: name, Phase: phase, Webhook: w}
 				}
 			}
 		}

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/exempt"
-	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -25,12 +25,8 @@ type Settings struct {
 	FileRoots  []string
 	Interval   time.Duration // between two looks at the directories; 2 s
 	AllowEmpty bool          // an empty configuration may replace another (E12)
-	Addresses  webhook.AddressPolicy
-	Bypass     []exempt.Rule // for every cluster, before the cluster's own
-	FailOpen   []exempt.Rule
-	MaxTimeout time.Duration    // longest time an admission may take; 30 s
-	Encoding   webhook.Encoding // for webhooks whose bindings say nothing
-	Logger     *slog.Logger     // default: none
+	Compile    compile.Options
+	Logger     *slog.Logger // default: none
 	// Prepare, if not nil, is called before a new Snapshot is swapped in, while
 	// Registry.Targets and Registry.Namespaces return what it has: whoever looks up
 	// addresses or fills caches does it now, so that a changed webhook or cluster is
@@ -43,26 +39,13 @@ type Settings struct {
 	// Changed, if not nil, is told of every change of what is served or refused. It
 	// is called under the Registry's lock: it must be quick and must not call back.
 	Changed func(Change)
-	// Namespaces, if not nil, returns the source of the namespaces of a cluster
-	// that has a kubeconfigFile, before anybody starts it: compiling neither waits
-	// nor dials. Nobody asks it for other labels than these, which are sorted. One
-	// that is a KubernetesVersioner says the cluster's version too. Default: one that
-	// knows nothing, for those who contact nobody.
-	Namespaces func(cluster string, access KubeAccess, labels []string) match.Namespaces
 }
 
-// The defaults of Settings.
-const (
-	defaultInterval   = 2 * time.Second
-	defaultMaxTimeout = 30 * time.Second
-)
+const defaultInterval = 2 * time.Second
 
 func (s Settings) withDefaults() Settings {
 	if s.Interval <= 0 {
 		s.Interval = defaultInterval
-	}
-	if s.MaxTimeout <= 0 {
-		s.MaxTimeout = defaultMaxTimeout
 	}
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
@@ -73,16 +56,16 @@ func (s Settings) withDefaults() Settings {
 // Registry holds the current Snapshot. It is safe for concurrent use.
 type Registry struct {
 	settings Settings
-	cel      *celenv.Compiler
+	compiler *compile.Compiler
 	reload   chan struct{}
 	snapshot atomic.Pointer[Snapshot]
 	next     atomic.Pointer[Snapshot] // while it is being prepared
-	problems atomic.Pointer[[]Problem]
+	problems atomic.Pointer[[]manifest.Problem]
 	loads    loads
 	leaving  atomic.Pointer[[]*webhook.Target] // that no Snapshot has any more; replaced, never changed
 
 	mu        sync.Mutex // one load at a time; guards what follows
-	source    source
+	source    manifest.Source
 	tried     string // hash of the last input, good or bad
 	populated map[string]bool
 	rotation  rotation
@@ -93,18 +76,18 @@ func New(s Settings) *Registry {
 	s = s.withDefaults()
 	return &Registry{
 		settings: s,
-		cel:      celenv.NewCompiler(),
+		compiler: compile.NewCompiler(s.Compile),
 		reload:   make(chan struct{}, 1),
-		source:   source{paths: s.Directories, fileRoots: s.FileRoots},
+		source:   manifest.Source{Paths: s.Directories, FileRoots: s.FileRoots},
 	}
 }
 
 // Load reads and compiles the sources once, swaps the Snapshot if there is no
 // problem and something changed, and returns the problems.
-func (r *Registry) Load() []Problem { return r.look(func() {}) }
+func (r *Registry) Load() []manifest.Problem { return r.look(func() {}) }
 
 // look loads what has changed, and lets in what was pending and answers now.
-func (r *Registry) look(settle func()) []Problem {
+func (r *Registry) look(settle func()) []manifest.Problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	problems := r.load(settle)
@@ -117,7 +100,7 @@ func (r *Registry) Snapshot() *Snapshot { return r.snapshot.Load() }
 
 // Problems returns the problems of the last Load; the current Snapshot is then
 // older than the sources.
-func (r *Registry) Problems() []Problem {
+func (r *Registry) Problems() []manifest.Problem {
 	if ps := r.problems.Load(); ps != nil {
 		return *ps
 	}

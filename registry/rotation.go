@@ -136,7 +136,7 @@ func (r *Registry) swap(next *Snapshot) {
 	r.rotation.previous = append(r.rotation.previous, r.snapshot.Swap(next))
 	r.changed(Change{Snapshot: next})
 	for _, p := range next.Pending {
-		r.settings.Logger.Warn("webhook is pending", "webhook", p.Entry, "url", p.URL, "previous_version_serves", p.Previous, "reason", p.Err.Error())
+		r.settings.Logger.Warn("webhook is pending", "webhook", p.Webhook, "url", p.URL, "previous_version_serves", p.Previous, "reason", p.Err.Error())
 	}
 }
 

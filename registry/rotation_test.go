@@ -92,7 +92,7 @@ func (r *rotating) serving() []string {
 		}
 	}
 	for _, p := range s.Pending {
-		list = append(list, fmt.Sprintf("pending %s, previous serves: %v", p.Entry, p.Previous))
+		list = append(list, fmt.Sprintf("pending %s, previous serves: %v", p.Webhook, p.Previous))
 	}
 	return list
 }
@@ -526,7 +526,7 @@ func TestProbeQuestion(t *testing.T) {
 		defer mu.Unlock()
 		asked[strings.TrimPrefix(target.URL(), at(""))] = "connect"
 		if q != nil {
-			asked[strings.TrimPrefix(target.URL(), at(""))] = fmt.Sprintf("%s %s as %s", q.Phase, q.Entry.Name, q.Cluster)
+			asked[strings.TrimPrefix(target.URL(), at(""))] = fmt.Sprintf("%s %s as %s", q.Phase, q.Webhook.Name, q.Cluster)
 		}
 		return nil
 	}})

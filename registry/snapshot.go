@@ -5,22 +5,18 @@ package registry
 import (
 	"sync/atomic"
 
-	"github.com/admission-dispatcher/dispatcher/chain"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
 )
 
 // Snapshot is everything that the configuration says, compiled: immutable, and
 // one consistent whole.
 type Snapshot struct {
 	// Hash is a hex SHA-256 over the sources' content, and over what is pending.
-	Hash     string
-	Clusters map[string]*chain.Cluster
-	Warnings []Problem // lint
-	Targets  []*webhook.Target
-	Pending  []Pending // webhooks that are not called yet, or whose version of before is
+	Hash string
+	compile.Compiled
+	Pending []Pending // webhooks that are not called yet, or whose version of before is
 
-	identities identities
-	users      *atomic.Int64 // admissions that are decided by it
+	users *atomic.Int64 // admissions that are decided by it
 }
 
 // shortHash is the length of a Snapshot's short name, in hex digits.

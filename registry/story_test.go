@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 func TestMain(m *testing.M) {
@@ -76,7 +77,7 @@ func write(t *testing.T, dir string, files []txtar.File) {
 	}
 }
 
-func lines(dir string, problems []registry.Problem) string {
+func lines(dir string, problems []manifest.Problem) string {
 	var b strings.Builder
 	for _, p := range problems {
 		line := strings.ReplaceAll(p.String(), dir+string(filepath.Separator), "")

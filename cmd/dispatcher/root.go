@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/admission-dispatcher/dispatcher/internal/config"
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 func newRoot() *cobra.Command {
@@ -97,7 +97,7 @@ func loadConfig(stderr io.Writer, path string) (*config.Config, error) {
 	return cfg, nil
 }
 
-func printProblems(w io.Writer, kind string, problems []registry.Problem) {
+func printProblems(w io.Writer, kind string, problems []manifest.Problem) {
 	for _, p := range problems {
 		_, _ = fmt.Fprintf(w, "%s: %s\n", kind, p)
 	}

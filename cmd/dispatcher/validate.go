@@ -16,12 +16,14 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/registration"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // validation is what validate prints with -o json.
 type validation struct {
-	Problems []registry.Problem `json:"problems"`
-	Warnings []registry.Problem `json:"warnings"`
+	Problems []manifest.Problem `json:"problems"`
+	Warnings []manifest.Problem `json:"warnings"`
 }
 
 func newValidate() *cobra.Command {
@@ -59,12 +61,12 @@ is contacted. The exit code is 1 if there is any problem; warnings do not count.
 func validate(configPath string, paths []string) validation {
 	var (
 		settings registry.Settings
-		own      []registry.Problem // warnings of the configuration file
+		own      []manifest.Problem // warnings of the configuration file
 	)
 	if configPath != "" {
 		cfg, problems := config.Load(configPath)
 		if len(problems) > 0 {
-			return validation{Problems: problems, Warnings: []registry.Problem{}}
+			return validation{Problems: problems, Warnings: []manifest.Problem{}}
 		}
 		settings, own = cfg.Registry(nil, nil), cfg.Warnings(configPath)
 	}
@@ -77,23 +79,23 @@ func validate(configPath string, paths []string) validation {
 
 // unregistrable warns about clusters for which "dispatcher registration" would
 // fail: what is served is not concerned.
-func unregistrable(s *registry.Snapshot) []registry.Problem {
+func unregistrable(s *compile.Compiled) []manifest.Problem {
 	if s == nil {
 		return nil
 	}
-	var warnings []registry.Problem
+	var warnings []manifest.Problem
 	for _, name := range slices.Sorted(maps.Keys(s.Clusters)) {
 		if _, err := registration.New(s.Clusters[name], registration.Options{Static: true}); err != nil {
-			warnings = append(warnings, registry.Problem{Object: "Cluster/" + name, Reason: strings.ReplaceAll(err.Error(), "\n", "; ")})
+			warnings = append(warnings, manifest.Problem{Object: "Cluster/" + name, Reason: strings.ReplaceAll(err.Error(), "\n", "; ")})
 		}
 	}
 	return warnings
 }
 
 // orEmpty makes a list print as [] where it would be null.
-func orEmpty(list []registry.Problem) []registry.Problem {
+func orEmpty(list []manifest.Problem) []manifest.Problem {
 	if list == nil {
-		return []registry.Problem{}
+		return []manifest.Problem{}
 	}
 	return list
 }
@@ -115,7 +117,7 @@ func printValidation(w io.Writer, format output, v validation) error {
 	return err
 }
 
-func printRows(w io.Writer, kind string, list []registry.Problem) {
+func printRows(w io.Writer, kind string, list []manifest.Problem) {
 	for _, p := range list {
 		reason := p.Reason
 		if p.Value != "" {

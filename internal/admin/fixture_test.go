@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/internal/status"
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // noon is when the fixtures are looked at.
@@ -71,7 +71,7 @@ func healthy() status.Status {
 // outage is the same process with one webhook gone, a change refused, and more.
 func outage() status.Status {
 	s := healthy()
-	s.Problems = []registry.Problem{{File: "registry/image-policy.yaml", Object: "ValidatingWebhookConfiguration/image-policy",
+	s.Problems = []manifest.Problem{{File: "registry/image-policy.yaml", Object: "ValidatingWebhookConfiguration/image-policy",
 		Field: "webhooks[0].matchConditions[1].expression", Value: "object.metadata.labls", Reason: "undefined field 'labls'"}}
 	s.Targets[2].Endpoints[0] = status.Endpoint{Address: "10.20.6.6:8443", State: "open", Since: before(14 * time.Second), Until: noon.Add(6 * time.Second)}
 	s.Targets[2].Endpoints[1] = status.Endpoint{Address: "10.20.6.7:8443", State: "open", Since: before(12 * time.Second), Until: noon.Add(8 * time.Second)}

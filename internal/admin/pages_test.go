@@ -20,7 +20,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/internal/admin"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 func pagesOf(s func() status.Status) http.Handler {
@@ -128,7 +128,7 @@ func TestHostileNames(t *testing.T) {
 	s := outage()
 	s.Version, s.Snapshot.Short, s.Snapshot.Hash = hostile, hostile, hostile
 	s.Unready = []string{hostile}
-	s.Problems = []registry.Problem{{File: hostile, Object: hostile, Field: hostile, Value: hostile, Reason: hostile}}
+	s.Problems = []manifest.Problem{{File: hostile, Object: hostile, Field: hostile, Value: hostile, Reason: hostile}}
 	s.Warnings, s.History[0].Problems = s.Problems, s.Problems
 	s.History[1].Added = []string{hostile}
 	s.Clusters[0].Name, s.Clusters[0].Labels = hostile, map[string]string{hostile: hostile}

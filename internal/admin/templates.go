@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/internal/status"
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // templates are the pages by name; read-only.
@@ -95,7 +95,7 @@ func first(n int, list any) any {
 	switch l := list.(type) {
 	case []string:
 		return l[:min(n, len(l))]
-	case []registry.Problem:
+	case []manifest.Problem:
 		return l[:min(n, len(l))]
 	}
 	return list

@@ -108,17 +108,17 @@ func (a *App) wireRegistry(version string) {
 	settings := cfg.Registry(ownAddresses(cfg.Listen, a.admin.Addr().String()), a.log)
 	a.namespaces = kube.New(kube.Config{
 		Wanted:  func() []match.Namespaces { return a.registry.Namespaces() },
-		Allowed: settings.Addresses.Check,
+		Allowed: settings.Compile.Addresses.Check,
 		Logger:  a.log,
 	})
 	settings.Prepare = a.prepare
 	settings.Probe = a.probe
-	settings.Namespaces = a.namespaces.Namespaces
+	settings.Compile.Namespaces = a.namespaces.Namespaces
 	settings.Changed = func(c registry.Change) { a.status.Changed(c) }
 	a.registry = registry.New(settings)
 	a.status = a.newStatus(version)
 	a.client = webhook.NewClient(webhook.ClientConfig{
-		Addresses:      settings.Addresses,
+		Addresses:      settings.Compile.Addresses,
 		ConnectTimeout: cfg.Timeouts.Connect.Duration,
 		ResponseLimit:  cfg.Limits.ResponseBytes,
 		Concurrency:    cfg.Limits.CallsPerEndpoint,
@@ -126,7 +126,7 @@ func (a *App) wireRegistry(version string) {
 	})
 	a.resolver = webhook.NewResolver(webhook.ResolverConfig{
 		Targets:   a.registry.Targets,
-		Addresses: settings.Addresses,
+		Addresses: settings.Compile.Addresses,
 		Interval:  cfg.DNS.Interval.Duration,
 		Timeout:   cfg.DNS.Timeout.Duration,
 		Server:    cfg.DNS.Server,

@@ -33,18 +33,18 @@ func (a *App) probe(t *webhook.Target, q *registry.Question) error {
 	if err := a.client.Probe(t, probeTimeout); err != nil || q == nil {
 		return err
 	}
-	body := codec.NewBody(fmt.Appendf(nil, probeReview, q.Entry.Version), nil)
+	body := codec.NewBody(fmt.Appendf(nil, probeReview, q.Webhook.Version), nil)
 	defer body.Release()
 	_, err := a.client.Call(context.Background(), webhook.Call{
 		Target:   t,
 		Body:     body,
-		Form:     codec.Form{Version: q.Entry.Version},
-		Want:     codec.Expectation{UID: []byte(probeUID), Version: q.Entry.Version, Mutating: q.Phase == chain.Mutating, Compat: q.Entry.Compat},
+		Form:     codec.Form{Version: q.Webhook.Version},
+		Want:     codec.Expectation{UID: []byte(probeUID), Version: q.Webhook.Version, Mutating: q.Phase == chain.Mutating, Compat: q.Webhook.Compat},
 		Cluster:  q.Cluster,
 		Resource: "/configmaps",
 		Deadline: time.Now().Add(probeTimeout),
 		Repeat:   webhook.Repeat{NoHedge: true},
-		Owner:    q.Entry,
+		Owner:    q.Webhook,
 	})
 	if denial, ok := errors.AsType[*codec.AnswerError](err); ok && denial.Denies {
 		return fmt.Errorf("the dry-run review of a probe is answered with an unclear denial: %w", err)

@@ -68,7 +68,7 @@ func (a *App) notes() []string {
 	}
 	if s := a.registry.Snapshot(); s != nil {
 		for _, p := range s.Pending {
-			notes = append(notes, fmt.Sprintf("webhook %s is pending: %s", p.Entry, pendingCause(p.Err)))
+			notes = append(notes, fmt.Sprintf("webhook %s is pending: %s", p.Webhook, pendingCause(p.Err)))
 		}
 	}
 	for _, t := range a.registry.Draining() {

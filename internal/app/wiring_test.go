@@ -18,7 +18,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // wire is one field that an operator can set, and where its effect is observed:
@@ -50,8 +50,8 @@ type kind struct {
 func kinds() []kind {
 	return []kind{
 		{"DispatcherConfiguration", reflect.TypeFor[config.Config](), processWires(), func(r *rig, value string) { r.configure(value) }, loadedDefault, loadedWith},
-		{"Cluster", reflect.TypeFor[registry.ClusterSpec](), clusterWires(), func(r *rig, value string) { r.cluster("east", value) }, zero[registry.ClusterSpec], read[registry.ClusterSpec]},
-		{"WebhookBinding", reflect.TypeFor[registry.WebhookBindingSpec](), bindingWires(), func(r *rig, value string) { r.bind(value) }, zero[registry.WebhookBindingSpec], read[registry.WebhookBindingSpec]},
+		{"Cluster", reflect.TypeFor[manifest.ClusterSpec](), clusterWires(), func(r *rig, value string) { r.cluster("east", value) }, zero[manifest.ClusterSpec], read[manifest.ClusterSpec]},
+		{"WebhookBinding", reflect.TypeFor[manifest.WebhookBindingSpec](), bindingWires(), func(r *rig, value string) { r.bind(value) }, zero[manifest.WebhookBindingSpec], read[manifest.WebhookBindingSpec]},
 		{"RequestRule", reflect.TypeFor[exempt.Rule](), ruleWires(), func(r *rig, value string) { r.configure("failOpen: {rules: [" + value + "]}") }, zero[exempt.Rule], read[exempt.Rule]},
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // Load reads the file at path strictly, over the defaults, and validates it. Its
 // relative paths are then relative to the working directory. It returns every
 // problem; the Config is nil if there is any.
-func Load(path string) (*Config, []registry.Problem) {
+func Load(path string) (*Config, []manifest.Problem) {
 	r := report{file: path}
 	data, err := os.ReadFile(path)
 	if err != nil {

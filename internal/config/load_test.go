@@ -71,7 +71,7 @@ func TestZeroIsNotTheDefault(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	rules := func(cfg *config.Config) (names []string) {
-		for _, r := range cfg.Registry(nil, nil).Bypass {
+		for _, r := range cfg.Registry(nil, nil).Compile.Bypass {
 			names = append(names, r.Name)
 		}
 		return names
@@ -85,7 +85,7 @@ bypass: {dispatcherNamespace: dispatcher, rules: [{name: ours, users: [ann]}]}
 		t.Error(diff)
 	}
 	failOpen := func(cfg *config.Config) (names []string) {
-		for _, r := range cfg.Registry(nil, nil).FailOpen {
+		for _, r := range cfg.Registry(nil, nil).Compile.FailOpen {
 			names = append(names, r.Name)
 		}
 		return names
@@ -93,7 +93,7 @@ bypass: {dispatcherNamespace: dispatcher, rules: [{name: ours, users: [ann]}]}
 	if diff := cmp.Diff([]string{"node-bootstrap", "node-controllers", "control-plane"}, failOpen(cfg)); diff != "" {
 		t.Error(diff)
 	}
-	if own := cfg.Registry(nil, nil).Addresses.Own; len(own) != 1 || own[0].String() != "[::]:9443" {
+	if own := cfg.Registry(nil, nil).Compile.Addresses.Own; len(own) != 1 || own[0].String() != "[::]:9443" {
 		t.Errorf("own listeners %v", own)
 	}
 	cfg, _ = load(t, minimal+`bypass: {defaults: false, rules: [{name: ours, users: [ann]}]}

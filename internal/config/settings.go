@@ -10,6 +10,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -20,12 +21,14 @@ func (c *Config) Registry(own []netip.AddrPort, log *slog.Logger) registry.Setti
 		Interval:   c.ReloadInterval.Duration,
 		FileRoots:  c.FileRoots,
 		AllowEmpty: c.AllowEmpty,
-		Addresses:  webhook.AddressPolicy{Allowed: c.allowed(), Own: append(c.own(), own...)},
-		Bypass:     c.bypass(),
-		FailOpen:   c.failOpen(),
-		MaxTimeout: c.Deadline.Max.Duration,
-		Encoding:   webhook.ParseEncoding(c.Encoding),
-		Logger:     log,
+		Compile: compile.Options{
+			Addresses:  webhook.AddressPolicy{Allowed: c.allowed(), Own: append(c.own(), own...)},
+			Bypass:     c.bypass(),
+			FailOpen:   c.failOpen(),
+			MaxTimeout: c.Deadline.Max.Duration,
+			Encoding:   webhook.ParseEncoding(c.Encoding),
+		},
+		Logger: log,
 	}
 	for _, source := range c.Sources {
 		s.Directories = append(s.Directories, source.Directory)

@@ -6,16 +6,16 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // Warnings returns what is allowed and hardly meant. file is what the
 // configuration was read from, for people.
-func (c *Config) Warnings(file string) []registry.Problem {
+func (c *Config) Warnings(file string) []manifest.Problem {
 	if c.Admin.TLS.ClientCAFile != "" || isLoopback(c.Admin.Listen) {
 		return nil
 	}
-	return []registry.Problem{{
+	return []manifest.Problem{{
 		File:   file,
 		Object: Kind,
 		Field:  "admin.listen",

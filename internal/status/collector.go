@@ -12,13 +12,14 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // Registry is what a Collector asks of the registry; *registry.Registry does.
 type Registry interface {
 	Snapshot() *registry.Snapshot
-	Problems() []registry.Problem
+	Problems() []manifest.Problem
 	Targets() []*webhook.Target
 	Draining() []*webhook.Target
 }
@@ -95,7 +96,7 @@ func (c *Collector) Status() Status {
 		Ready:        len(unready) == 0,
 		Unready:      orEmpty(unready),
 		Problems:     orEmpty(c.cfg.Registry.Problems()),
-		Warnings:     []registry.Problem{},
+		Warnings:     []manifest.Problem{},
 		Pending:      []Pending{},
 		Draining:     []Draining{},
 		Clusters:     []Cluster{},
@@ -120,7 +121,7 @@ func (c *Collector) serve(s *Status, served *registry.Snapshot) {
 	s.Snapshot = &Snapshot{Hash: served.Hash, Short: served.ShortHash(), Since: c.started}
 	s.Warnings = orEmpty(served.Warnings)
 	for _, p := range served.Pending {
-		s.Pending = append(s.Pending, Pending{Webhook: p.Entry, URL: p.URL, Previous: p.Previous, Reason: p.Err.Error()})
+		s.Pending = append(s.Pending, Pending{Webhook: p.Webhook, URL: p.URL, Previous: p.Previous, Reason: p.Err.Error()})
 	}
 	all := catalogOf(served)
 	namespaces := map[string]*Namespaces{}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 const keptChanges = 50
@@ -27,7 +28,7 @@ func newHistory() history { return history{changes: newRing[Change](keptChanges)
 // add records a change. What is refused for the same reasons as just before is no
 // news.
 func (h *history) add(now time.Time, c registry.Change) {
-	entry := Change{Time: now.UTC(), Problems: []registry.Problem{}, Added: []string{}, Removed: []string{}, Changed: []string{}}
+	entry := Change{Time: now.UTC(), Problems: []manifest.Problem{}, Added: []string{}, Removed: []string{}, Changed: []string{}}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c.Snapshot == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/admission-dispatcher/dispatcher/internal/status"
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // Every kind of trouble is said, the critical first.
@@ -21,7 +21,7 @@ func TestNotices(t *testing.T) {
 		Now:      now,
 		Unready:  []string{"stopping"},
 		Snapshot: &status.Snapshot{Short: "abc"},
-		Problems: []registry.Problem{{Reason: "no"}, {Reason: "no"}},
+		Problems: []manifest.Problem{{Reason: "no"}, {Reason: "no"}},
 		Targets: []status.Target{
 			{URL: "https://well/", Endpoints: []status.Endpoint{closed}},
 			{URL: "https://half/", Endpoints: []status.Endpoint{closed, {State: "half-open"}}},

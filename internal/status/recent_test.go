@@ -18,6 +18,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -25,7 +26,7 @@ import (
 type nothing struct{}
 
 func (nothing) Snapshot() *registry.Snapshot { return nil }
-func (nothing) Problems() []registry.Problem { return nil }
+func (nothing) Problems() []manifest.Problem { return nil }
 func (nothing) Targets() []*webhook.Target   { return nil }
 func (nothing) Draining() []*webhook.Target  { return nil }
 

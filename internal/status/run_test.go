@@ -14,6 +14,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -26,7 +27,7 @@ type one struct {
 }
 
 func (one) Snapshot() *registry.Snapshot {
-	return &registry.Snapshot{Hash: "abc", Clusters: map[string]*chain.Cluster{"west": {Name: "west"}}}
+	return &registry.Snapshot{Hash: "abc", Compiled: compile.Compiled{Clusters: map[string]*chain.Cluster{"west": {Name: "west"}}}}
 }
 
 func (o one) Targets() []*webhook.Target { return []*webhook.Target{o.target} }

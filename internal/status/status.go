@@ -8,7 +8,7 @@ package status
 import (
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // Status is the process as of Now. Lists are in a fixed order and never null.
@@ -20,8 +20,8 @@ type Status struct {
 	Ready        bool               `json:"ready"`
 	Unready      []string           `json:"unready"`
 	Snapshot     *Snapshot          `json:"snapshot"`
-	Problems     []registry.Problem `json:"problems"`
-	Warnings     []registry.Problem `json:"warnings"`
+	Problems     []manifest.Problem `json:"problems"`
+	Warnings     []manifest.Problem `json:"warnings"`
 	Pending      []Pending          `json:"pending"`
 	Draining     []Draining         `json:"draining"`
 	Clusters     []Cluster          `json:"clusters"`
@@ -137,7 +137,7 @@ type Change struct {
 	Time     time.Time          `json:"time"`
 	Snapshot string             `json:"snapshot"` // short; of what is served from then on
 	Refused  bool               `json:"refused"`
-	Problems []registry.Problem `json:"problems"`
+	Problems []manifest.Problem `json:"problems"`
 	Clusters int                `json:"clusters"`
 	Webhooks int                `json:"webhooks"`
 	Pending  int                `json:"pending"`

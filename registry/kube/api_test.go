@@ -19,7 +19,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // api is a cluster's API as far as namespaces go: a list, a watch and a GET, in
@@ -83,11 +83,11 @@ func (a *api) stop() {
 	a.Close()
 }
 
-func (a *api) access() registry.KubeAccess {
+func (a *api) access() manifest.KubeAccess {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw})
-	return registry.KubeAccess{
+	return manifest.KubeAccess{
 		Server: a.URL, ServerName: "example.com", CA: string(ca),
-		Credential: registry.CredentialSource{TokenFile: filepath.Join(a.dir, "token"), Roots: a.dir},
+		Credential: manifest.CredentialSource{TokenFile: filepath.Join(a.dir, "token"), Roots: a.dir},
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 const (
@@ -48,11 +48,11 @@ const (
 type client struct {
 	server      *url.URL
 	http        *http.Client
-	credentials *registry.Credentials
+	credentials *manifest.Credentials
 	transports  transports
 }
 
-func newClient(a registry.KubeAccess, allowed func(netip.AddrPort) error) (*client, error) {
+func newClient(a manifest.KubeAccess, allowed func(netip.AddrPort) error) (*client, error) {
 	server, err := url.Parse(a.Server)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func newClient(a registry.KubeAccess, allowed func(netip.AddrPort) error) (*clie
 	if err != nil {
 		return nil, err
 	}
-	c := &client{server: server, credentials: registry.NewCredentials(a), transports: transports{trust: trust, allowed: allowed}}
+	c := &client{server: server, credentials: manifest.NewCredentials(a), transports: transports{trust: trust, allowed: allowed}}
 	c.http = &http.Client{
 		Transport: c,
 		// A redirect would take the token elsewhere.
@@ -70,7 +70,7 @@ func newClient(a registry.KubeAccess, allowed func(netip.AddrPort) error) (*clie
 	return c, nil
 }
 
-func trustOf(a registry.KubeAccess) (*tls.Config, error) {
+func trustOf(a manifest.KubeAccess) (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: a.ServerName}
 	if a.CA != "" {
 		cfg.RootCAs = x509.NewCertPool()
@@ -85,7 +85,7 @@ func trustOf(a registry.KubeAccess) (*tls.Config, error) {
 // now, or, while they are broken, as they last had it.
 func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
 	credential, err := c.credentials.Current()
-	if credential == (registry.Credential{}) {
+	if credential == (manifest.Credential{}) {
 		return nil, failure{cause: CauseCredential, err: err}
 	}
 	if credential.Token != "" {

@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // namespacesVariable makes the test binary an API with that many namespaces, so
@@ -42,7 +42,7 @@ func serveAlone(namespaces string) {
 }
 
 // apiAlone runs the API in a process of its own.
-func apiAlone(t *testing.T, namespaces int) registry.KubeAccess {
+func apiAlone(t *testing.T, namespaces int) manifest.KubeAccess {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", namespacesVariable, namespaces))
@@ -61,7 +61,7 @@ func apiAlone(t *testing.T, namespaces int) registry.KubeAccess {
 		_ = in.Close()
 		_ = cmd.Wait()
 	})
-	var access registry.KubeAccess
+	var access manifest.KubeAccess
 	if err := json.NewDecoder(out).Decode(&access); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func apiAlone(t *testing.T, namespaces int) registry.KubeAccess {
 	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("of-the-dispatcher"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	access.Credential = registry.CredentialSource{TokenFile: filepath.Join(dir, "token"), Roots: dir}
+	access.Credential = manifest.CredentialSource{TokenFile: filepath.Join(dir, "token"), Roots: dir}
 	return access
 }
 

@@ -21,7 +21,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // TestE18RenewedToken renews the token a thousand times: each call has the new one,
@@ -137,7 +137,7 @@ func TestRenewedCertificate(t *testing.T) {
 }
 
 // writePair writes a key pair that signs itself.
-func writePair(t *testing.T, at registry.CredentialSource, name string, until time.Time) {
+func writePair(t *testing.T, at manifest.CredentialSource, name string, until time.Time) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

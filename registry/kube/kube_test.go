@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 func TestMain(m *testing.M) {
@@ -85,13 +85,13 @@ func (w *world) want(sources ...match.Namespaces) {
 }
 
 // prepare makes a source for the access the one in use, and waits for its list.
-func (w *world) prepare(cluster string, access registry.KubeAccess) *kube.Source {
+func (w *world) prepare(cluster string, access manifest.KubeAccess) *kube.Source {
 	w.t.Helper()
 	return w.prepareWith(cluster, access, "tier")
 }
 
 // prepareWith is prepare for these labels.
-func (w *world) prepareWith(cluster string, access registry.KubeAccess, labels ...string) *kube.Source {
+func (w *world) prepareWith(cluster string, access manifest.KubeAccess, labels ...string) *kube.Source {
 	w.t.Helper()
 	s := w.Namespaces(cluster, access, labels).(*kube.Source)
 	w.want(s)

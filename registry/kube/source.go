@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // Source is the namespaces of one cluster, with the labels that selectors name,
@@ -21,7 +21,7 @@ import (
 // stopped: then it asks the cluster.
 type Source struct {
 	cluster string
-	access  registry.KubeAccess
+	access  manifest.KubeAccess
 	keys    map[string]string // the labels that are kept, each to itself
 	client  *client
 	broken  error         // why there is no client
@@ -36,7 +36,7 @@ type Source struct {
 	tryOnce sync.Once
 }
 
-func newSource(cluster string, access registry.KubeAccess, labels []string, lists chan struct{}, allowed func(netip.AddrPort) error) *Source {
+func newSource(cluster string, access manifest.KubeAccess, labels []string, lists chan struct{}, allowed func(netip.AddrPort) error) *Source {
 	s := &Source{cluster: cluster, access: access, keys: map[string]string{}, lists: lists, tried: make(chan struct{})}
 	for _, key := range labels {
 		s.keys[key] = key

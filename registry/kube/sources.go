@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // Config is the configuration of Sources.
@@ -79,7 +79,7 @@ func New(cfg Config) *Sources {
 // these labels, or else a new one, which runs as soon as it is wanted. So a label
 // that is new is listed by a source of its own, while the one before goes on. It
 // serves registry.Settings.
-func (s *Sources) Namespaces(cluster string, access registry.KubeAccess, labels []string) match.Namespaces {
+func (s *Sources) Namespaces(cluster string, access manifest.KubeAccess, labels []string) match.Namespaces {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, source := range s.ofOne[cluster] {

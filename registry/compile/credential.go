@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compile
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
+)
+
+// readCA returns the checked bundle in a file; nil where there is none.
+func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []byte {
+	if name == "" {
+		return nil
+	}
+	bundle, err := c.files.Read(at, name)
+	if err != nil {
+		c.problem(unreadable(at, path, name, err))
+		return nil
+	}
+	c.checkCA(at, path, bundle)
+	return bundle
+}
+
+// checkCA checks a PEM bundle (E3) and returns its certificates.
+func (c *compiler) checkCA(at manifest.Origin, path *field.Path, bundle []byte) []*x509.Certificate {
+	certificates, err := parseCABundle(bundle)
+	if err != nil {
+		c.problem(at.Problem(path, "", err.Error()))
+	}
+	if warning := expiryWarning(certificates, c.now); warning != "" {
+		c.warn(at.Problem(path, "", warning))
+	}
+	return certificates
+}
+
+// unreadable reports a file that cannot be read.
+func unreadable(at manifest.Origin, path *field.Path, name string, err error) manifest.Problem {
+	if errors.Is(err, manifest.ErrSecret) {
+		name = ""
+	}
+	return at.Problem(path, name, manifest.UnreadableFile(err).Error())
+}
+
+func (c *compiler) compileClient(m *manifest.Binding) *keyPair {
+	files := m.Spec.ClientCertificate
+	if files == nil || files.CertFile == "" || files.KeyFile == "" {
+		return nil
+	}
+	at := field.NewPath("spec", "clientCertificate")
+	certificate, err := c.files.Read(m.Origin, files.CertFile)
+	if err != nil {
+		c.problem(unreadable(m.Origin, at.Child("certFile"), files.CertFile, err))
+	}
+	key, keyErr := c.files.Read(m.Origin, files.KeyFile)
+	if keyErr != nil {
+		c.problem(unreadable(m.Origin, at.Child("keyFile"), files.KeyFile, keyErr))
+	}
+	if err != nil || keyErr != nil {
+		return nil
+	}
+	c.checkKeyPair(m, at, certificate, key)
+	return &keyPair{string(certificate), string(key)}
+}
+
+func (c *compiler) checkKeyPair(m *manifest.Binding, at *field.Path, certificate, key []byte) {
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		files := m.Spec.ClientCertificate
+		c.problem(m.Problem(at, files.CertFile+", "+files.KeyFile, strings.TrimPrefix(err.Error(), "tls: ")))
+		return
+	}
+	if warning := expiryWarning([]*x509.Certificate{pair.Leaf}, c.now); warning != "" {
+		c.warn(m.Problem(at.Child("certFile"), m.Spec.ClientCertificate.CertFile, warning))
+	}
+}
+
+// compileToken never shows the file's name in a Problem: it may be the token.
+func (c *compiler) compileToken(m *manifest.Binding) *string {
+	if m.Spec.BearerTokenFile == "" {
+		return nil
+	}
+	token, err := c.files.ReadToken(m.Origin, m.Spec.BearerTokenFile)
+	if err != nil {
+		c.problem(unreadable(m.Origin, field.NewPath("spec", "bearerTokenFile"), "", err))
+	}
+	return &token
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compile
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
+)
+
+// namespaceName is the label that every namespace has.
+const namespaceName = corev1.LabelMetadataName
+
+// namespaces is a cluster's list of namespaces with their labels. It is
+// read-only, and so are the maps that it hands out.
+type namespaces struct {
+	listed   map[string]map[string]string
+	defaults map[string]string // nil: a namespace that is not listed is unknown
+}
+
+// NamespaceLabels implements match.Namespaces.
+func (n *namespaces) NamespaceLabels(name string, _ time.Time) (labels map[string]string, err error) {
+	if labels, ok := n.listed[name]; ok {
+		return labels, nil
+	}
+	if n.defaults == nil {
+		return nil, match.ErrNoNamespace
+	}
+	return namedLabels(name, n.defaults), nil
+}
+
+func namedLabels(name string, labels map[string]string) map[string]string {
+	named := make(map[string]string, len(labels)+1)
+	maps.Copy(named, labels)
+	named[namespaceName] = name
+	return named
+}
+
+// compileNamespaces returns the list as matching reads it; nil where there is
+// none.
+func compileNamespaces(list *manifest.NamespaceList) match.Namespaces {
+	if list == nil {
+		return nil
+	}
+	n := &namespaces{listed: make(map[string]map[string]string, len(list.Labels)), defaults: list.DefaultLabels}
+	for name, labels := range list.Labels {
+		n.listed[name] = namedLabels(name, labels)
+	}
+	return n
+}
+
+func validateNamespaces(list *manifest.NamespaceList, at *field.Path) field.ErrorList {
+	if list == nil {
+		return nil
+	}
+	errs := validateNamespaceLabels(list.DefaultLabels, "", at.Child("defaultLabels"))
+	for _, name := range slices.Sorted(maps.Keys(list.Labels)) {
+		here := at.Child("labels").Key(name)
+		for _, reason := range utilvalidation.IsDNS1123Label(name) {
+			errs = append(errs, field.Invalid(here, name, reason))
+		}
+		errs = append(errs, validateNamespaceLabels(list.Labels[name], name, here)...)
+	}
+	return errs
+}
+
+func validateNamespaceLabels(labels map[string]string, name string, at *field.Path) field.ErrorList {
+	errs := metav1validation.ValidateLabels(labels, at)
+	if said, ok := labels[namespaceName]; ok && said != name {
+		errs = append(errs, field.Invalid(at.Key(namespaceName), said, "is always the namespace's own name"))
+	}
+	return errs
+}

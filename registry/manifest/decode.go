@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// The groups and versions that a manifest may be of.
+const (
+	ownVersion  = "dispatcher.dev/v1alpha1"
+	V1Version   = "admissionregistration.k8s.io/v1"
+	betaVersion = "admissionregistration.k8s.io/v1beta1"
+)
+
+// decoder turns manifests into objects and collects what is wrong with them.
+type decoder struct {
+	strict   *serializer.Serializer
+	objects  Objects
+	Problems []Problem
+}
+
+func newDecoder() *decoder {
+	scheme := runtime.NewScheme() // knows no type: whatever it is given is decoded as it stands
+	return &decoder{strict: serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme, scheme,
+		serializer.SerializerOptions{Strict: true})}
+}
+
+// file decodes every document of one manifest.
+func (d *decoder) file(name string, data []byte) {
+	docs, errs := documents(name, data)
+	for _, doc := range docs {
+		d.document(name, doc, metav1.TypeMeta{})
+	}
+	for _, err := range errs {
+		d.report(Origin{File: name}, err)
+	}
+}
+
+// document decodes one object, or every item of a list. An item of a typed list
+// may leave its kind to the list.
+func (d *decoder) document(file string, doc json.RawMessage, listed metav1.TypeMeta) {
+	at, meta, err := identify(file, doc, listed)
+	if err != nil {
+		d.report(at, err)
+		return
+	}
+	if known, err := d.decode(at, meta, doc); err != nil {
+		d.report(at, err)
+	} else if !known {
+		d.report(at, fmt.Errorf("apiVersion %q, kind %q is not one that the dispatcher reads", meta.APIVersion, meta.Kind))
+	}
+}
+
+// identify reads the kind and the name, leniently: the strict decoder follows.
+func identify(file string, doc json.RawMessage, listed metav1.TypeMeta) (Origin, metav1.TypeMeta, error) {
+	var head struct {
+		metav1.TypeMeta
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+	}
+	at := Origin{File: file}
+	if doc[0] != '{' {
+		return at, head.TypeMeta, errors.New("must be an object")
+	}
+	if err := json.Unmarshal(doc, &head); err != nil {
+		return at, head.TypeMeta, err
+	}
+	if head.TypeMeta == (metav1.TypeMeta{}) {
+		head.TypeMeta = listed
+	}
+	if head.Kind == "" || head.APIVersion == "" {
+		return at, head.TypeMeta, errors.New("apiVersion and kind are required")
+	}
+	at.Object = head.Kind + "/" + head.Metadata.Name
+	return at, head.TypeMeta, nil
+}
+
+// decode adds the object, if its kind is known.
+func (d *decoder) decode(at Origin, meta metav1.TypeMeta, doc json.RawMessage) (known bool, err error) {
+	switch meta.APIVersion + " " + meta.Kind {
+	case V1Version + " ValidatingWebhookConfiguration", betaVersion + " ValidatingWebhookConfiguration":
+		return true, d.validating(at, meta.APIVersion == betaVersion, doc)
+	case V1Version + " MutatingWebhookConfiguration", betaVersion + " MutatingWebhookConfiguration":
+		return true, d.mutating(at, meta.APIVersion == betaVersion, doc)
+	case ownVersion + " Cluster":
+		return true, d.cluster(at, doc)
+	case ownVersion + " WebhookBinding":
+		return true, d.binding(at, doc)
+	case "v1 List":
+		return true, d.list(at, metav1.TypeMeta{}, doc)
+	}
+	item, isList := strings.CutSuffix(meta.Kind, "List")
+	if !isList || (meta.APIVersion != V1Version && meta.APIVersion != betaVersion && meta.APIVersion != ownVersion) {
+		return false, nil
+	}
+	return true, d.list(at, metav1.TypeMeta{APIVersion: meta.APIVersion, Kind: item}, doc)
+}
+
+// validating decodes v1 and v1beta1 alike: their fields are the same.
+func (d *decoder) validating(at Origin, beta bool, doc []byte) error {
+	var c admissionregistrationv1.ValidatingWebhookConfiguration
+	if err := d.into(doc, &c); err != nil {
+		return err
+	}
+	d.configuration(at, beta, validatingConfiguration(&c))
+	return nil
+}
+
+func (d *decoder) mutating(at Origin, beta bool, doc []byte) error {
+	var c admissionregistrationv1.MutatingWebhookConfiguration
+	if err := d.into(doc, &c); err != nil {
+		return err
+	}
+	d.configuration(at, beta, mutatingConfiguration(&c))
+	return nil
+}
+
+func (d *decoder) configuration(at Origin, beta bool, c Configuration) {
+	c.Origin, c.Beta = at, beta
+	for i := range c.Webhooks {
+		SetDefaults(&c.Webhooks[i], c.Phase, beta)
+	}
+	d.objects.Configurations = append(d.objects.Configurations, c)
+}
+
+func (d *decoder) cluster(at Origin, doc []byte) error {
+	var c clusterDocument
+	if err := d.into(doc, &c); err != nil {
+		return err
+	}
+	d.objects.Clusters = append(d.objects.Clusters, Cluster{at, c.ClusterObject})
+	return nil
+}
+
+func (d *decoder) binding(at Origin, doc []byte) error {
+	var b bindingDocument
+	if err := d.into(doc, &b); err != nil {
+		return err
+	}
+	d.objects.Bindings = append(d.objects.Bindings, Binding{at, b.WebhookBindingObject})
+	return nil
+}
+
+func (d *decoder) list(at Origin, item metav1.TypeMeta, doc []byte) error {
+	var list metav1.List
+	if err := d.into(doc, &list); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if raw := list.Items[i].Raw; raw != nil {
+			d.document(at.File, raw, item)
+		} else {
+			d.Problems = append(d.Problems, at.Problem(field.NewPath("items").Index(i), "", "must be an object"))
+		}
+	}
+	return nil
+}
+
+func (d *decoder) into(doc []byte, into runtime.Object) error {
+	_, _, err := d.strict.Decode(doc, nil, into)
+	return err
+}
+
+// clusterDocument and bindingDocument are what the strict decoder fills: it asks
+// for a runtime.Object, and never copies it.
+type clusterDocument struct{ ClusterObject }
+
+func (d *clusterDocument) DeepCopyObject() runtime.Object { shallow := *d; return &shallow }
+
+type bindingDocument struct{ WebhookBindingObject }
+
+func (d *bindingDocument) DeepCopyObject() runtime.Object { shallow := *d; return &shallow }

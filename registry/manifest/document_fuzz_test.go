@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// FuzzDecode feeds files to the decoder: it neither panics nor accepts a file
+// without either an object or a word about it, and reads the same file the same
+// way twice.
+func FuzzDecode(f *testing.F) {
+	paths, err := filepath.Glob("../testdata/*.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range paths {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range archive.Files {
+			f.Add(filepath.Ext(file.Name) == ".json", file.Data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, isJSON bool, data []byte) {
+		name := "fuzz.yaml"
+		if isJSON {
+			name = "fuzz.json"
+		}
+		docs, errs := documents(name, data)
+		d, again := newDecoder(), newDecoder()
+		d.file(name, data)
+		again.file(name, data)
+		if len(d.Problems) < len(errs) {
+			t.Fatalf("%v were not all reported", errs)
+		}
+		if d.objects.Len()+len(d.Problems) == 0 && len(docs) > 0 && !onlyEmptyLists(docs) {
+			t.Fatalf("%d documents, neither objects nor problems", len(docs))
+		}
+		if d.objects.Len() != again.objects.Len() || len(d.Problems) != len(again.Problems) {
+			t.Fatal("the same file was read in two ways")
+		}
+	})
+}
+
+func onlyEmptyLists(docs []json.RawMessage) bool {
+	for _, doc := range docs {
+		var list struct{ Items []any }
+		if json.Unmarshal(doc, &list) != nil || len(list.Items) > 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Problem is one thing that is wrong with a configuration: what, where, and
+// why. The command line, the log and the status page render the same values.
+type Problem struct {
+	File   string `json:"file,omitempty"`   // the source's path and the file's name in it
+	Object string `json:"object,omitempty"` // Kind/name
+	Field  string `json:"field,omitempty"`  // field path as Kubernetes writes it
+	Value  string `json:"value,omitempty"`  // the offending value, cut short; never a secret
+	Reason string `json:"reason"`
+}
+
+// String returns the problem as one line.
+func (p Problem) String() string {
+	var b strings.Builder
+	for _, part := range []string{p.File, p.Object, p.Field} {
+		if part != "" {
+			b.WriteString(part)
+			b.WriteString(": ")
+		}
+	}
+	if p.Value != "" {
+		fmt.Fprintf(&b, "%q: ", p.Value)
+	}
+	b.WriteString(p.Reason)
+	return b.String()
+}
+
+// Origin says where an object stands.
+type Origin struct {
+	File   string
+	Object string // Kind/name
+}
+
+// Problem returns a Problem of the object at path, which may be nil.
+func (o Origin) Problem(path *field.Path, value, reason string) Problem {
+	p := Problem{File: o.File, Object: o.Object, Value: shorten(value), Reason: reason}
+	if path != nil {
+		p.Field = path.String()
+	}
+	return p
+}
+
+// Problems renders what Kubernetes' validation found, in its words.
+func (o Origin) Problems(errs field.ErrorList) []Problem {
+	var out []Problem
+	for _, e := range errs {
+		p := Problem{File: o.File, Object: o.Object, Field: e.Field, Reason: e.Type.String()}
+		if e.Detail != "" {
+			p.Reason += ": " + e.Detail
+		}
+		if hasValue(e.Type) {
+			p.Value = shorten(fmt.Sprint(e.BadValue))
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// ProblemsOf renders what validation found in one object of a file.
+func ProblemsOf(file, object string, errs field.ErrorList) []Problem {
+	return Origin{file, object}.Problems(errs)
+}
+
+// hasValue tells the types of error that show the offending value.
+func hasValue(t field.ErrorType) bool {
+	return t == field.ErrorTypeInvalid || t == field.ErrorTypeNotSupported || t == field.ErrorTypeDuplicate
+}
+
+// shownValue bounds a Problem's Value, in bytes.
+const shownValue = 80
+
+func shorten(value string) string {
+	if len(value) <= shownValue {
+		return value
+	}
+	return strings.ToValidUTF8(value[:shownValue], "") + "..."
+}
+
+// SortProblems puts ps in the order of files and objects; within one object
+// they stay as they were found.
+func SortProblems(ps []Problem) {
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		if c := strings.Compare(a.File, b.File); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Object, b.Object)
+	})
+}
+
+// Attributes are what a log line says of p.
+func (p Problem) Attributes() []any {
+	return []any{slog.String("file", p.File), slog.String("object", p.Object),
+		slog.String("field", p.Field), slog.String("value", p.Value), slog.String("reason", p.Reason)}
+}
