@@ -12,7 +12,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // Phase is mutating or validating.
@@ -89,7 +89,7 @@ type Entry struct {
 	Matcher       *match.Matcher
 	Spec          match.Spec // what Matcher is compiled from; Rules are the same
 	Bindings      []string   // names of the WebhookBindings whose globs select it
-	Target        *webhook.Target
+	Target        *transport.Target
 	FailurePolicy FailurePolicy
 	SideEffects   SideEffects
 	Reinvocation  bool // reinvocationPolicy: IfNeeded
@@ -97,8 +97,8 @@ type Entry struct {
 	Mode          Mode
 	Stage         Stage
 	Compat        codec.Compatibility
-	Repeat        webhook.Repeat // Safe as far as the class of side effects says
-	Wire          webhook.Wire   // how reviews are written for it
+	Repeat        transport.Repeat // Safe as far as the class of side effects says
+	Wire          transport.Wire   // how reviews are written for it
 	Probe         Probe
 	Join          Join
 	// Pending is why the webhook is not called yet: it is new, joins when it is

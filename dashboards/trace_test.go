@@ -11,7 +11,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dashboards"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 var (
@@ -37,7 +37,7 @@ func closedValues() map[string][]string {
 	return map[string][]string{
 		"admission.phase":        {chain.Mutating.String(), chain.Validating.String()},
 		"admission.outcome":      {dispatcher.Failed.String(), dispatcher.FailedOpen.String()},
-		"admission.attempt.kind": {webhook.First.String(), webhook.Retry.String(), webhook.Hedge.String()},
+		"admission.attempt.kind": {transport.First.String(), transport.Retry.String(), transport.Hedge.String()},
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
 	"github.com/admission-dispatcher/dispatcher/internal/share"
 	"github.com/admission-dispatcher/dispatcher/internal/throttle"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // Caller calls webhooks; *webhook.Client does.
@@ -25,7 +25,7 @@ type Caller interface {
 	// Start makes a call and tells what it came to, by call.Deadline. The error is
 	// a *webhook.CallError, or a *codec.AnswerError whose Denies is set. The Call
 	// is not looked at after Start has returned.
-	Start(ctx context.Context, call *webhook.Call, to hook.Receiver)
+	Start(ctx context.Context, call *transport.Call, to hook.Receiver)
 }
 
 // Config is the configuration of a Dispatcher.

@@ -9,7 +9,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // Explanation says what Dispatch would do with a review, without calling.
@@ -118,7 +118,7 @@ func explain(w *chain.Entry, m match.Decision, r *codec.Review) WebhookExplained
 func payloadForm(w *chain.Entry, r *codec.Review) string {
 	form := w.Target.Form(w.Version, w.Wire, r.Body.Len(), time.Now())
 	text := form.Encoding.String() + " " + form.Version.String()
-	if w.Wire.Encoding == webhook.Auto || w.Wire.Compression == webhook.CompressAuto {
+	if w.Wire.Encoding == transport.Auto || w.Wire.Compression == transport.CompressAuto {
 		text += " at first"
 	}
 	switch {

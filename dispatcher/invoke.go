@@ -15,7 +15,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // invocation is one webhook that wants the review. It owns what its call needs,
@@ -24,7 +24,7 @@ type invocation struct {
 	webhook  *chain.Entry
 	position int
 	round    int
-	call     webhook.Call
+	call     transport.Call
 
 	batch   *batch
 	begin   time.Time  // of the call
@@ -60,7 +60,7 @@ func (a *admission) prepare(inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	inv.call = webhook.Call{
+	inv.call = transport.Call{
 		Target: w.Target,
 		Body:   body,
 		Form:   form,

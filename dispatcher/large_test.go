@@ -29,7 +29,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 const largeCluster = `
@@ -61,11 +61,11 @@ func zeros(size int) []byte {
 
 // labeller is webhooks that set a label each, and at once.
 type labeller struct {
-	wait    func(call *webhook.Call) // before the answer; none
-	ignored string                   // the webhook whose failurePolicy is Ignore
+	wait    func(call *transport.Call) // before the answer; none
+	ignored string                     // the webhook whose failurePolicy is Ignore
 }
 
-func (l labeller) Start(_ context.Context, call *webhook.Call, to hook.Receiver) {
+func (l labeller) Start(_ context.Context, call *transport.Call, to hook.Receiver) {
 	name, own := path.Base(call.Target.URL()), *call
 	go func() {
 		if l.wait != nil {
@@ -135,7 +135,7 @@ func admitPhase(t testing.TB, phase chain.Phase, d *dispatcher.Dispatcher, s *re
 // answer goes out at the deadline.
 func TestCallThatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hung := labeller{ignored: "w1", wait: func(call *webhook.Call) {
+		hung := labeller{ignored: "w1", wait: func(call *transport.Call) {
 			if path.Base(call.Target.URL()) == "w1" {
 				<-time.After(time.Until(call.Deadline) + time.Minute)
 			}
@@ -159,11 +159,11 @@ func TestCallThatDoesNotEnd(t *testing.T) {
 // recorder is webhooks that hang to the end of their call, or deny at once, by name,
 // and remembers the calls.
 type recorder struct {
-	calls map[string]webhook.Call
+	calls map[string]transport.Call
 	vain  int // how many were over when they began
 }
 
-func (r *recorder) Start(_ context.Context, call *webhook.Call, to hook.Receiver) {
+func (r *recorder) Start(_ context.Context, call *transport.Call, to hook.Receiver) {
 	name, own := path.Base(call.Target.URL()), *call
 	if r.calls[name] = own; own.Over.Load() {
 		r.vain++
@@ -207,7 +207,7 @@ metadata: {name: warn}
 spec: {webhooks: ["*/hang-warn.*"], mode: Warn}
 `
 	synctest.Test(t, func(t *testing.T) {
-		r := &recorder{calls: map[string]webhook.Call{}}
+		r := &recorder{calls: map[string]transport.Call{}}
 		d, s := newWorld(t, r, dispatcher.Limits{}, fmt.Sprintf(largeCluster, "east"), webhooks("Validating", "deny hang hang-ignored hang-warn hang-shadow"), modes)
 		if v := admitPhase(t, chain.Validating, d, s, "east", zeros(10), 3*time.Second); v.Response.Allowed {
 			t.Error("allowed")
@@ -251,7 +251,7 @@ func TestPatchGivesWhatTheLastWebhookSaw(t *testing.T) {
 	}
 	var patches [webhooks]string
 	var last []byte
-	caller := calling(func(call *webhook.Call, to hook.Receiver) {
+	caller := calling(func(call *transport.Call, to hook.Receiver) {
 		n := int(call.Target.URL()[len(call.Target.URL())-1] - '0')
 		var sent struct {
 			Request struct{ Object json.RawMessage }
@@ -308,16 +308,16 @@ func TestPatchGivesWhatTheLastWebhookSaw(t *testing.T) {
 }
 
 // calling is a Caller made of a function.
-type calling func(*webhook.Call, hook.Receiver)
+type calling func(*transport.Call, hook.Receiver)
 
-func (c calling) Start(_ context.Context, call *webhook.Call, to hook.Receiver) { c(call, to) }
+func (c calling) Start(_ context.Context, call *transport.Call, to hook.Receiver) { c(call, to) }
 
 // A cluster whose webhooks make objects large is shed itself when its share of bytes is
 // used up, for each call with such an object, and no other cluster is.
 func TestObjectsThatGrow(t *testing.T) {
 	const limit, large, admissions = 1 << 20, 200 << 10, 8
 	grow := fmt.Appendf(nil, `[{"op":"add","path":"/metadata/labels/large","value":"%s"}]`, strings.Repeat("x", large))
-	caller := calling(func(call *webhook.Call, to hook.Receiver) {
+	caller := calling(func(call *transport.Call, to hook.Receiver) {
 		name, deadline, grows := path.Base(call.Target.URL()), call.Deadline, call.Cluster == "east"
 		go func() {
 			switch {
@@ -404,7 +404,7 @@ func TestLargeObjectsInTime(t *testing.T) {
 		t.Skip("FULL is not set")
 	}
 	const admissions, atOnce = 1000, 4 // of which one waits for webhooks most of the time
-	slow := labeller{wait: func(call *webhook.Call) {
+	slow := labeller{wait: func(call *transport.Call) {
 		if path.Base(call.Target.URL()) == "w3" {
 			<-time.After(time.Until(call.Deadline) - 100*time.Millisecond)
 		}

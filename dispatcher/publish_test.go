@@ -16,7 +16,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/hook"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // witness remembers what it is told.
@@ -40,9 +40,9 @@ func (w *witness) ObserveShadow(_ context.Context, r *ShadowRecord) {
 }
 
 // calling is a Caller made of a function.
-type calling func(*webhook.Call, hook.Receiver)
+type calling func(*transport.Call, hook.Receiver)
 
-func (c calling) Start(_ context.Context, call *webhook.Call, to hook.Receiver) { c(call, to) }
+func (c calling) Start(_ context.Context, call *transport.Call, to hook.Receiver) { c(call, to) }
 
 // watched is a Dispatcher with who is told of it, and what it logs.
 func watched(t *testing.T, caller Caller) (*Dispatcher, *witness, *bytes.Buffer) {
@@ -91,7 +91,7 @@ func TestPanicIsTold(t *testing.T) {
 // A panic while calling is told by its type.
 func TestPanicOfACallIsNotQuoted(t *testing.T) {
 	const secret = "swordfish"
-	d, _, log := watched(t, calling(func(*webhook.Call, hook.Receiver) { panic(secret) }))
+	d, _, log := watched(t, calling(func(*transport.Call, hook.Receiver) { panic(secret) }))
 	a := &admission{Request: request()}
 	inv := d.newBatch().add(&chain.Entry{Name: "a"}, 0, 0)
 	inv.call.Body = a.Review.Body
@@ -143,7 +143,7 @@ func TestShadowIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var later hook.Receiver
-			d, told, _ := watched(t, calling(func(_ *webhook.Call, to hook.Receiver) { later = to }))
+			d, told, _ := watched(t, calling(func(_ *transport.Call, to hook.Receiver) { later = to }))
 			a := &admission{Request: request(), ctx: t.Context()}
 			inv := d.newBatch().add(&chain.Entry{Name: "a", Mode: chain.Shadow, FailurePolicy: c.policy}, 0, 0)
 			inv.call.Body = a.Review.Body
@@ -169,7 +169,7 @@ func TestShadowCallsAreShared(t *testing.T) {
 func testShadowCallsAreShared(t *testing.T, said, calls int) {
 	var later []hook.Receiver
 	d, err := New(Config{
-		Caller:      calling(func(_ *webhook.Call, to hook.Receiver) { later = append(later, to) }),
+		Caller:      calling(func(_ *transport.Call, to hook.Receiver) { later = append(later, to) }),
 		ShadowCalls: said, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -203,7 +203,7 @@ func testShadowCallsAreShared(t *testing.T, said, calls int) {
 func TestShadowHoldsBytes(t *testing.T) {
 	var later []hook.Receiver
 	d, err := New(Config{
-		Caller: calling(func(_ *webhook.Call, to hook.Receiver) { later = append(later, to) }),
+		Caller: calling(func(_ *transport.Call, to hook.Receiver) { later = append(later, to) }),
 		Limits: Limits{Admissions: 1, Bytes: 100}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -211,7 +211,7 @@ func TestShadowHoldsBytes(t *testing.T) {
 	}
 	slot, _ := d.limiter.enter("other", 0)
 	defer slot.release()
-	target, err := webhook.NewTarget(webhook.TargetSpec{URL: "https://a.example.com/"})
+	target, err := transport.NewTarget(transport.TargetSpec{URL: "https://a.example.com/"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // A bypass is said at once and then once per interval, with how many there were.
@@ -52,7 +52,7 @@ func TestBypassLog(t *testing.T) {
 // failing is a Caller that gives no answer.
 type failing struct{ text string }
 
-func (f failing) Start(_ context.Context, _ *webhook.Call, to hook.Receiver) {
+func (f failing) Start(_ context.Context, _ *transport.Call, to hook.Receiver) {
 	to.Receive(codec.Response{}, &hook.CallError{Cause: hook.Unreachable, Err: &codec.AnswerError{Reason: f.text}})
 }
 

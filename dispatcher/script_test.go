@@ -18,7 +18,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // script is how one webhook of a story behaves, a line per command:
@@ -99,7 +99,7 @@ type scriptedCaller struct {
 	uids  []string // that were sent
 }
 
-func (c *scriptedCaller) Start(_ context.Context, call *webhook.Call, to hook.Receiver) {
+func (c *scriptedCaller) Start(_ context.Context, call *transport.Call, to hook.Receiver) {
 	s, own := c.begin(call), *call
 	if s.panics {
 		panic("scripted")
@@ -107,7 +107,7 @@ func (c *scriptedCaller) Start(_ context.Context, call *webhook.Call, to hook.Re
 	go func() { to.Receive(s.answer(&own)) }()
 }
 
-func (s script) answer(call *webhook.Call) (codec.Response, error) {
+func (s script) answer(call *transport.Call) (codec.Response, error) {
 	left := time.Until(call.Deadline)
 	if s.after >= left {
 		<-time.After(left)
@@ -125,7 +125,7 @@ func (s script) answer(call *webhook.Call) (codec.Response, error) {
 }
 
 // begin notes the call with the object that it carries, and returns the script.
-func (c *scriptedCaller) begin(call *webhook.Call) script {
+func (c *scriptedCaller) begin(call *transport.Call) script {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	name := path.Base(call.Target.URL())

@@ -10,19 +10,19 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 func TestAddressPolicy(t *testing.T) {
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	own := []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:8443")}
 	for name, c := range map[string]struct {
-		policy  webhook.AddressPolicy
+		policy  transport.AddressPolicy
 		refused bool
 	}{
-		"E2 allowedNetworks names the address": {webhook.AddressPolicy{Allowed: loopback}, false},
-		"E2 our own listener":                  {webhook.AddressPolicy{Allowed: loopback, Own: own}, true},
-		"E2 nothing is allowed":                {webhook.AddressPolicy{}, true},
+		"E2 allowedNetworks names the address": {transport.AddressPolicy{Allowed: loopback}, false},
+		"E2 our own listener":                  {transport.AddressPolicy{Allowed: loopback, Own: own}, true},
+		"E2 nothing is allowed":                {transport.AddressPolicy{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHome(t)
@@ -38,7 +38,7 @@ func TestAddressPolicy(t *testing.T) {
 
 // Where no port is written it is that of https.
 func TestAddressWithoutPort(t *testing.T) {
-	policy := webhook.AddressPolicy{
+	policy := transport.AddressPolicy{
 		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Own:     []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:443")},
 	}

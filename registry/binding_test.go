@@ -17,7 +17,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // bound is what a binding can say of a webhook, as it came out.
@@ -29,11 +29,11 @@ type bound struct {
 	FailurePolicy chain.FailurePolicy
 	Conditions    string // failurePolicy of the matchConditions
 	Compat        codec.Compatibility
-	Repeat        webhook.Repeat
+	Repeat        transport.Repeat
 	Probe         chain.Probe
 	Join          chain.Join
-	Wire          webhook.Wire
-	Target        webhook.Identity
+	Wire          transport.Wire
+	Target        transport.Identity
 }
 
 const boundYAML = `
@@ -74,7 +74,7 @@ func (h bindingHome) bind(specs ...string) {
 }
 
 func (h bindingHome) registry() *registry.Registry {
-	return registry.New(registry.Settings{Directories: []string{h.dir}, Compile: compile.Options{Encoding: webhook.JSON}})
+	return registry.New(registry.Settings{Directories: []string{h.dir}, Compile: compile.Options{Encoding: transport.JSON}})
 }
 
 // bound returns what became of the webhook.
@@ -92,15 +92,15 @@ func (h bindingHome) bound() bound {
 func TestBindingFields(t *testing.T) {
 	h := newBindingHome(t)
 	h.bind("")
-	plain := webhook.TargetSpec{URL: "https://hook.example.com/"}
+	plain := transport.TargetSpec{URL: "https://hook.example.com/"}
 	unsaid := bound{
 		Position: 1, Timeout: 5 * time.Second, FailurePolicy: chain.Ignore, Conditions: "Ignore",
-		Wire: webhook.Wire{Encoding: webhook.JSON}, Target: plain.Identity(),
+		Wire: transport.Wire{Encoding: transport.JSON}, Target: plain.Identity(),
 	}
 	if diff := cmp.Diff(unsaid, h.bound()); diff != "" {
 		t.Fatalf("nothing is said (-want +got):\n%s", diff)
 	}
-	at := func(change func(*webhook.TargetSpec)) func(*bound) {
+	at := func(change func(*transport.TargetSpec)) func(*bound) {
 		return func(b *bound) {
 			spec := plain
 			change(&spec)
@@ -118,29 +118,29 @@ func TestBindingFields(t *testing.T) {
 		{"timeout", "250ms", func(b *bound) { b.Timeout = 250 * time.Millisecond }},
 		{"timeout", "5s", same},
 		{"timeout", "1ms", func(b *bound) { b.Timeout = time.Millisecond }},
-		{"endpoints", `[{address: "192.0.2.1:443"}]`, at(func(s *webhook.TargetSpec) {
-			s.Endpoints = []webhook.EndpointSpec{{Address: "192.0.2.1:443"}}
+		{"endpoints", `[{address: "192.0.2.1:443"}]`, at(func(s *transport.TargetSpec) {
+			s.Endpoints = []transport.EndpointSpec{{Address: "192.0.2.1:443"}}
 		})},
-		{"endpoints", `[{address: "192.0.2.1:443", serverName: other.example.com}]`, at(func(s *webhook.TargetSpec) {
-			s.Endpoints = []webhook.EndpointSpec{{Address: "192.0.2.1:443", ServerName: "other.example.com"}}
+		{"endpoints", `[{address: "192.0.2.1:443", serverName: other.example.com}]`, at(func(s *transport.TargetSpec) {
+			s.Endpoints = []transport.EndpointSpec{{Address: "192.0.2.1:443", ServerName: "other.example.com"}}
 		})},
-		{"endpoints", `[{address: "192.0.2.1:443", caFile: ca.pem}]`, at(func(s *webhook.TargetSpec) {
-			s.Endpoints = []webhook.EndpointSpec{{Address: "192.0.2.1:443", CABundle: []byte(h.ca)}}
+		{"endpoints", `[{address: "192.0.2.1:443", caFile: ca.pem}]`, at(func(s *transport.TargetSpec) {
+			s.Endpoints = []transport.EndpointSpec{{Address: "192.0.2.1:443", CABundle: []byte(h.ca)}}
 		})},
-		{"endpoints", `[{address: "192.0.2.1:44", serverName: 3.example.com}]`, at(func(s *webhook.TargetSpec) {
-			s.Endpoints = []webhook.EndpointSpec{{Address: "192.0.2.1:44", ServerName: "3.example.com"}}
+		{"endpoints", `[{address: "192.0.2.1:44", serverName: 3.example.com}]`, at(func(s *transport.TargetSpec) {
+			s.Endpoints = []transport.EndpointSpec{{Address: "192.0.2.1:44", ServerName: "3.example.com"}}
 		})},
-		{"endpoints", `[{address: "192.0.2.1:443", serverName: .example.com}]`, at(func(s *webhook.TargetSpec) {
-			s.Endpoints = []webhook.EndpointSpec{{Address: "192.0.2.1:443", ServerName: ".example.com"}}
+		{"endpoints", `[{address: "192.0.2.1:443", serverName: .example.com}]`, at(func(s *transport.TargetSpec) {
+			s.Endpoints = []transport.EndpointSpec{{Address: "192.0.2.1:443", ServerName: ".example.com"}}
 		})},
-		{"clientCertificate", "{certFile: ca.pem, keyFile: key.pem}", at(func(s *webhook.TargetSpec) {
+		{"clientCertificate", "{certFile: ca.pem, keyFile: key.pem}", at(func(s *transport.TargetSpec) {
 			s.ClientCertificate, s.ClientKey = []byte(h.ca), []byte(h.key)
 		})},
-		{"clientCertificate", "{certFile: other.pem, keyFile: otherkey.pem}", at(func(s *webhook.TargetSpec) {
+		{"clientCertificate", "{certFile: other.pem, keyFile: otherkey.pem}", at(func(s *transport.TargetSpec) {
 			s.ClientCertificate, s.ClientKey = []byte(h.otherCA), []byte(h.otherKey)
 		})},
-		{"bearerTokenFile", "token", at(func(s *webhook.TargetSpec) { s.BearerToken = "one" })},
-		{"bearerTokenFile", "othertoken", at(func(s *webhook.TargetSpec) { s.BearerToken = "two" })},
+		{"bearerTokenFile", "token", at(func(s *transport.TargetSpec) { s.BearerToken = "one" })},
+		{"bearerTokenFile", "othertoken", at(func(s *transport.TargetSpec) { s.BearerToken = "two" })},
 		{"stage", "Validating", same},
 		{"stage", "Transactional", func(b *bound) { b.Stage = chain.StageTransactional }},
 		{"order", "-1", func(b *bound) { b.Position = 0 }},
@@ -154,28 +154,28 @@ func TestBindingFields(t *testing.T) {
 		{"hedge", `"Off"`, func(b *bound) { b.Repeat.NoHedge = true }},
 		{"denyWins", "true", func(b *bound) { b.Repeat.DenyWins = true }},
 		{"denyWins", "false", same},
-		{"breaker", "{enabled: false}", at(func(s *webhook.TargetSpec) { s.Breaker.Off = true })},
+		{"breaker", "{enabled: false}", at(func(s *transport.TargetSpec) { s.Breaker.Off = true })},
 		{"breaker", "{enabled: true}", same},
-		{"breaker", "{failurePercent: 20}", at(func(s *webhook.TargetSpec) { s.Breaker.FailureRatio = 0.2 })},
-		{"breaker", "{failurePercent: 1, minRequests: 1, openTime: 100ms}", at(func(s *webhook.TargetSpec) {
-			s.Breaker = webhook.BreakerSpec{FailureRatio: 0.01, MinRequests: 1, OpenTime: 100 * time.Millisecond}
+		{"breaker", "{failurePercent: 20}", at(func(s *transport.TargetSpec) { s.Breaker.FailureRatio = 0.2 })},
+		{"breaker", "{failurePercent: 1, minRequests: 1, openTime: 100ms}", at(func(s *transport.TargetSpec) {
+			s.Breaker = transport.BreakerSpec{FailureRatio: 0.01, MinRequests: 1, OpenTime: 100 * time.Millisecond}
 		})},
-		{"breaker", "{failurePercent: 100, openTime: 1m}", at(func(s *webhook.TargetSpec) {
-			s.Breaker = webhook.BreakerSpec{FailureRatio: 1, OpenTime: time.Minute}
+		{"breaker", "{failurePercent: 100, openTime: 1m}", at(func(s *transport.TargetSpec) {
+			s.Breaker = transport.BreakerSpec{FailureRatio: 1, OpenTime: time.Minute}
 		})},
 		{"probe", "Connect", same},
 		{"probe", "Review", func(b *bound) { b.Probe = chain.ProbeReview }},
 		{"probe", "Skip", func(b *bound) { b.Probe = chain.ProbeSkip }},
 		{"join", "Enforce", same},
 		{"join", "WhenReady", func(b *bound) { b.Join = chain.JoinWhenReady }},
-		{"encoding", "Auto", func(b *bound) { b.Wire.Encoding = webhook.Auto }},
+		{"encoding", "Auto", func(b *bound) { b.Wire.Encoding = transport.Auto }},
 		{"encoding", "JSON", same},
-		{"encoding", "Protobuf", func(b *bound) { b.Wire.Encoding = webhook.Protobuf }},
-		{"encoding", "ProtobufNative", func(b *bound) { b.Wire.Encoding = webhook.ProtobufNative }},
+		{"encoding", "Protobuf", func(b *bound) { b.Wire.Encoding = transport.Protobuf }},
+		{"encoding", "ProtobufNative", func(b *bound) { b.Wire.Encoding = transport.ProtobufNative }},
 		{"compression", `"Off"`, same},
-		{"compression", "Auto", func(b *bound) { b.Wire.Compression = webhook.CompressAuto }},
-		{"compression", "Gzip", func(b *bound) { b.Wire.Compression = webhook.CompressGzip }},
-		{"compression", "Zstd", func(b *bound) { b.Wire.Compression = webhook.CompressZstd }},
+		{"compression", "Auto", func(b *bound) { b.Wire.Compression = transport.CompressAuto }},
+		{"compression", "Gzip", func(b *bound) { b.Wire.Compression = transport.CompressGzip }},
+		{"compression", "Zstd", func(b *bound) { b.Wire.Compression = transport.CompressZstd }},
 		{"compatibility", "Strict", same},
 		{"compatibility", "APIServer", func(b *bound) { b.Compat = codec.APIServer }},
 	}

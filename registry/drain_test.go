@@ -24,7 +24,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // patience bounds every wait of these tests. Nothing is expected to come near it.
@@ -82,14 +82,14 @@ func TestDrainedAfterItsLastCall(t *testing.T) {
 		log      bytes.Buffer
 		probed   atomic.Int64
 		r        *registry.Registry
-		loopback = webhook.AddressPolicy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
-		resolver = webhook.NewResolver(webhook.ResolverConfig{Addresses: loopback, Targets: func() []*webhook.Target { return r.Targets() }})
-		client   = webhook.NewClient(webhook.ClientConfig{Addresses: loopback})
+		loopback = transport.AddressPolicy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+		resolver = transport.NewResolver(transport.ResolverConfig{Addresses: loopback, Targets: func() []*transport.Target { return r.Targets() }})
+		client   = transport.NewClient(transport.ClientConfig{Addresses: loopback})
 	)
 	r = registry.New(registry.Settings{
 		Directories: []string{h.dir}, Compile: compile.Options{Addresses: loopback}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Prepare: func() { resolver.Refresh(context.Background()) },
-		Probe:   func(*webhook.Target, *registry.Question) error { probed.Add(1); return nil },
+		Probe:   func(*transport.Target, *registry.Question) error { probed.Add(1); return nil },
 	})
 	serve := func(manifest string) {
 		t.Helper()
@@ -97,7 +97,7 @@ func TestDrainedAfterItsLastCall(t *testing.T) {
 		h.good(r)
 		h.good(r)
 	}
-	expect := func(when string, draining []*webhook.Target, closed ...string) {
+	expect := func(when string, draining []*transport.Target, closed ...string) {
 		t.Helper()
 		if got := r.Draining(); len(got) != len(draining) || len(got) == 1 && got[0] != draining[0] {
 			t.Errorf("%s: draining %v, want %v", when, got, draining)
@@ -114,7 +114,7 @@ func TestDrainedAfterItsLastCall(t *testing.T) {
 	go func() {
 		body := codec.NewBody([]byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u"}}`), func([]byte) {})
 		defer body.Release()
-		_, err := client.Call(context.Background(), webhook.Call{
+		_, err := client.Call(context.Background(), transport.Call{
 			Target: target, Body: body, Cluster: "dev", Deadline: time.Now().Add(patience),
 			Want: codec.Expectation{UID: []byte("u"), Version: codec.V1},
 		})
@@ -122,14 +122,14 @@ func TestDrainedAfterItsLastCall(t *testing.T) {
 	}()
 	<-hook.asked
 	serve(hookAt(elsewhere))
-	expect("removed under a call", []*webhook.Target{target})
+	expect("removed under a call", []*transport.Target{target})
 	serve(hook.manifest())
 	if r.Snapshot().Targets[0] != target || probed.Load() != 1 {
 		t.Errorf("back under a call: another Target, or %d probes", probed.Load())
 	}
 	expect("back under a call", nil, elsewhere)
 	serve(hookAt(elsewhere))
-	expect("removed again", []*webhook.Target{target}, elsewhere)
+	expect("removed again", []*transport.Target{target}, elsewhere)
 	hook.answer()
 	if err := <-answered; err != nil {
 		t.Errorf("the call failed: %v", err)

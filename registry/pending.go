@@ -12,7 +12,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // Pending is a webhook of the sources that is not called as the sources say, because
@@ -25,7 +25,7 @@ type Pending struct {
 }
 
 // unanswered are the Targets that have not answered a probe yet, with the reason.
-type unanswered map[webhook.Identity]error
+type unanswered map[transport.Identity]error
 
 // withheld returns next without the webhooks whose Targets have not answered: a
 // webhook that takes part in previous keeps the version that it has there. One
@@ -59,7 +59,7 @@ type withholding struct {
 	silent   unanswered
 	chains   map[[2]*chain.Chain]*chain.Chain // by the next and the previous Chain
 	pending  map[string]Pending               // by name
-	kept     []*webhook.Target                // of previous versions
+	kept     []*transport.Target              // of previous versions
 }
 
 func (w *withholding) cluster(c *chain.Cluster) *chain.Cluster {
@@ -117,9 +117,9 @@ func (w *withholding) webhook(hook *chain.Entry, previous *chain.Chain) *chain.E
 }
 
 // targets returns those of kept that are not there already, each once.
-func (w *withholding) targets(there []*webhook.Target) []*webhook.Target {
+func (w *withholding) targets(there []*transport.Target) []*transport.Target {
 	known := compile.ByIdentity(there)
-	var more []*webhook.Target
+	var more []*transport.Target
 	for _, t := range w.kept {
 		if _, ok := known[t.Identity()]; !ok {
 			known[t.Identity()] = t

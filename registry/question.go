@@ -4,7 +4,7 @@ package registry
 
 import (
 	"github.com/admission-dispatcher/dispatcher/chain"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // Question is what a probe asks a Target beside a connection: a dry-run review, as
@@ -17,7 +17,7 @@ type Question struct {
 
 // question returns what the bindings of the webhooks at a Target want it to be
 // asked; nil: nothing.
-func (s *Snapshot) question(t *webhook.Target) *Question {
+func (s *Snapshot) question(t *transport.Target) *Question {
 	for name, c := range s.Clusters {
 		for _, phase := range []chain.Phase{chain.Mutating, chain.Validating} {
 			for _, w := range c.Chain(phase).Webhooks {

@@ -14,7 +14,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // Settings is the configuration of a Registry.
@@ -35,7 +35,7 @@ type Settings struct {
 	// Probe, if not nil, reports whether a Target answers, and answers the
 	// Question if there is one, in bounded time. A new webhook takes part once its
 	// Target does; all of them do at a cold start.
-	Probe func(*webhook.Target, *Question) error
+	Probe func(*transport.Target, *Question) error
 	// Changed, if not nil, is told of every change of what is served or refused. It
 	// is called under the Registry's lock: it must be quick and must not call back.
 	Changed func(Change)
@@ -62,7 +62,7 @@ type Registry struct {
 	next     atomic.Pointer[Snapshot] // while it is being prepared
 	problems atomic.Pointer[[]manifest.Problem]
 	loads    loads
-	leaving  atomic.Pointer[[]*webhook.Target] // that no Snapshot has any more; replaced, never changed
+	leaving  atomic.Pointer[[]*transport.Target] // that no Snapshot has any more; replaced, never changed
 
 	mu        sync.Mutex // one load at a time; guards what follows
 	source    manifest.Source
@@ -109,9 +109,9 @@ func (r *Registry) Problems() []manifest.Problem {
 
 // Targets returns the Targets of the current Snapshot, and of the next one while
 // it is being prepared.
-func (r *Registry) Targets() []*webhook.Target {
-	var targets []*webhook.Target
-	seen := map[*webhook.Target]bool{}
+func (r *Registry) Targets() []*transport.Target {
+	var targets []*transport.Target
+	seen := map[*transport.Target]bool{}
 	for _, s := range []*Snapshot{r.snapshot.Load(), r.next.Load()} {
 		if s == nil {
 			continue

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 const (
@@ -27,7 +27,7 @@ type rotation struct {
 	previous []*Snapshot // that admissions may still use, oldest first
 	// proven are the living Targets that have answered a probe, or took part in a cold
 	// start. They are not probed again, whatever Snapshot has them.
-	proven map[*webhook.Target]bool
+	proven map[*transport.Target]bool
 }
 
 // rotate swaps next in, without what is pending, when older Snapshots have made
@@ -37,7 +37,7 @@ func (r *Registry) rotate(next *Snapshot) {
 	if current == nil {
 		// A restart must never switch a policy off: everything takes part, and for
 		// what is down its failure policy speaks.
-		r.rotation = rotation{whole: next, silent: unanswered{}, proven: map[*webhook.Target]bool{}}
+		r.rotation = rotation{whole: next, silent: unanswered{}, proven: map[*transport.Target]bool{}}
 		r.prove(next.Targets)
 		r.snapshot.Store(next)
 		r.changed(Change{Snapshot: next})
@@ -65,7 +65,7 @@ func (r *Registry) reprobe() {
 	if asked || len(r.rotation.silent) == 0 {
 		return
 	}
-	var silent []*webhook.Target
+	var silent []*transport.Target
 	for _, t := range r.rotation.whole.Targets {
 		if _, ok := r.rotation.silent[t.Identity()]; ok {
 			silent = append(silent, t)
@@ -83,8 +83,8 @@ func (r *Registry) reprobe() {
 }
 
 // unproven returns the Targets of next that have never answered.
-func (r *Registry) unproven(next *Snapshot) []*webhook.Target {
-	var list []*webhook.Target
+func (r *Registry) unproven(next *Snapshot) []*transport.Target {
+	var list []*transport.Target
 	for _, t := range next.Targets {
 		if !r.rotation.proven[t] {
 			list = append(list, t)
@@ -94,7 +94,7 @@ func (r *Registry) unproven(next *Snapshot) []*webhook.Target {
 }
 
 // prove notes those of the Targets that were probed just now and are not silent.
-func (r *Registry) prove(targets []*webhook.Target) {
+func (r *Registry) prove(targets []*transport.Target) {
 	for _, t := range targets {
 		if _, silent := r.rotation.silent[t.Identity()]; !silent {
 			r.rotation.proven[t] = true
@@ -103,7 +103,7 @@ func (r *Registry) prove(targets []*webhook.Target) {
 }
 
 // probe asks Targets, a few at a time, and returns those that do not answer.
-func (r *Registry) probe(targets []*webhook.Target) unanswered {
+func (r *Registry) probe(targets []*transport.Target) unanswered {
 	silent := unanswered{}
 	if r.settings.Probe == nil {
 		return silent
@@ -163,7 +163,7 @@ func (r *Registry) reap() {
 // depart moves the Targets of Snapshots that are gone to those that leave, and
 // closes the ones that nobody calls any more.
 func (r *Registry) depart(gone []*Snapshot) {
-	done := map[*webhook.Target]bool{} // needed, or looked at already
+	done := map[*transport.Target]bool{} // needed, or looked at already
 	for _, s := range r.alive() {
 		for _, t := range s.Targets {
 			done[t] = true
@@ -173,7 +173,7 @@ func (r *Registry) depart(gone []*Snapshot) {
 	for _, s := range gone {
 		leaving = append(leaving, s.Targets...)
 	}
-	var still []*webhook.Target
+	var still []*transport.Target
 	for _, t := range leaving {
 		switch {
 		case done[t]:
@@ -203,7 +203,7 @@ func (r *Registry) alive() []*Snapshot {
 
 // living returns the Targets that are not closed: of one identity there is one,
 // whose connections and health outlive every Snapshot. One may come several times.
-func (r *Registry) living() []*webhook.Target {
+func (r *Registry) living() []*transport.Target {
 	list := slices.Clone(r.Draining())
 	for _, s := range r.alive() {
 		list = append(list, s.Targets...)
@@ -213,7 +213,7 @@ func (r *Registry) living() []*webhook.Target {
 
 // Draining returns the Targets that have left the configuration and still have
 // calls under way. It does not wait for a load: readiness asks it.
-func (r *Registry) Draining() []*webhook.Target {
+func (r *Registry) Draining() []*transport.Target {
 	if list := r.leaving.Load(); list != nil {
 		return *list
 	}

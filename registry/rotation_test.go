@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // rotating is a registry whose Targets answer as the test says.
@@ -38,7 +38,7 @@ func newRotating(t *testing.T) *rotating {
 	r.Registry = registry.New(registry.Settings{
 		Directories: []string{r.dir},
 		Logger:      slog.New(slog.NewTextHandler(&r.log, nil)),
-		Probe: func(target *webhook.Target, _ *registry.Question) error {
+		Probe: func(target *transport.Target, _ *registry.Question) error {
 			r.probed.Add(1)
 			if r.down[target.URL()] {
 				return absent{r.probed.Load()}
@@ -105,7 +105,7 @@ func (r *rotating) is(what string, want ...string) {
 }
 
 // target returns the Target at a path that the current configuration has.
-func (r *rotating) target(path string) *webhook.Target {
+func (r *rotating) target(path string) *transport.Target {
 	r.t.Helper()
 	for _, target := range r.good(r.Registry).Targets {
 		if target.URL() == at(path) {
@@ -495,7 +495,7 @@ func TestProbesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHome(t)
 		var now, most, all atomic.Int64
-		r := registry.New(registry.Settings{Directories: []string{h.dir}, Probe: func(*webhook.Target, *registry.Question) error {
+		r := registry.New(registry.Settings{Directories: []string{h.dir}, Probe: func(*transport.Target, *registry.Question) error {
 			for n := now.Add(1); most.Load() < n; {
 				most.Store(n)
 			}
@@ -521,7 +521,7 @@ func TestProbeQuestion(t *testing.T) {
 	h := newHome(t)
 	var mu sync.Mutex
 	asked := map[string]string{}
-	r := registry.New(registry.Settings{Directories: []string{h.dir}, Probe: func(target *webhook.Target, q *registry.Question) error {
+	r := registry.New(registry.Settings{Directories: []string{h.dir}, Probe: func(target *transport.Target, q *registry.Question) error {
 		mu.Lock()
 		defer mu.Unlock()
 		asked[strings.TrimPrefix(target.URL(), at(""))] = "connect"

@@ -20,7 +20,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // App is the process: made by New, run once by Run, and over then.
@@ -48,8 +48,8 @@ type App struct {
 
 	registry   *registry.Registry
 	namespaces *kube.Sources
-	resolver   *webhook.Resolver
-	client     *webhook.Client
+	resolver   *transport.Resolver
+	client     *transport.Client
 	dispatcher *dispatcher.Dispatcher
 	server     *server.Server
 }
@@ -117,14 +117,14 @@ func (a *App) wireRegistry(version string) {
 	settings.Changed = func(c registry.Change) { a.status.Changed(c) }
 	a.registry = registry.New(settings)
 	a.status = a.newStatus(version)
-	a.client = webhook.NewClient(webhook.ClientConfig{
+	a.client = transport.NewClient(transport.ClientConfig{
 		Addresses:      settings.Compile.Addresses,
 		ConnectTimeout: cfg.Timeouts.Connect.Duration,
 		ResponseLimit:  cfg.Limits.ResponseBytes,
 		Concurrency:    cfg.Limits.CallsPerEndpoint,
 		Observer:       a.callObserver(),
 	})
-	a.resolver = webhook.NewResolver(webhook.ResolverConfig{
+	a.resolver = transport.NewResolver(transport.ResolverConfig{
 		Targets:   a.registry.Targets,
 		Addresses: settings.Compile.Addresses,
 		Interval:  cfg.DNS.Interval.Duration,

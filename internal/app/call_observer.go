@@ -7,7 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // callObserver is told what calls do: it counts that, and logs when the form changes
@@ -19,14 +19,14 @@ type callObserver struct {
 
 // counters are what counts of a webhook.Observer.
 type counters interface {
-	Attempted(ctx context.Context, a webhook.Attempt)
+	Attempted(ctx context.Context, a transport.Attempt)
 	Refused(ctx context.Context, owner any)
 	Disagreed(ctx context.Context, owner any)
 	Misread(ctx context.Context, owner any)
 }
 
 // Switched implements webhook.Observer.
-func (o callObserver) Switched(ctx context.Context, s webhook.Switch) {
+func (o callObserver) Switched(ctx context.Context, s transport.Switch) {
 	attrs := []slog.Attr{slog.String("url", s.Target.URL()), slog.String("reads", s.Reads)}
 	if w, ok := s.Owner.(*chain.Entry); ok {
 		attrs = append(attrs, slog.String("configuration", w.Configuration), slog.String("webhook", w.Name))

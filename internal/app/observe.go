@@ -9,7 +9,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // observers are told of every admission.
@@ -26,9 +26,9 @@ func (a *App) observers() []dispatcher.Observer {
 
 // callObserver is told what calls do; where OpenTelemetry is switched off it only
 // logs.
-func (a *App) callObserver() webhook.Observer {
+func (a *App) callObserver() transport.Observer {
 	if environment().Disabled() {
-		return callObserver{webhook.Silent{}, a.log}
+		return callObserver{transport.Silent{}, a.log}
 	}
 	return callObserver{a.metrics, a.log}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // probeTimeout bounds how long a new webhook is asked whether it is there.
@@ -29,13 +29,13 @@ const probeReview = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/%s
 
 // probe reports whether a Target can be connected to and, if there is a question,
 // answers it. Any verdict will do: it shows that somebody reads reviews there.
-func (a *App) probe(t *webhook.Target, q *registry.Question) error {
+func (a *App) probe(t *transport.Target, q *registry.Question) error {
 	if err := a.client.Probe(t, probeTimeout); err != nil || q == nil {
 		return err
 	}
 	body := codec.NewBody(fmt.Appendf(nil, probeReview, q.Webhook.Version), nil)
 	defer body.Release()
-	_, err := a.client.Call(context.Background(), webhook.Call{
+	_, err := a.client.Call(context.Background(), transport.Call{
 		Target:   t,
 		Body:     body,
 		Form:     codec.Form{Version: q.Webhook.Version},
@@ -43,7 +43,7 @@ func (a *App) probe(t *webhook.Target, q *registry.Question) error {
 		Cluster:  q.Cluster,
 		Resource: "/configmaps",
 		Deadline: time.Now().Add(probeTimeout),
-		Repeat:   webhook.Repeat{NoHedge: true},
+		Repeat:   transport.Repeat{NoHedge: true},
 		Owner:    q.Webhook,
 	})
 	if denial, ok := errors.AsType[*codec.AnswerError](err); ok && denial.Denies {

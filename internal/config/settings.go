@@ -11,7 +11,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // Registry returns the settings of the registry that the configuration asks for.
@@ -22,11 +22,11 @@ func (c *Config) Registry(own []netip.AddrPort, log *slog.Logger) registry.Setti
 		FileRoots:  c.FileRoots,
 		AllowEmpty: c.AllowEmpty,
 		Compile: compile.Options{
-			Addresses:  webhook.AddressPolicy{Allowed: c.allowed(), Own: append(c.own(), own...)},
+			Addresses:  transport.AddressPolicy{Allowed: c.allowed(), Own: append(c.own(), own...)},
 			Bypass:     c.bypass(),
 			FailOpen:   c.failOpen(),
 			MaxTimeout: c.Deadline.Max.Duration,
-			Encoding:   webhook.ParseEncoding(c.Encoding),
+			Encoding:   transport.ParseEncoding(c.Encoding),
 		},
 		Logger: log,
 	}
@@ -49,7 +49,7 @@ func (c *Config) own() []netip.AddrPort {
 	var own []netip.AddrPort
 	for _, listen := range []string{c.Listen, c.Admin.Listen} {
 		host, port, _ := net.SplitHostPort(listen)
-		ip, ok := webhook.ParseHost(host)
+		ip, ok := transport.ParseHost(host)
 		if host == "" {
 			ip, ok = netip.IPv6Unspecified(), true
 		}

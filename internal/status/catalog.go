@@ -10,7 +10,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // catalog is the webhooks of a Snapshot, each once, and the lists of them that
@@ -84,7 +84,7 @@ func (c *catalog) id(w *chain.Entry, p chain.Phase) string {
 // shownIdentity is how much of a Target's identity is shown, in bytes.
 const shownIdentity = 6
 
-func targetID(t *webhook.Target) string {
+func targetID(t *transport.Target) string {
 	id := t.Identity()
 	return hex.EncodeToString(id[:shownIdentity])
 }

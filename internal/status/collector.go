@@ -13,15 +13,15 @@ import (
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // Registry is what a Collector asks of the registry; *registry.Registry does.
 type Registry interface {
 	Snapshot() *registry.Snapshot
 	Problems() []manifest.Problem
-	Targets() []*webhook.Target
-	Draining() []*webhook.Target
+	Targets() []*transport.Target
+	Draining() []*transport.Target
 }
 
 // Config is the configuration of a Collector. Everything but Namespaces and

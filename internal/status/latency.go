@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // Every Target is sampled as often as its window of latencies is long.
@@ -18,15 +18,15 @@ const (
 // latencies are the samples of the Targets.
 type latencies struct {
 	mu      sync.Mutex
-	samples map[*webhook.Target]*ring[Sample]
+	samples map[*transport.Target]*ring[Sample]
 }
 
 // sample takes one sample of each Target and forgets those that have left.
-func (l *latencies) sample(now time.Time, targets []*webhook.Target) {
+func (l *latencies) sample(now time.Time, targets []*transport.Target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.samples
-	l.samples = make(map[*webhook.Target]*ring[Sample], len(targets))
+	l.samples = make(map[*transport.Target]*ring[Sample], len(targets))
 	for _, t := range targets {
 		samples := before[t]
 		if samples == nil {
@@ -39,7 +39,7 @@ func (l *latencies) sample(now time.Time, targets []*webhook.Target) {
 }
 
 // of returns the samples of a Target, oldest first.
-func (l *latencies) of(t *webhook.Target) []Sample {
+func (l *latencies) of(t *transport.Target) []Sample {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if samples := l.samples[t]; samples != nil {
@@ -48,6 +48,6 @@ func (l *latencies) of(t *webhook.Target) []Sample {
 	return []Sample{}
 }
 
-func newLatency(l webhook.Latency) Latency {
+func newLatency(l transport.Latency) Latency {
 	return Latency{Attempts: l.Attempts, P50: l.P50.Seconds(), P95: l.P95.Seconds(), P99: l.P99.Seconds()}
 }

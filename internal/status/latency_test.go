@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // A ring is the end of the list of all that was added.
@@ -35,14 +35,14 @@ func TestRing(t *testing.T) {
 
 // A Target keeps the samples of ten minutes for as long as it is there.
 func TestSamples(t *testing.T) {
-	target, err := webhook.NewTarget(webhook.TargetSpec{URL: "https://w.example.com/"})
+	target, err := transport.NewTarget(transport.TargetSpec{URL: "https://w.example.com/"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var l latencies
 	start := time.Now()
 	for i := range 70 {
-		l.sample(start.Add(time.Duration(i)*sampleInterval), []*webhook.Target{target})
+		l.sample(start.Add(time.Duration(i)*sampleInterval), []*transport.Target{target})
 	}
 	samples := l.of(target)
 	if len(samples) != 60 || !samples[0].Time.Equal(start.Add(10*sampleInterval)) {

@@ -19,16 +19,16 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // nothing is a Registry before its first load.
 type nothing struct{}
 
-func (nothing) Snapshot() *registry.Snapshot { return nil }
-func (nothing) Problems() []manifest.Problem { return nil }
-func (nothing) Targets() []*webhook.Target   { return nil }
-func (nothing) Draining() []*webhook.Target  { return nil }
+func (nothing) Snapshot() *registry.Snapshot  { return nil }
+func (nothing) Problems() []manifest.Problem  { return nil }
+func (nothing) Targets() []*transport.Target  { return nil }
+func (nothing) Draining() []*transport.Target { return nil }
 
 func newCollector() *status.Collector {
 	return status.New(status.Config{Version: "test", Registry: nothing{}, Unready: func() []string { return []string{"no configuration"} }})

@@ -15,7 +15,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -23,19 +23,19 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // one is a Registry with one cluster and one Target.
 type one struct {
 	nothing
-	target *webhook.Target
+	target *transport.Target
 }
 
 func (one) Snapshot() *registry.Snapshot {
 	return &registry.Snapshot{Hash: "abc", Compiled: compile.Compiled{Clusters: map[string]*chain.Cluster{"west": {Name: "west"}}}}
 }
 
-func (o one) Targets() []*webhook.Target { return []*webhook.Target{o.target} }
+func (o one) Targets() []*transport.Target { return []*transport.Target{o.target} }
 
 // While it runs, a Collector samples every ten seconds and forgets clusters that
 // have gone; it ends with its context.
 func TestRun(t *testing.T) {
-	target, err := webhook.NewTarget(webhook.TargetSpec{URL: "https://w.example.com/"})
+	target, err := transport.NewTarget(transport.TargetSpec{URL: "https://w.example.com/"})
 	if err != nil {
 		t.Fatal(err)
 	}

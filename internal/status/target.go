@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
-func (c *Collector) target(t *webhook.Target) Target {
+func (c *Collector) target(t *transport.Target) Target {
 	stats := t.Stats()
 	target := Target{
 		ID:            targetID(t),
@@ -37,7 +37,7 @@ func (c *Collector) target(t *webhook.Target) Target {
 // closedState is the state of a breaker that lets everything pass.
 var closedState = breaker.Closed.String()
 
-func newEndpoint(e *webhook.Endpoint) Endpoint {
+func newEndpoint(e *transport.Endpoint) Endpoint {
 	h := e.Health()
 	return Endpoint{
 		Address:     e.Address().String(),

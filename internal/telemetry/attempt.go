@@ -6,11 +6,11 @@ import (
 	"context"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
-	calls "github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // Attempted is webhook.Observer's.
-func (m *Metrics) Attempted(ctx context.Context, a calls.Attempt) {
+func (m *Metrics) Attempted(ctx context.Context, a transport.Attempt) {
 	if s := m.caller(a.Owner); s != nil {
 		m.attempts.Add(ctx, 1, s.attempts[a.Kind].add...)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // BenchmarkObserve is what metrics add to one admission with five webhooks: those
@@ -38,7 +38,7 @@ func observe(b *testing.B, m *telemetry.Metrics) {
 	for b.Loop() {
 		m.Observe(context.Background(), r)
 		for _, w := range f.clusters[0].Validating.Webhooks {
-			m.Attempted(context.Background(), webhook.Attempt{Owner: w})
+			m.Attempted(context.Background(), transport.Attempt{Owner: w})
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
 	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // fleet is clusters that share webhooks, half of them of each phase.
@@ -56,7 +56,7 @@ func (f *fleet) load(t testing.TB, clusters, webhooks int) {
 	if problems := f.registry.Load(); len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	webhook.NewResolver(webhook.ResolverConfig{Targets: f.registry.Targets}).Refresh(t.Context())
+	transport.NewResolver(transport.ResolverConfig{Targets: f.registry.Targets}).Refresh(t.Context())
 	f.clusters = nil
 	for _, c := range f.registry.Snapshot().Clusters {
 		f.clusters = append(f.clusters, c)

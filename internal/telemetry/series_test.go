@@ -15,7 +15,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // TestSeries walks 100 clusters and 200 webhooks through both phases, first well,
@@ -88,8 +88,8 @@ func (f *fleet) bypass(m *telemetry.Metrics) {
 func (f *fleet) attempt(m *telemetry.Metrics) {
 	for _, phase := range phases() {
 		for _, w := range f.clusters[0].Chain(phase).Webhooks {
-			for _, kind := range []webhook.Kind{webhook.First, webhook.Retry, webhook.Hedge} {
-				m.Attempted(context.Background(), webhook.Attempt{Owner: w, Kind: kind})
+			for _, kind := range []transport.Kind{transport.First, transport.Retry, transport.Hedge} {
+				m.Attempted(context.Background(), transport.Attempt{Owner: w, Kind: kind})
 			}
 		}
 	}

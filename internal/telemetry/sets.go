@@ -11,7 +11,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
-	calls "github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // attrs is a set of attributes, ready to be handed to an instrument without
@@ -30,7 +30,7 @@ func newAttrs(kvs ...attribute.KeyValue) attrs {
 const (
 	phases  = 2
 	results = int(dispatcher.Abandoned) + 1
-	kinds   = int(calls.Hedge) + 1
+	kinds   = int(transport.Hedge) + 1
 )
 
 // clusterSets are the sets of a cluster.
@@ -86,7 +86,7 @@ func newCallSets(w *chain.Entry) *callSets {
 	configuration, name := attribute.String("configuration", w.Configuration), attribute.String("webhook", w.Name)
 	s := &callSets{plain: newAttrs(configuration, name)}
 	for k := range s.attempts {
-		s.attempts[k] = newAttrs(configuration, name, attribute.String("kind", calls.Kind(k).String()))
+		s.attempts[k] = newAttrs(configuration, name, attribute.String("kind", transport.Kind(k).String()))
 	}
 	return s
 }

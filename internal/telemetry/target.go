@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
-	calls "github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // targets reads what there is to say of each Target. Those that share a URL, with
@@ -50,7 +50,7 @@ type targetReading struct {
 // breakerReading is the worst of an address.
 type breakerReading struct{ state, clusters int64 }
 
-func (s *targetReading) add(t *calls.Target) {
+func (s *targetReading) add(t *transport.Target) {
 	s.connections += int64(t.Connections())
 	for _, e := range t.Endpoints() {
 		health, address := e.Health(), e.Address().String()

@@ -12,7 +12,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // binding is a WebhookBinding, compiled.
@@ -37,10 +37,10 @@ type dispatch struct {
 	retry     bool // failed calls are repeated, then Fail
 	hedge     chain.Hedge
 	denyWins  bool
-	breaker   webhook.BreakerSpec
+	breaker   transport.BreakerSpec
 	probe     chain.Probe
 	join      chain.Join
-	wire      webhook.Wire
+	wire      transport.Wire
 }
 
 // keyPair is a client certificate and its key in PEM; zero is none.
@@ -59,12 +59,12 @@ type partialDispatch struct {
 	retry     *bool
 	hedge     *chain.Hedge
 	denyWins  *bool
-	breaker   *webhook.BreakerSpec
+	breaker   *transport.BreakerSpec
 	probe     *chain.Probe
 	join      *chain.Join
 
-	encoding    *webhook.Encoding
-	compression *webhook.Compression
+	encoding    *transport.Encoding
+	compression *transport.Compression
 }
 
 // binds reports whether one of the binding's globs selects the webhook.
@@ -105,7 +105,7 @@ type merge struct {
 
 // mergeBindings puts together what the bindings say, where encoding is what holds
 // if none does. Their order decides only which of two that disagree is named first.
-func mergeBindings(bindings []*binding, encoding webhook.Encoding) merge {
+func mergeBindings(bindings []*binding, encoding transport.Encoding) merge {
 	m := merge{setBy: map[string]*binding{}}
 	m.dispatch.wire.Encoding = encoding
 	for _, b := range bindings {

@@ -14,7 +14,7 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // validateClientConfig checks the form of where a webhook is served, with
@@ -132,8 +132,8 @@ func address(c *admissionregistrationv1.WebhookClientConfig) (rawURL, serverName
 
 // forbidden returns why a literal host may not be dialled (E2). A name that
 // needs DNS is judged when it is dialled.
-func forbidden(host, port string, policy webhook.AddressPolicy) error {
-	addr, ok := webhook.ParseHost(host)
+func forbidden(host, port string, policy transport.AddressPolicy) error {
+	addr, ok := transport.ParseHost(host)
 	if !ok {
 		return nil
 	}
@@ -145,7 +145,7 @@ func forbidden(host, port string, policy webhook.AddressPolicy) error {
 }
 
 // validateDestination applies the address policy to a valid clientConfig.
-func validateDestination(c *admissionregistrationv1.WebhookClientConfig, policy webhook.AddressPolicy, at *field.Path) field.ErrorList {
+func validateDestination(c *admissionregistrationv1.WebhookClientConfig, policy transport.AddressPolicy, at *field.Path) field.ErrorList {
 	if c.URL == nil {
 		return nil
 	}

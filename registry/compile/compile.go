@@ -11,16 +11,16 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // Options are what a process compiles with.
 type Options struct {
-	Addresses  webhook.AddressPolicy
+	Addresses  transport.AddressPolicy
 	Bypass     []exempt.Rule // for every cluster, before the cluster's own
 	FailOpen   []exempt.Rule
-	MaxTimeout time.Duration    // longest time an admission may take; 30 s
-	Encoding   webhook.Encoding // for webhooks whose bindings say nothing
+	MaxTimeout time.Duration      // longest time an admission may take; 30 s
+	Encoding   transport.Encoding // for webhooks whose bindings say nothing
 	// Namespaces, if not nil, returns the source of the namespaces of a cluster
 	// that has a kubeconfigFile, before anybody starts it: compiling neither waits
 	// nor dials. Nobody asks it for other labels than these, which are sorted. One
@@ -36,7 +36,7 @@ const defaultMaxTimeout = 30 * time.Second
 type Compiled struct {
 	Clusters map[string]*chain.Cluster
 	Warnings []manifest.Problem // lint
-	Targets  []*webhook.Target
+	Targets  []*transport.Target
 
 	identities identities
 }
@@ -60,7 +60,7 @@ func NewCompiler(o Options) *Compiler {
 // Compile returns what in says, or every problem that stands in its way, problems
 // among them, and what a person should know. current, which may be nil, is what is
 // served. A Target that is living is kept where it is wanted again.
-func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*webhook.Target, problems ...manifest.Problem) (*Compiled, []manifest.Problem, []manifest.Problem) {
+func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*transport.Target, problems ...manifest.Problem) (*Compiled, []manifest.Problem, []manifest.Problem) {
 	c := &compiler{
 		Options:     k.options,
 		cel:         k.cel,
@@ -71,16 +71,16 @@ func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*webho
 		kubeconfigs: in.Kubeconfigs,
 		current:     current,
 		accesses:    map[string]manifest.KubeAccess{},
-		endpoints:   map[endpointsKey][]webhook.EndpointSpec{},
-		targets:     targetTable{known: ByIdentity(living), found: map[webhook.Identity]*webhook.Target{}},
+		endpoints:   map[endpointsKey][]transport.EndpointSpec{},
+		targets:     targetTable{known: ByIdentity(living), found: map[transport.Identity]*transport.Target{}},
 		problems:    slices.Concat(in.Problems, problems),
 	}
 	return c.compile(), c.problems, c.warnings
 }
 
 // ByIdentity returns the Targets by what they are.
-func ByIdentity(targets []*webhook.Target) map[webhook.Identity]*webhook.Target {
-	table := make(map[webhook.Identity]*webhook.Target, len(targets))
+func ByIdentity(targets []*transport.Target) map[transport.Identity]*transport.Target {
+	table := make(map[transport.Identity]*transport.Target, len(targets))
 	for _, t := range targets {
 		table[t.Identity()] = t
 	}
@@ -100,7 +100,7 @@ type compiler struct {
 	targets     targetTable
 
 	bindings  []*binding
-	endpoints map[endpointsKey][]webhook.EndpointSpec
+	endpoints map[endpointsKey][]transport.EndpointSpec
 	entries   [2][]*entry // by Phase, in configuration and list order
 	clusters  []*chain.Cluster
 	accesses  map[string]manifest.KubeAccess // by cluster
@@ -149,12 +149,12 @@ func (c *compiler) warn(ps ...manifest.Problem) { c.warnings = append(c.warnings
 // targetTable finds the Target of a spec: the known one where there is one, so
 // that connections and health outlive the Snapshot.
 type targetTable struct {
-	known map[webhook.Identity]*webhook.Target // read-only
-	found map[webhook.Identity]*webhook.Target
-	used  []*webhook.Target // in order of first use
+	known map[transport.Identity]*transport.Target // read-only
+	found map[transport.Identity]*transport.Target
+	used  []*transport.Target // in order of first use
 }
 
-func (t *targetTable) target(spec webhook.TargetSpec) (*webhook.Target, error) {
+func (t *targetTable) target(spec transport.TargetSpec) (*transport.Target, error) {
 	id := spec.Identity()
 	if target, ok := t.found[id]; ok {
 		return target, nil
@@ -162,7 +162,7 @@ func (t *targetTable) target(spec webhook.TargetSpec) (*webhook.Target, error) {
 	target, ok := t.known[id]
 	if !ok {
 		var err error
-		if target, err = webhook.NewTarget(spec); err != nil {
+		if target, err = transport.NewTarget(spec); err != nil {
 			return nil, err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // endpointsKey is a list of endpoints by content; "" is none.
@@ -114,25 +114,25 @@ func hedgeOf(s string) *chain.Hedge {
 	return new(chain.HedgeAuto)
 }
 
-func encodingOf(s string) *webhook.Encoding {
+func encodingOf(s string) *transport.Encoding {
 	if s == "" {
 		return nil
 	}
-	return new(webhook.ParseEncoding(s))
+	return new(transport.ParseEncoding(s))
 }
 
-func compressionOf(s string) *webhook.Compression {
+func compressionOf(s string) *transport.Compression {
 	switch s {
 	case "":
 		return nil
 	case "Auto":
-		return new(webhook.CompressAuto)
+		return new(transport.CompressAuto)
 	case "Gzip":
-		return new(webhook.CompressGzip)
+		return new(transport.CompressGzip)
 	case "Zstd":
-		return new(webhook.CompressZstd)
+		return new(transport.CompressZstd)
 	}
-	return new(webhook.Uncompressed)
+	return new(transport.Uncompressed)
 }
 
 func probeOf(s string) *chain.Probe {
@@ -157,11 +157,11 @@ func joinOf(s string) *chain.Join {
 	return new(chain.JoinEnforce)
 }
 
-func breakerOf(b *manifest.Breaker) *webhook.BreakerSpec {
+func breakerOf(b *manifest.Breaker) *transport.BreakerSpec {
 	if b == nil {
 		return nil
 	}
-	spec := &webhook.BreakerSpec{Off: b.Enabled != nil && !*b.Enabled}
+	spec := &transport.BreakerSpec{Off: b.Enabled != nil && !*b.Enabled}
 	if b.FailurePercent != nil {
 		spec.FailureRatio = float64(*b.FailurePercent) / 100
 	}
@@ -179,10 +179,10 @@ func (c *compiler) compileEndpoints(m *manifest.Binding) *endpointsKey {
 		return nil
 	}
 	var key strings.Builder
-	specs := make([]webhook.EndpointSpec, len(m.Spec.Endpoints))
+	specs := make([]transport.EndpointSpec, len(m.Spec.Endpoints))
 	for i, e := range m.Spec.Endpoints {
 		at := field.NewPath("spec", "endpoints").Index(i).Child("caFile")
-		specs[i] = webhook.EndpointSpec{Address: e.Address, ServerName: e.ServerName, CABundle: c.readCA(m.Origin, e.CAFile, at)}
+		specs[i] = transport.EndpointSpec{Address: e.Address, ServerName: e.ServerName, CABundle: c.readCA(m.Origin, e.CAFile, at)}
 		for _, part := range []string{e.Address, e.ServerName, string(specs[i].CABundle)} {
 			key.WriteString(part)
 			key.WriteByte(0)

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
-func validateBinding(b *manifest.WebhookBindingObject, policy webhook.AddressPolicy) field.ErrorList {
+func validateBinding(b *manifest.WebhookBindingObject, policy transport.AddressPolicy) field.ErrorList {
 	errs := validation.ValidateObjectMeta(&b.ObjectMeta, false, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	spec := field.NewPath("spec")
 	errs = append(errs, validateGlobs(b.Spec.Webhooks, spec.Child("webhooks"))...)
@@ -63,7 +63,7 @@ func validateGlobs(globs []string, at *field.Path) field.ErrorList {
 	return errs
 }
 
-func validateEndpoint(e *manifest.Endpoint, policy webhook.AddressPolicy, at *field.Path) field.ErrorList {
+func validateEndpoint(e *manifest.Endpoint, policy transport.AddressPolicy, at *field.Path) field.ErrorList {
 	host, port, errs := splitAddress(e.Address, at.Child("address"))
 	if len(errs) > 0 {
 		return errs

@@ -6,7 +6,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
-	"github.com/admission-dispatcher/dispatcher/webhook"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // variant is a Webhook with its number among all of them.
@@ -17,7 +17,7 @@ type variant struct {
 }
 
 // compile returns the webhook under one dispatch.
-func (e *entry) compile(d dispatch, endpoints []webhook.EndpointSpec, targets *targetTable) (*chain.Entry, error) {
+func (e *entry) compile(d dispatch, endpoints []transport.EndpointSpec, targets *targetTable) (*chain.Entry, error) {
 	target, err := targets.target(e.targetSpec(d, endpoints))
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (e *entry) compile(d dispatch, endpoints []webhook.EndpointSpec, targets *t
 		Stage:         d.stage,
 		Compat:        d.compat,
 		Version:       firstVersion(e.spec.AdmissionReviewVersions),
-		Repeat:        webhook.Repeat{NoHedge: d.hedge == chain.HedgeOff, Failures: d.retry, DenyWins: d.denyWins},
+		Repeat:        transport.Repeat{NoHedge: d.hedge == chain.HedgeOff, Failures: d.retry, DenyWins: d.denyWins},
 		Probe:         d.probe,
 		Join:          d.join,
 		Wire:          d.wire,
@@ -56,9 +56,9 @@ func (e *entry) compile(d dispatch, endpoints []webhook.EndpointSpec, targets *t
 	return w, nil
 }
 
-func (e *entry) targetSpec(d dispatch, endpoints []webhook.EndpointSpec) webhook.TargetSpec {
+func (e *entry) targetSpec(d dispatch, endpoints []transport.EndpointSpec) transport.TargetSpec {
 	url, serverName := address(&e.spec.ClientConfig)
-	return webhook.TargetSpec{
+	return transport.TargetSpec{
 		URL:               url,
 		ServerName:        serverName,
 		CABundle:          e.spec.ClientConfig.CABundle,

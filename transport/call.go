@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
+)
+
+// Call is one question to one webhook.
+type Call struct {
+	Target *Target
+	// Body is the AdmissionReview to send. The caller keeps its own reference until
+	// it has the answer; attempts that outlive the call keep theirs.
+	Body *codec.Body
+	// Form is the form of Body.
+	Form codec.Form
+	// Plain, if any, is the same review without what of Form the webhook has only
+	// said that it reads: what is sent in place of Body, in the same call where that
+	// is possible, if it turns out not to. The caller keeps it as long as Body.
+	Plain codec.Deferred
+	// Want is what the answer must fit. Its UID must not change before the
+	// deadline: an attempt that lost its race still verifies what it gets.
+	Want codec.Expectation
+	// Cluster is sent as the Admission-Cluster header. What its reviews bring about
+	// counts against it alone.
+	Cluster string
+	// Resource is what the review is about, such as "apps/deployments": failures
+	// on one resource do not keep the webhook from being asked about others.
+	Resource string
+	// Shadow: nobody waits for the answer. It takes no slot from calls that decide.
+	Shadow bool
+	// Deadline is when the answer must be there: the webhook's own timeout and
+	// the time left for the admission, whichever is first.
+	Deadline time.Time
+	// Timeout is what the call would have had if the caller had left it the time. A
+	// much earlier Deadline that passes says little about the webhook. 0: unknown.
+	Timeout time.Duration
+	// Wait: rather than fail because of the open circuit of a webhook that hangs, the
+	// call waits until the Deadline, as it would for the webhook itself.
+	Wait bool
+	// Over is true once nobody needs the answer any more: no review is sent from then
+	// on. It is looked at until the Receiver is notified. nil: it is needed to the end.
+	Over   *atomic.Bool
+	Repeat Repeat
+	// Owner is whose call it is, for the Observer; nothing else looks at it.
+	Owner any
+}
+
+// Retain adds a reference to the Bodies of the Call.
+func (c *Call) Retain() {
+	c.Body.Retain()
+	c.Plain.Retain()
+}
+
+// Release takes back Retain.
+func (c *Call) Release() {
+	c.Body.Release()
+	c.Plain.Release()
+}
+
+// sent returns what an attempt sends, with a reference of the caller's.
+func (c *Call) sent(plain bool) (*codec.Body, codec.Form, error) {
+	if !plain {
+		return c.Body.Retain(), c.Form, nil
+	}
+	body, err := c.Plain.Body()
+	if err != nil {
+		return nil, codec.Form{}, &hook.CallError{Cause: hook.NotConvertible, Err: fmt.Errorf("the review cannot be written as %s: %w", c.Plain.Form().Encoding, err)}
+	}
+	return body, c.Plain.Form(), nil
+}
+
+// Start asks, perhaps more than once, and tells to a verified answer or an error:
+// a *CallError, or a *codec.AnswerError whose Denies is set. ctx carries shutdown
+// and trace; the deadline is the Call's. The Call is copied, but not what it
+// points to. A hedge that lost may run on, to the deadline.
+func (c *Client) Start(ctx context.Context, call *Call, to hook.Receiver) {
+	now := time.Now()
+	if !now.Before(call.Deadline) {
+		to.Receive(codec.Response{}, noTimeLeft())
+		return
+	}
+	r := c.races.Get().(*race)
+	r.ctx, r.Call, r.to = ctx, *call, to
+	c.running.Add(1)
+	r.run(now)
+}
+
+func (c *Client) launch(r *race, first choice) { c.workers.run(work{r, first}) }
+
+// forget keeps the memory of a race for the next.
+func (c *Client) forget(r *race) {
+	*r = race{rules: r.rules, timer: r.timer}
+	c.races.Put(r)
+	c.running.Done()
+}
+
+// Call is Start for who waits for the answer.
+func (c *Client) Call(ctx context.Context, call Call) (codec.Response, error) {
+	w := c.waits.Get().(*wait)
+	c.Start(ctx, &call, w)
+	<-w.told
+	resp, err := w.resp, w.err
+	w.resp, w.err = codec.Response{}, nil
+	c.waits.Put(w)
+	return resp, err
+}
+
+// wait is a Receiver for who waits.
+type wait struct {
+	told chan struct{}
+	resp codec.Response
+	err  error
+}
+
+// Receive implements Receiver.
+func (w *wait) Receive(resp codec.Response, err error) {
+	w.resp, w.err = resp, err
+	w.told <- struct{}{}
+}
+
+// Close returns when no attempt runs any more. It must not race with calls.
+func (c *Client) Close() {
+	c.running.Wait()
+	c.workers.close()
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"crypto/tls"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"syscall"
+	"time"
+)
+
+// conn is a connection that knows whether it has been used and whether it is
+// idle, and can tell whether there is something to read.
+type conn struct {
+	*tls.Conn
+	records *records
+	raw     syscall.RawConn // nil where the system has none
+	peek    func(fd uintptr)
+	waiting bool      // what peek found
+	used    bool      // there was a request
+	served  bool      // it has been idle since it was made
+	idle    bool      // there is no request now
+	until   time.Time // when it is too old to be kept
+	probe   [1]byte
+
+	// reads are those since the connection woke up that left nothing decrypted
+	// behind; full tells whether there was one that may have.
+	reads int
+	full  bool
+}
+
+// newConn returns the connection of which secured reads from plain.
+func newConn(plain *records, secured *tls.Conn) *conn {
+	c := &conn{Conn: secured, records: plain, until: time.Now().Add(maxAge - rand.N(maxAge/5))}
+	if tcp, ok := plain.Conn.(syscall.Conn); ok {
+		c.raw, _ = tcp.SyscallConn()
+	}
+	c.peek = func(fd uintptr) {
+		_, _, err := syscall.Recvfrom(int(fd), c.probe[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		c.waiting = err != syscall.EAGAIN && err != syscall.EINTR
+	}
+	return c
+}
+
+// Read implements net.Conn.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && n < len(p) {
+		c.reads++
+	} else {
+		c.full = true
+	}
+	return n, err
+}
+
+// Close closes the connection, and says goodbye first if it is idle. Otherwise
+// the webhook may read nothing any more, and crypto/tls would wait up to 5 s for
+// room to say it, whatever the deadline of the call.
+func (c *conn) Close() error {
+	if c.idle {
+		return c.Conn.Close()
+	}
+	return c.NetConn().Close()
+}
+
+// wake readies the connection for a request. It reports false if there is
+// something to read that no request has asked for.
+func (c *conn) wake() bool {
+	stale := c.used && c.readable()
+	c.used, c.idle = true, false
+	c.records.whole, c.reads, c.full = 0, 0, false
+	return !stale
+}
+
+// readable reports whether bytes, or the end, of the stream wait to be read. It
+// does not block and takes nothing out of the stream.
+func (c *conn) readable() bool {
+	if c.raw == nil {
+		return false
+	}
+	c.waiting = false
+	err := c.raw.Control(c.peek)
+	return c.waiting || err != nil
+}
+
+// rest readies the connection for being idle. It reports false if it is too old
+// for that, or if bytes, or the end, of the stream have been taken off the socket
+// already, decrypted or in TLS records read ahead: nobody's answer, which readable
+// would not see.
+func (c *conn) rest() bool {
+	if time.Now().After(c.until) {
+		return false
+	}
+	c.idle = c.drained() || c.silent()
+	c.served = c.served || c.idle
+	return c.idle
+}
+
+// drained reports whether all that came has surely been read: as many records as
+// reads that emptied one. TLS's own messages make it say no.
+func (c *conn) drained() bool {
+	return c.records.between() && !c.full && c.records.whole == c.reads
+}
+
+// silent asks TLS whether there is more to read. Past its deadline that leaves the
+// socket alone.
+func (c *conn) silent() bool {
+	if c.SetReadDeadline(time.Unix(1, 0)) != nil {
+		return false
+	}
+	_, err := c.Conn.Read(c.probe[:])
+	return errors.Is(err, os.ErrDeadlineExceeded)
+}

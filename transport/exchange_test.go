@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/valyala/fasthttp"
+	"pgregory.net/rapid"
+
+	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/internal/pki"
+)
+
+// F5: a webhook that reads nothing any more does not keep a call beyond its
+// deadline. crypto/tls waits up to 5 s for room to say goodbye when it closes; a
+// pipe has no room at all.
+func TestClosingKeepsTheDeadline(t *testing.T) {
+	for name, answer := range map[string]string{
+		"F5 F7 without an answer":             "",
+		"F5 after an answer that is the last": "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const timeout = time.Second
+				e, _, end := newPipe(t, answer)
+				begin := time.Now()
+				err := e.exchange(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), begin.Add(timeout), false)
+				if took := time.Since(begin); took > timeout {
+					t.Errorf("the call took %v of %v", took, timeout)
+				}
+				if timedOut := isTimeout(err); timedOut != (answer == "") {
+					t.Errorf("the error is %v", err)
+				}
+				end()
+				<-time.After(time.Minute) // fasthttp's cleaner of idle connections ends
+			})
+		})
+	}
+}
+
+// A call whose time is over does not dial: no time left would mean the dialer's
+// own timeout.
+func TestNoTimeToDial(t *testing.T) {
+	e := &Endpoint{pool: fasthttp.HostClient{Addr: "policy:443", IsTLS: true, DialTimeout: func(string, time.Duration) (net.Conn, error) {
+		t.Error("it dialled")
+		return nil, errors.New("dialled")
+	}}}
+	if err := e.exchange(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), time.Now().Add(-time.Second), false); !isTimeout(err) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func newRequest() *request {
+	head := newHead("policy", "/", "")
+	return &request{head: &head, timeout: time.Second, cluster: "east", body: []byte("{}")}
+}
+
+// What a request looks like on the wire.
+func TestRequest(t *testing.T) {
+	var out bytes.Buffer
+	head := newHead("policy.shop.svc:8443", "/check", "Bearer secret")
+	req := request{head: &head, timeout: 1500 * time.Millisecond, cluster: "east", body: []byte(`{"a":1}`)}
+	if err := req.write(bufio.NewWriter(&out)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := http.ReadRequest(bufio.NewReader(&out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(got.Body)
+	if err != nil || string(body) != `{"a":1}` || got.ContentLength != 7 {
+		t.Errorf("body %q of %d bytes, %v", body, got.ContentLength, err)
+	}
+	want := http.Header{
+		"Accept": {"application/json, */*"}, "Admission-Cluster": {"east"}, "Authorization": {"Bearer secret"},
+		"Content-Length": {"7"}, "Content-Type": {"application/json"}, "User-Agent": {"admission-dispatcher"},
+	}
+	if diff := cmp.Diff(want, got.Header); diff != "" {
+		t.Errorf("header (-want +got):\n%s", diff)
+	}
+	if got.Method != http.MethodPost || got.Host != "policy.shop.svc:8443" || got.RequestURI != "/check?timeout=2s" {
+		t.Errorf("%s %s to %s", got.Method, got.RequestURI, got.Host)
+	}
+}
+
+// The header says what the body is, and what an answer may be.
+func TestRequestForms(t *testing.T) {
+	const protobuf = "application/vnd.kubernetes.protobuf"
+	head := newHead("policy", "/check", "")
+	for form, want := range map[codec.Form]http.Header{
+		{}:                               {"Content-Type": {"application/json"}, "Accept": {"application/json, */*"}},
+		{Coding: codec.Gzip}:             {"Content-Type": {"application/json"}, "Accept": {"application/json, */*"}, "Content-Encoding": {"gzip"}},
+		{Coding: codec.Zstd}:             {"Content-Type": {"application/json"}, "Accept": {"application/json, */*"}, "Content-Encoding": {"zstd"}},
+		{Encoding: codec.Protobuf}:       {"Content-Type": {protobuf}, "Accept": {protobuf + ", application/json, */*"}},
+		{Encoding: codec.ProtobufNative}: {"Content-Type": {protobuf}, "Accept": {protobuf + ", application/json, */*"}},
+		{Encoding: codec.Protobuf, Coding: codec.Gzip}: {"Content-Type": {protobuf}, "Accept": {protobuf + ", application/json, */*"}, "Content-Encoding": {"gzip"}},
+		{Encoding: codec.Protobuf, Coding: codec.Zstd}: {"Content-Type": {protobuf}, "Accept": {protobuf + ", application/json, */*"}, "Content-Encoding": {"zstd"}},
+	} {
+		var out bytes.Buffer
+		req := request{head: &head, form: form, timeout: time.Second, cluster: "east", trace: traceFields{parent: "00-a-b-01", state: "c=d"}}
+		if err := req.write(bufio.NewWriter(&out)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := http.ReadRequest(bufio.NewReader(&out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, values := range map[string][]string{"Admission-Cluster": {"east"}, "User-Agent": {"admission-dispatcher"}, "Content-Length": {"0"}, "Traceparent": {"00-a-b-01"}, "Tracestate": {"c=d"}} {
+			want[name] = values
+		}
+		if diff := cmp.Diff(want, got.Header); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", form, diff)
+		}
+	}
+}
+
+// Records are counted however they are cut.
+func TestRecords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var stream []byte
+		lengths := rapid.SliceOfN(rapid.IntRange(0, 300), 0, 8).Draw(t, "lengths")
+		for _, n := range lengths {
+			stream = append(stream, 23, 3, 3, byte(n>>8), byte(n))
+			stream = append(stream, make([]byte, n)...)
+		}
+		var r records
+		for rest := stream; len(rest) > 0; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "n")
+			r.pass(rest[:n])
+			rest = rest[n:]
+		}
+		if r.whole != len(lengths) || !r.between() {
+			t.Fatalf("%d records, want %d; between %v", r.whole, len(lengths), r.between())
+		}
+	})
+}
+
+// newPipe is a pool with one connection, without any buffer, to a server that
+// reads one request, writes answer, and neither reads nor closes until end.
+func newPipe(t *testing.T, answer string) (e *Endpoint, plain *records, end func()) {
+	t.Helper()
+	authority, err := pki.NewAuthority("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Issue(pki.Subject{DNSNames: []string{"policy"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := pair.TLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	near, far := net.Pipe()
+	go func() {
+		c := tls.Server(far, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}})
+		if r, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+			_, _ = io.Copy(io.Discard, r.Body)
+			_, _ = io.WriteString(c, answer)
+		}
+	}()
+	plain = &records{Conn: near}
+	secured := tls.Client(plain, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: "policy", RootCAs: authority.Pool()})
+	e = &Endpoint{pool: fasthttp.HostClient{
+		Addr: "policy:443", IsTLS: true,
+		DialTimeout: func(string, time.Duration) (net.Conn, error) { return newConn(plain, secured), nil },
+	}}
+	return e, plain, func() { _ = far.Close() }
+}
+
+// closed is a connection that the other side has closed, after it has read so many
+// bytes more.
+type closed struct {
+	net.Conn
+	reads int
+}
+
+func (c *closed) Write(p []byte) (int, error) {
+	if n := min(c.reads, len(p)); n < len(p) {
+		c.reads -= n
+		return n, &net.OpError{Op: "write", Err: syscall.EPIPE}
+	}
+	c.reads -= len(p)
+	return len(p), nil
+}
+
+func (c *closed) Read([]byte) (int, error) {
+	return 0, &net.OpError{Op: "read", Err: syscall.ECONNRESET}
+}
+
+// F14: it is known of a connection that ended as it was used again whether the
+// webhook can have seen anything of the request.
+func TestClosedAsReused(t *testing.T) {
+	for name, row := range map[string]struct {
+		reads  int
+		unsent bool
+	}{"nothing is read": {0, true}, "a byte is read": {1, false}, "all is read": {1 << 20, false}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, plain, end := newPipe(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+				defer func() { <-time.After(2 * time.Minute) }() // fasthttp's cleaner of idle connections ends
+				defer end()
+				exchange := func() error {
+					return e.exchange(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), time.Now().Add(time.Second), false)
+				}
+				if err := exchange(); err != nil {
+					t.Fatal(err)
+				}
+				plain.Conn = &closed{plain.Conn, row.reads}
+				if got := e.failed(exchange(), &Call{Target: &Target{host: "policy"}}, time.Second); !got.stale || got.unsent != row.unsent {
+					t.Errorf("stale %v, unsent %v: %v", got.stale, got.unsent, got.err)
+				}
+			})
+		})
+	}
+}

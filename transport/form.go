@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+)
+
+// Wire is how reviews are to be written for a webhook. The zero value is what the
+// webhook says it reads, uncompressed.
+type Wire struct {
+	Encoding    Encoding
+	Compression Compression
+}
+
+// Encoding is one of codec's encodings, or Auto.
+type Encoding uint8
+
+// The encodings. Auto is JSON until an answer of the webhook lists
+// application/vnd.kubernetes.protobuf in Accept-Post; the others are what is sent,
+// whatever the webhook says.
+const (
+	Auto Encoding = iota
+	JSON
+	Protobuf
+	ProtobufNative
+)
+
+// ParseEncoding returns the Encoding that configurations spell so, Auto for any
+// other word.
+func ParseEncoding(s string) Encoding {
+	switch s {
+	case "JSON":
+		return JSON
+	case "Protobuf":
+		return Protobuf
+	case "ProtobufNative":
+		return ProtobufNative
+	}
+	return Auto
+}
+
+// Compression is one of codec's content codings, or what the webhook says that it
+// reads in Accept-Encoding (RFC 7694).
+type Compression uint8
+
+// The compressions, of reviews of leastCompressed and more.
+const (
+	Uncompressed Compression = iota
+	CompressAuto
+	CompressGzip
+	CompressZstd
+)
+
+// leastCompressed is the size in bytes from which compression can pay: what is
+// smaller fits, with its header, into the first flight of a connection, ten
+// segments (docs/decisions/0011-payload-forms.md).
+const leastCompressed = 14_000
+
+// Form returns the form for a review of size bytes, sent now.
+func (t *Target) Form(v codec.Version, w Wire, size int, now time.Time) codec.Form {
+	form := codec.Form{Version: v}
+	reads := t.language.now(now)
+	switch {
+	case w.Encoding == Protobuf, w.Encoding == Auto && reads&readsProtobuf != 0:
+		form.Encoding = codec.Protobuf
+	case w.Encoding == ProtobufNative:
+		form.Encoding = codec.ProtobufNative
+	}
+	if w.Encoding == Auto && reads&readsNative != 0 {
+		form.Encoding = codec.ProtobufNative
+	}
+	if size >= leastCompressed {
+		form.Coding = w.Compression.coding(reads)
+	}
+	return form
+}
+
+// Plain returns form without what of it the webhook has said that it reads: what it
+// must be sent in any case.
+func (w Wire) Plain(form codec.Form) codec.Form {
+	if w.Encoding == Auto {
+		form.Encoding = codec.JSON
+	}
+	if w.Compression == CompressAuto {
+		form.Coding = codec.Identity
+	}
+	return form
+}
+
+func (c Compression) coding(reads reading) codec.Coding {
+	switch {
+	case c == CompressZstd, c == CompressAuto && reads&readsZstd != 0:
+		return codec.Zstd
+	case c == CompressGzip, c == CompressAuto && reads&readsGzip != 0:
+		return codec.Gzip
+	}
+	return codec.Identity
+}

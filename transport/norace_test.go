@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !race
+
+package transport
+
+// composedAnswers is how many answers TestComposedAnswers composes by default.
+const composedAnswers = 20_000

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"context"
+	"time"
+)
+
+// Kind says why an attempt is made. The set is closed.
+type Kind uint8
+
+// The kinds.
+const (
+	First Kind = iota
+	Retry
+	Hedge
+)
+
+// String returns the kind in the spelling of metrics and spans.
+func (k Kind) String() string {
+	switch k {
+	case Retry:
+		return "retry"
+	case Hedge:
+		return "hedge"
+	}
+	return "first"
+}
+
+// Attempt is one HTTP try that has ended.
+type Attempt struct {
+	Owner    any // of the Call
+	Endpoint *Endpoint
+	Kind     Kind
+	Start    time.Time
+	Elapsed  time.Duration
+	Err      error // as Call would return it
+	Lost     bool  // the call was decided without it
+}
+
+// Switch is a change of the form in which a Target is sent reviews where nothing is
+// pinned.
+type Switch struct {
+	Owner  any // of the Call that brought it about
+	Target *Target
+	Reads  string // Target.Reads, as of now
+	Err    error  // why reviews are plainer than before; nil: they are not
+}
+
+// Observer is told what calls do, on the goroutines that do it: it must be
+// quick, and must not block.
+type Observer interface {
+	// Attempted is told of every attempt. ctx carries the attempt's span.
+	Attempted(ctx context.Context, a Attempt)
+	// Refused is told of an extra attempt that was not made for want of budget.
+	Refused(ctx context.Context, owner any)
+	// Disagreed is told of a call of which two attempts gave different verdicts.
+	Disagreed(ctx context.Context, owner any)
+	// Misread is told of a call whose webhook did not read what it had said that it
+	// reads.
+	Misread(ctx context.Context, owner any)
+	// Switched is told when the form of a Target's reviews changes.
+	Switched(ctx context.Context, s Switch)
+}
+
+// Silent is the Observer where nobody observes.
+type Silent struct{}
+
+// Attempted implements Observer.
+func (Silent) Attempted(context.Context, Attempt) {}
+
+// Refused implements Observer.
+func (Silent) Refused(context.Context, any) {}
+
+// Disagreed implements Observer.
+func (Silent) Disagreed(context.Context, any) {}
+
+// Misread implements Observer.
+func (Silent) Misread(context.Context, any) {}
+
+// Switched implements Observer.
+func (Silent) Switched(context.Context, Switch) {}

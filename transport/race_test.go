@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
+)
+
+// reply is what an Endpoint of these tests does with an attempt.
+type reply struct {
+	after time.Duration
+	ending
+}
+
+func says(after time.Duration, allowed bool) reply {
+	resp := codec.Response{Allowed: allowed}
+	return reply{after, ending{resp: resp, kind: kindOf(resp, nil)}}
+}
+
+func fails(after time.Duration, cause hook.Cause, kind breaker.Kind) reply {
+	return reply{after, ending{err: &hook.CallError{Cause: cause, Err: errors.New(string(cause))}, kind: kind}}
+}
+
+// badAnswer is as an attempt reports it.
+func badAnswer(after time.Duration) reply {
+	r := fails(after, hook.BadAnswer, breaker.BadAnswer)
+	r.ending.err = &hook.CallError{Cause: hook.BadAnswer, Err: &codec.AnswerError{Reason: "malformed"}}
+	return r
+}
+
+var (
+	reset     = fails(time.Millisecond, hook.Unreachable, breaker.Reset)
+	refused   = reply{time.Millisecond, ending{err: &hook.CallError{Cause: hook.Unreachable, Err: errors.New("refused")}, kind: breaker.Refused, unsent: true}}
+	stale     = reply{time.Millisecond, ending{err: &hook.CallError{Cause: hook.Unreachable, Err: errors.New("stale")}, kind: breaker.Reset, stale: true}}
+	unwritten = reply{time.Millisecond, ending{err: &hook.CallError{Cause: hook.Unreachable, Err: errors.New("closed")}, kind: breaker.Reset, stale: true, unsent: true}}
+	malformed = badAnswer(time.Millisecond)
+	never     = reply{after: time.Hour}
+)
+
+// table is a Target whose Endpoints answer by script, in the order of attempts.
+type table struct {
+	t      *testing.T
+	target *Target
+	wait   bool        // as calls under Fail do
+	over   atomic.Bool // nobody needs the answer any more
+	losers sync.WaitGroup
+
+	mu      sync.Mutex
+	replies []reply     // of the attempts to come; the last is repeated
+	asked   []*Endpoint // by the attempts of the last call
+	plain   []bool      // whether they were sent plain JSON
+	vain    int         // how many were under way when nobody needed them any more
+}
+
+func newTable(t *testing.T, endpoints int) *table {
+	var list []*Endpoint
+	for i := range endpoints {
+		address := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), 443)
+		list = append(list, newEndpoint(&origin{}, address, breaker.Settings{}))
+	}
+	target := &Target{host: "policy"}
+	target.endpoints.Store(&list)
+	return &table{t: t, target: target}
+}
+
+func (x *table) attempt(_ context.Context, call *race, c *choice, _ bool) ending {
+	e := c.endpoint
+	x.mu.Lock()
+	r := x.replies[0]
+	if len(x.replies) > 1 {
+		x.replies = x.replies[1:]
+	}
+	x.asked, x.plain = append(x.asked, e), append(x.plain, c.plain)
+	x.mu.Unlock()
+	left := time.Until(call.Deadline)
+	if r.after >= left {
+		<-time.After(left)
+		r.ending = ending{err: &hook.CallError{Cause: hook.Timeout, Err: errors.New("no answer in time")}, kind: breaker.TimedOut}
+	} else {
+		<-time.After(r.after)
+	}
+	if !call.isNeeded() {
+		x.mu.Lock()
+		x.vain++
+		x.mu.Unlock()
+	}
+	r.endpoint = e
+	return r.ending
+}
+
+// call makes one call of a second and returns what it came to, after how long.
+func (x *table) call(repeat Repeat, replies ...reply) (codec.Response, time.Duration, error) {
+	x.mu.Lock()
+	x.replies, x.asked, x.plain = replies, nil, nil
+	x.mu.Unlock()
+	now := time.Now()
+	resp, err := x.make(repeat, time.Second)
+	return resp, time.Since(now), err
+}
+
+// one makes one call more, as what is to come is replied to.
+func (x *table) one(timeout time.Duration) (codec.Response, error) { return x.make(Repeat{}, timeout) }
+
+func (x *table) make(repeat Repeat, timeout time.Duration) (codec.Response, error) {
+	now := time.Now()
+	body := codec.NewBody(nil, nil)
+	defer body.Release()
+	plain := codec.NewPayloads(&codec.Review{Body: body}, nil).Later(codec.Form{}, 0, nil)
+	r := &race{
+		Call: Call{Target: x.target, Body: body, Plain: plain, Repeat: repeat, Deadline: now.Add(timeout), Wait: x.wait, Over: &x.over, Resource: "pods"},
+		ctx:  context.Background(),
+		to:   &wait{told: make(chan struct{}, 1)},
+		rules: rules{
+			attempt:  x.attempt,
+			observer: Silent{},
+			start:    func(r *race, c choice) { go func() { defer r.leave(); r.follow(c) }() },
+			free:     func(*race) { x.losers.Done() },
+		},
+	}
+	x.losers.Add(1)
+	told := r.to.(*wait)
+	r.run(now)
+	<-told.told
+	return told.resp, told.err
+}
+
+// attempts returns how many the last call has made, once its losers are done.
+func (x *table) attempts() int {
+	x.losers.Wait()
+	return len(x.asked)
+}
+
+// warm makes enough calls of 10 ms for hedging, and lets their window's figures
+// be looked at anew.
+func (x *table) warm() {
+	for range 2 * recentWarm {
+		x.call(Repeat{Safe: true}, says(10*time.Millisecond, true))
+	}
+	<-time.After(recentRefresh)
+}
+
+func wantCause(t *testing.T, err error, want hook.Cause) {
+	t.Helper()
+	var call *hook.CallError
+	if !errors.As(err, &call) || call.Cause != want {
+		t.Errorf("the error is %v, want cause %s", err, want)
+	}
+}
+
+func TestRace(t *testing.T) {
+	safe := Repeat{Safe: true}
+	for _, row := range []struct {
+		name      string
+		endpoints int
+		cold      bool
+		repeat    Repeat
+		replies   []reply
+		attempts  int
+		denies    bool
+		cause     hook.Cause
+		within    time.Duration // 0: not looked at
+	}{
+		{name: "one answer", endpoints: 2, repeat: safe, replies: []reply{says(time.Millisecond, true)}, attempts: 1},
+		{name: "F8 a slow answer is hedged", endpoints: 2, repeat: safe, replies: []reply{never, says(time.Millisecond, true)}, attempts: 2, within: 20 * time.Millisecond},
+		{name: "F8 also with one Endpoint", endpoints: 1, repeat: safe, replies: []reply{never, says(time.Millisecond, true)}, attempts: 2, within: 20 * time.Millisecond},
+		{name: "no hedge until the window is warm", endpoints: 2, cold: true, repeat: safe, replies: []reply{never}, attempts: 1, cause: hook.Timeout},
+		{name: "no hedge where the binding says so", endpoints: 2, repeat: Repeat{Safe: true, NoHedge: true}, replies: []reply{never}, attempts: 1, cause: hook.Timeout},
+		{name: "F13 with side effects exactly one attempt", endpoints: 2, replies: []reply{reset}, attempts: 1, cause: hook.Unreachable},
+		{name: "with side effects no hedge", endpoints: 2, replies: []reply{says(900*time.Millisecond, true)}, attempts: 1},
+		{name: "with side effects again what was never sent", endpoints: 2, replies: []reply{refused, says(0, true)}, attempts: 2},
+		{name: "F14 a connection that was closed while idle is replaced", endpoints: 1, repeat: safe, replies: []reply{stale, says(0, true)}, attempts: 2},
+		{name: "F14 once", endpoints: 1, repeat: safe, replies: []reply{stale, refused}, attempts: 2, cause: hook.Unreachable},
+		{name: "F14 with side effects if nothing was written", endpoints: 1, replies: []reply{unwritten, says(0, true)}, attempts: 2},
+		{name: "F14 with side effects not if anything was", endpoints: 1, replies: []reply{stale, says(0, true)}, attempts: 1, cause: hook.Unreachable},
+		{name: "F12 a reset is retried", endpoints: 1, repeat: safe, replies: []reply{reset, says(0, true)}, attempts: 2},
+		{name: "F2 a refused connection is retried elsewhere", endpoints: 3, repeat: safe, replies: []reply{refused, says(0, true)}, attempts: 2},
+		{name: "F1 refused everywhere", endpoints: 3, repeat: safe, replies: []reply{refused}, attempts: 3, cause: hook.Unreachable},
+		{name: "F21 an error, then a denial", endpoints: 2, repeat: safe, replies: []reply{fails(30*time.Millisecond, hook.HTTPStatus, breaker.ServerError), says(50*time.Millisecond, false)}, attempts: 2, denies: true},
+		{name: "F21 malformed, then an allow", endpoints: 2, repeat: safe, replies: []reply{{30 * time.Millisecond, malformed.ending}, says(50*time.Millisecond, true)}, attempts: 2},
+		{name: "an error is not repeated", endpoints: 2, repeat: safe, replies: []reply{malformed}, attempts: 1, cause: hook.BadAnswer},
+		{name: "Retry repeats every failure", endpoints: 2, repeat: Repeat{Safe: true, Failures: true}, replies: []reply{malformed, malformed, says(0, true)}, attempts: 3},
+		{name: "Retry ends in the failure", endpoints: 2, repeat: Repeat{Safe: true, Failures: true}, replies: []reply{malformed}, attempts: maxAttempts, cause: hook.BadAnswer},
+		{name: "Retry not with side effects", endpoints: 2, repeat: Repeat{Failures: true}, replies: []reply{malformed}, attempts: 1, cause: hook.BadAnswer},
+		{name: "denyWins waits for the twin's denial", endpoints: 2, repeat: Repeat{Safe: true, DenyWins: true}, replies: []reply{says(30*time.Millisecond, false), says(time.Millisecond, true)}, attempts: 2, denies: true},
+		{name: "denyWins does not wait for ever", endpoints: 2, repeat: Repeat{Safe: true, DenyWins: true}, replies: []reply{never, says(time.Millisecond, true)}, attempts: 2, within: 10*time.Millisecond*2 + denyGrace},
+		{name: "the first verdict wins otherwise", endpoints: 2, repeat: safe, replies: []reply{says(30*time.Millisecond, false), says(time.Millisecond, true)}, attempts: 2},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := newTable(t, row.endpoints)
+				if !row.cold {
+					x.warm()
+				}
+				resp, took, err := x.call(row.repeat, row.replies...)
+				if n := x.attempts(); n != row.attempts {
+					t.Errorf("%d attempts, want %d", n, row.attempts)
+				}
+				if row.cause != "" {
+					wantCause(t, err, row.cause)
+				} else if err != nil || resp.Allowed == row.denies {
+					t.Errorf("allowed %v, error %v", resp.Allowed, err)
+				}
+				if row.within > 0 && took > row.within {
+					t.Errorf("took %v, want at most %v", took, row.within)
+				}
+			})
+		})
+	}
+}
+
+// Once the admission has been answered, nothing more is asked: no hedge, no retry,
+// at once or after a pause, and not the same in plain JSON.
+func TestNothingIsAskedAfterTheAnswer(t *testing.T) {
+	unsupported := fails(100*time.Millisecond, hook.HTTPStatus, breaker.ClientError)
+	unsupported.misread = true
+	late := func(r reply) reply { return reply{100 * time.Millisecond, r.ending} }
+	for _, row := range []struct {
+		name   string
+		repeat Repeat
+		first  reply
+		over   time.Duration // when the admission is answered
+	}{
+		{"a hedge", Repeat{Safe: true}, never, 5 * time.Millisecond},
+		{"a retry of what was reset", Repeat{Safe: true, NoHedge: true}, late(reset), 50 * time.Millisecond},
+		{"a retry of what was never sent", Repeat{}, late(refused), 50 * time.Millisecond},
+		{"a retry over a fresh connection", Repeat{Safe: true, NoHedge: true}, late(stale), 50 * time.Millisecond},
+		{"a retry for which a pause has begun", Repeat{Safe: true, NoHedge: true, Failures: true}, late(malformed), 100*time.Millisecond + backoff/4},
+		{"plain JSON", Repeat{Safe: true, NoHedge: true}, unsupported, 50 * time.Millisecond},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			for _, answered := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					x := newTable(t, 2)
+					x.warm()
+					want := 2
+					if answered {
+						want = 1
+						time.AfterFunc(row.over, func() { x.over.Store(true) })
+					}
+					if x.call(row.repeat, row.first, says(0, true)); x.attempts() != want {
+						t.Errorf("%d attempts, want %d", x.attempts(), want)
+					}
+				})
+			}
+		})
+	}
+}
+
+// The loser of a race learns that nobody needs it, so that it sends nothing if it has
+// not yet.
+func TestLoserIsNotNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 2)
+		x.warm()
+		x.call(Repeat{Safe: true}, says(100*time.Millisecond, true), says(0, true))
+		if n := x.attempts(); n != 2 || x.vain != 1 {
+			t.Errorf("of %d attempts %d were in vain", n, x.vain)
+		}
+	})
+}
+
+// A hedge goes to an Endpoint that has not been asked, if there is one.
+func TestHedgeGoesElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 2)
+		x.warm()
+		for range 8 {
+			x.call(Repeat{Safe: true}, never, says(0, true))
+			if x.attempts() != 2 || x.asked[0] == x.asked[1] {
+				t.Fatalf("asked %v", x.asked)
+			}
+			<-time.After(budgetWindow + budgetSlot)
+			x.warm()
+		}
+	})
+}
+
+// Extra attempts stay within their budget, and a call that gets none ends as it
+// would have without.
+func TestBudgetOfExtraAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		const calls, broken = 400, 5 // every fifth
+		failed := 0
+		for i := range calls {
+			replies := []reply{says(0, true)}
+			if i%broken == broken-1 {
+				replies = []reply{reset, says(0, true)}
+			}
+			if _, _, err := x.call(Repeat{Safe: true}, replies...); err != nil {
+				failed++
+			}
+		}
+		s := x.target.Stats()
+		if want := int64(5 + calls/20); s.Retries != want || s.BudgetRefused != int64(failed) || failed+int(s.Retries) != calls/broken {
+			t.Errorf("%+v, %d failed, want %d retries", s, failed, want)
+		}
+	})
+}
+
+// One connection that the webhook closed while it was idle costs no budget.
+func TestRedialIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		for range 2 * budgetBurst {
+			if _, _, err := x.call(Repeat{Safe: true}, stale, says(0, true)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !x.target.callers.of("", time.Now()).budget.take(time.Now()) {
+			t.Error("the budget is used up")
+		}
+	})
+}
+
+// Falling back to plain JSON costs no budget: each call under way may have to.
+func TestFallbackIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		unsupported := fails(0, hook.HTTPStatus, breaker.ClientError)
+		unsupported.misread = true
+		for range 2 * budgetBurst {
+			if _, _, err := x.call(Repeat{Safe: true}, unsupported, says(0, true)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !x.target.callers.of("", time.Now()).budget.take(time.Now()) || x.target.Stats().Misread != 2*budgetBurst {
+			t.Errorf("the budget is used up, or it was not counted: %+v", x.target.Stats())
+		}
+	})
+}
+
+// Retry-After and 429 keep extra attempts away for that long.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 2)
+		busy := fails(0, hook.HTTPStatus, breaker.TooManyRequests)
+		busy.pause = 3 * time.Second
+		x.call(Repeat{Safe: true}, busy)
+		again := func() int {
+			x.call(Repeat{Safe: true}, reset, says(0, true))
+			return x.attempts()
+		}
+		if n := again(); n != 1 {
+			t.Errorf("%d attempts during the pause", n)
+		}
+		<-time.After(busy.pause)
+		if n := again(); n != 2 {
+			t.Errorf("%d attempts after the pause", n)
+		}
+	})
+}
+
+// When every Endpoint has failed, calls end at once, but for a few that look
+// whether it is back; and when it is, they succeed again.
+func TestBreakerOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		for range 3 {
+			x.call(Repeat{}, refused)
+		}
+		var err error
+		x.call(Repeat{}, refused) // perhaps a forced one
+		for range 3 {
+			var took time.Duration
+			if _, took, err = x.call(Repeat{}, refused); err == nil || took > time.Millisecond {
+				t.Fatal(err, took)
+			}
+		}
+		wantCause(t, err, hook.BreakerOpen)
+		<-time.After(time.Minute)
+		for range 3 {
+			if _, _, err = x.call(Repeat{}, says(0, true)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// Losers of a race, and deadlines that nobody could have met, open no breaker.
+func TestWhatIsNobodysFaultOpensNoBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		x.warm()
+		slow := fails(500*time.Millisecond, hook.HTTPStatus, breaker.ServerError)
+		for range 20 {
+			x.call(Repeat{Safe: true}, slow, says(0, true))
+			x.attempts()
+		}
+		e := x.target.Endpoints()[0]
+		if s := e.Health(); s.State != breaker.Closed {
+			t.Errorf("after lost hedges: %+v", s)
+		}
+	})
+	for _, row := range []struct {
+		name       string
+		end        ending
+		late       time.Duration
+		fair, lost bool
+		want       breaker.Result
+	}{
+		{"timed out", ending{kind: breaker.TimedOut}, 0, true, false, breaker.Failure},
+		{"timed out, lost", ending{kind: breaker.TimedOut}, 0, true, true, breaker.Failure},
+		{"a deadline that is too short", ending{kind: breaker.TimedOut}, 0, false, false, breaker.Excluded},
+		{"F33 this process stood still", ending{kind: breaker.TimedOut}, 2 * time.Second, true, false, breaker.Excluded},
+		{"refused, lost", ending{kind: breaker.Refused}, 0, true, true, breaker.ConnectFailure},
+		{"reset", ending{kind: breaker.Reset}, 0, true, false, breaker.Failure},
+		{"denied", ending{kind: breaker.Denied}, 0, true, false, breaker.Success},
+		{"allowed, lost", ending{kind: breaker.Allowed}, 0, true, true, breaker.Excluded},
+		{"429", ending{kind: breaker.TooManyRequests}, 0, true, false, breaker.Excluded},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := row.end.judge(row.late, row.fair, row.lost); got != row.want {
+				t.Errorf("%v, want %v", got, row.want)
+			}
+		})
+	}
+}
+
+// A denial that is in doubt, in a race with a hedge, stands unless plain JSON brings
+// a verdict.
+func TestMisreadDenialAmongTwins(t *testing.T) {
+	denies := reply{30 * time.Millisecond, ending{err: &codec.AnswerError{Denies: true}, kind: breaker.BadAnswer, misread: true}}
+	fast := denies
+	fast.after = time.Millisecond
+	broken := fails(time.Millisecond, hook.HTTPStatus, breaker.ServerError)
+	safe, denyWins := Repeat{Safe: true}, Repeat{Safe: true, DenyWins: true}
+	for _, row := range []struct {
+		name    string
+		repeat  Repeat
+		replies []reply // of the first, the hedge, the one in plain JSON
+		denied  bool
+	}{
+		{"the hedge allows in the same form, plain JSON fails", safe, []reply{denies, says(100*time.Millisecond, true), broken}, true},
+		{"the hedge allows in the same form first", safe, []reply{denies, says(40*time.Millisecond, true), {60 * time.Millisecond, broken.ending}}, true},
+		{"plain JSON allows", safe, []reply{denies, says(100*time.Millisecond, true), says(0, true)}, false},
+		{"the hedge denies, plain JSON fails", safe, []reply{never, fast, broken}, true},
+		{"the allow that waits is in the same form", denyWins, []reply{denies, says(time.Millisecond, true), broken}, true},
+		{"and plain JSON is late", denyWins, []reply{denies, says(time.Millisecond, true), never}, true},
+		{"and plain JSON allows", denyWins, []reply{denies, says(time.Millisecond, true), says(200*time.Millisecond, true)}, false},
+		{"the allow that waits is in plain JSON", denyWins, []reply{{200 * time.Millisecond, denies.ending}, fast, says(0, true)}, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := newTable(t, 2)
+				x.warm()
+				resp, _, err := x.call(row.repeat, row.replies...)
+				x.attempts()
+				var denial *codec.AnswerError
+				if row.denied != errors.As(err, &denial) || !row.denied && (err != nil || !resp.Allowed) {
+					t.Errorf("allowed %v, error %v", resp.Allowed, err)
+				}
+			})
+		})
+	}
+}
+
+// Twins that contradict each other are counted.
+func TestDisagreement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 2)
+		x.warm()
+		x.call(Repeat{Safe: true}, says(500*time.Millisecond, false), says(0, true))
+		x.losers.Wait()
+		if n := x.target.Stats().Disagreements; n != 1 {
+			t.Errorf("%d disagreements", n)
+		}
+	})
+}
+
+// A webhook that does not read what it was sent is sent plain JSON, in the same call
+// if there are no side effects. That opens no breaker and takes no budget.
+func TestMisread(t *testing.T) {
+	misread := func(r reply) reply {
+		r.misread = true
+		return r
+	}
+	unsupported := misread(fails(time.Millisecond, hook.HTTPStatus, breaker.ClientError))
+	denies := misread(reply{time.Millisecond, ending{err: &codec.AnswerError{Denies: true}, kind: breaker.BadAnswer}})
+	for _, row := range []struct {
+		name    string
+		repeat  Repeat
+		replies []reply
+		plain   []bool
+		cause   hook.Cause
+		denied  bool
+		refused bool // the form, for the calls to come
+	}{
+		{name: "415", repeat: Repeat{Safe: true}, replies: []reply{unsupported, says(0, true)}, plain: []bool{false, true}, refused: true},
+		{name: "a denial without uid is no verdict in this form", repeat: Repeat{Safe: true}, replies: []reply{denies, says(0, true)}, plain: []bool{false, true}, refused: true},
+		{name: "nor in plain JSON, where it stands", repeat: Repeat{Safe: true}, replies: []reply{denies}, plain: []bool{false, true}, denied: true},
+		{name: "it stands if plain JSON brings no verdict", repeat: Repeat{Safe: true}, replies: []reply{denies, unsupported}, plain: []bool{false, true}, denied: true},
+		{name: "nor one in time", repeat: Repeat{Safe: true}, replies: []reply{denies, never}, plain: []bool{false, true}, denied: true, refused: true},
+		{name: "nor may be asked", replies: []reply{denies}, plain: []bool{false}, denied: true, refused: true},
+		{name: "what fails in plain JSON too is not the form's fault", repeat: Repeat{Safe: true}, replies: []reply{unsupported}, plain: []bool{false, true}, cause: hook.HTTPStatus},
+		{name: "a later attempt in plain JSON shows it", repeat: Repeat{Safe: true, Failures: true}, replies: []reply{unsupported, reset, says(0, true)}, plain: []bool{false, true, true}, refused: true},
+		{name: "not with side effects", replies: []reply{unsupported, says(0, true)}, plain: []bool{false}, cause: hook.HTTPStatus, refused: true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := newTable(t, 1)
+				_, _, err := x.call(row.repeat, row.replies...)
+				if x.attempts(); !slices.Equal(x.plain, row.plain) {
+					t.Errorf("sent plain: %v, want %v", x.plain, row.plain)
+				}
+				var denial *codec.AnswerError
+				switch {
+				case row.cause != "":
+					wantCause(t, err, row.cause)
+				case errors.As(err, &denial) != row.denied:
+					t.Errorf("the error is %v", err)
+				}
+				want := Stats{Attempts: int64(len(row.plain)), Retries: int64(len(row.plain) - 1)}
+				if row.refused {
+					want.Misread = 1
+				}
+				if s := x.target.Stats(); s != want {
+					t.Errorf("%+v, want %+v", s, want)
+				}
+				if refused := x.target.language.plainUntil.Load() > time.Now().UnixNano(); refused != row.refused {
+					t.Errorf("the form is refused: %v", refused)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+// ResolverConfig is the configuration of a Resolver. Zero values mean the defaults.
+type ResolverConfig struct {
+	// Targets returns the Targets to keep current.
+	Targets   func() []*Target
+	Addresses AddressPolicy
+	Interval  time.Duration // between two resolutions of one name; 10 s
+	Timeout   time.Duration // of one lookup; 5 s
+	Server    string        // host:port of a DNS server; empty: the system's
+	// Warm connects to the new Endpoints of a Target that has others already. The
+	// Target keeps its Endpoints until Warm returns. nil: the first calls connect.
+	Warm func(added []*Endpoint)
+}
+
+const (
+	defaultResolveInterval = 10 * time.Second
+	defaultResolveTimeout  = 5 * time.Second
+	lookupsAtOnce          = 16
+)
+
+// Resolver keeps the Endpoints of Targets current: names are looked up in the
+// background, never on the request path, and the last good addresses are kept.
+type Resolver struct {
+	cfg ResolverConfig
+	dns *net.Resolver
+}
+
+// NewResolver returns a Resolver. It does nothing until Run or Refresh.
+func NewResolver(cfg ResolverConfig) *Resolver {
+	if cfg.Interval == 0 {
+		cfg.Interval = defaultResolveInterval
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = defaultResolveTimeout
+	}
+	r := &Resolver{cfg: cfg, dns: net.DefaultResolver}
+	if cfg.Server != "" {
+		r.dns = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, cfg.Server)
+		}}
+	}
+	return r
+}
+
+// Run resolves until ctx is done.
+func (r *Resolver) Run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			r.resolve(ctx, r.cfg.Targets())
+			// A tenth of jitter keeps replicas from asking in step.
+			timer.Reset(r.cfg.Interval - time.Duration(rand.Int64N(int64(r.cfg.Interval/10)+1)))
+		}
+	}
+}
+
+// Refresh resolves every Target that has no Endpoints yet and returns when each
+// has been tried or ctx is done.
+func (r *Resolver) Refresh(ctx context.Context) {
+	var missing []*Target
+	for _, t := range r.cfg.Targets() {
+		if len(t.Endpoints()) == 0 {
+			missing = append(missing, t)
+		}
+	}
+	r.resolve(ctx, missing)
+}
+
+// resolve looks up the hosts of all targets, a few at a time.
+func (r *Resolver) resolve(ctx context.Context, targets []*Target) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, lookupsAtOnce)
+	for _, t := range targets {
+		select {
+		case <-ctx.Done():
+			return
+		case slots <- struct{}{}:
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			r.resolveTarget(ctx, t)
+		})
+	}
+}
+
+// resolveTarget replaces the Endpoints of t. A host that gave no address that may
+// be dialled keeps its last good ones.
+func (r *Resolver) resolveTarget(ctx context.Context, t *Target) {
+	t.resolving.Lock()
+	defer t.resolving.Unlock()
+	var list []*Endpoint
+	for i := range t.origins {
+		o := &t.origins[i]
+		addresses, err := r.lookup(ctx, o)
+		if err != nil {
+			t.lastErr.Store(&err)
+			list = append(list, t.endpointsOf(o)...)
+			continue
+		}
+		for _, a := range addresses {
+			list = append(list, t.endpointFor(o, a))
+		}
+	}
+	if added := t.added(list); len(added) > 0 && r.cfg.Warm != nil {
+		r.cfg.Warm(added)
+	}
+	t.replace(list)
+}
+
+// added returns the Endpoints of the list that t does not have, if it has others that
+// can be called meanwhile.
+func (t *Target) added(list []*Endpoint) (added []*Endpoint) {
+	before := t.Endpoints()
+	for _, e := range list {
+		if len(before) > 0 && !slices.Contains(before, e) {
+			added = append(added, e)
+		}
+	}
+	return added
+}
+
+// lookup returns the addresses of an origin's host that may be dialled, sorted.
+func (r *Resolver) lookup(ctx context.Context, o *origin) ([]netip.AddrPort, error) {
+	ips, err := r.lookupHost(ctx, o.host)
+	if err != nil {
+		return nil, err
+	}
+	var allowed []netip.AddrPort
+	var refused []error
+	for _, ip := range ips {
+		at := netip.AddrPortFrom(ip.Unmap(), o.port)
+		if err := r.cfg.Addresses.Check(at); err != nil {
+			refused = append(refused, err)
+			continue
+		}
+		allowed = append(allowed, at)
+	}
+	if len(allowed) == 0 {
+		return nil, fmt.Errorf("no address of %s may be dialled: %w", o.host, errors.Join(refused...))
+	}
+	slices.SortFunc(allowed, netip.AddrPort.Compare)
+	return slices.Compact(allowed), nil
+}
+
+func (r *Resolver) lookupHost(ctx context.Context, host string) ([]netip.Addr, error) {
+	if ip, ok := ParseHost(host); ok {
+		return []netip.Addr{ip}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
+	defer cancel()
+	ips, err := r.dns.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil, fmt.Errorf("look up %s: %w", host, err)
+	}
+	return ips, nil
+}
+
+// endpointsOf returns the Endpoints that t has from o.
+func (t *Target) endpointsOf(o *origin) []*Endpoint {
+	var list []*Endpoint
+	for _, e := range t.Endpoints() {
+		if e.origin == o {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// endpointFor returns the Endpoint that t has for the address, or a new one.
+func (t *Target) endpointFor(o *origin, address netip.AddrPort) *Endpoint {
+	for _, e := range t.Endpoints() {
+		if e.origin == o && e.address == address {
+			return e
+		}
+	}
+	return newEndpoint(o, address, t.breaking)
+}
+
+// replace swaps in a list of Endpoints and closes the idle connections of those
+// that left; their calls finish.
+func (t *Target) replace(list []*Endpoint) {
+	before := t.Endpoints()
+	if slices.Equal(before, list) {
+		return
+	}
+	t.endpoints.Store(&list)
+	if t.closed.Load() { // Close has not seen these
+		t.Close()
+	}
+	for _, e := range before {
+		if !slices.Contains(list, e) {
+			e.close()
+		}
+	}
+}
+
+// Unresolved returns why t has no Endpoint, or nil if it has any.
+func (t *Target) Unresolved() error {
+	if len(t.Endpoints()) > 0 {
+		return nil
+	}
+	return t.whyNoEndpoint()
+}
+
+var errNotResolved = errors.New("its address has not been looked up yet")
+
+// whyNoEndpoint says why t has nothing to dial.
+func (t *Target) whyNoEndpoint() error {
+	err := errNotResolved
+	if last := t.lastErr.Load(); last != nil {
+		err = *last
+	}
+	return fmt.Errorf("%s: %w", t.host, err)
+}

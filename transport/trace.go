@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/admission-dispatcher/dispatcher/hook"
+)
+
+// tracerName is the instrumentation scope of attempts' spans.
+const tracerName = "github.com/admission-dispatcher/dispatcher/webhook"
+
+// attemptSpan is the client span of one attempt. The zero value is that of a call
+// that is not sampled: the parent is asked first, because even a span that
+// records nothing costs microseconds.
+type attemptSpan struct{ span trace.Span }
+
+// startSpan begins the span of an attempt where the call is sampled.
+func startSpan(ctx context.Context, t *Target, e *Endpoint, kind Kind) (context.Context, attemptSpan) {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
+		return ctx, attemptSpan{}
+	}
+	ctx, span := parent.TracerProvider().Tracer(tracerName).Start(ctx, "POST",
+		trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(
+			attribute.String("http.request.method", fasthttp.MethodPost),
+			attribute.String("url.full", t.url),
+			attribute.String("admission.attempt.kind", kind.String()),
+		), trace.WithAttributes(serverAttributes(t.url)...))
+	if e != nil && e.address.IsValid() {
+		span.SetAttributes(
+			attribute.String("network.peer.address", e.address.Addr().String()),
+			attribute.Int("network.peer.port", int(e.address.Port())))
+	}
+	return ctx, attemptSpan{span}
+}
+
+// serverAttributes say which server a URL names, as HTTP's semantic conventions
+// want it of a client: host and port apart, whatever address is dialled.
+func serverAttributes(address string) []attribute.KeyValue {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil // a Target's URL has been parsed before
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		port = 443
+	}
+	return []attribute.KeyValue{attribute.String("server.address", u.Hostname()), attribute.Int("server.port", port)}
+}
+
+// end ends the span. A loser is marked, and one that failed: a denial is no error.
+func (s attemptSpan) end(end *ending, lost bool) {
+	if s.span == nil {
+		return
+	}
+	if end.status > 0 {
+		s.span.SetAttributes(attribute.Int("http.response.status_code", end.status))
+	}
+	if lost {
+		s.span.SetAttributes(attribute.Bool("admission.attempt.lost", true))
+	}
+	if end.err != nil {
+		cause := string(causeOf(end.err))
+		s.span.SetAttributes(attribute.String("error.type", cause))
+		s.span.SetStatus(codes.Error, cause)
+	}
+	s.span.End()
+}
+
+// causeOf returns the closed word for why there is no usable answer.
+func causeOf(err error) hook.Cause {
+	if call, ok := errors.AsType[*hook.CallError](err); ok {
+		return call.Cause
+	}
+	return hook.BadAnswer
+}
+
+// inject tells the webhook which trace it takes part in. Baggage stays here.
+func inject(ctx context.Context, f *traceFields) {
+	if trace.SpanContextFromContext(ctx).IsValid() {
+		propagation.TraceContext{}.Inject(ctx, f)
+	}
+}
+
+// traceFields are the header fields of a trace (W3C Trace Context), as a
+// propagation.TextMapCarrier. Other fields are dropped.
+type traceFields struct{ parent, state string }
+
+// Get implements propagation.TextMapCarrier; only extracting asks.
+func (f *traceFields) Get(string) string { return "" }
+
+// Set implements propagation.TextMapCarrier.
+func (f *traceFields) Set(key, value string) {
+	switch key {
+	case "traceparent":
+		f.parent = value
+	case "tracestate":
+		f.state = value
+	}
+}
+
+// Keys implements propagation.TextMapCarrier; only extracting asks.
+func (f *traceFields) Keys() []string { return nil }

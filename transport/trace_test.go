@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"go.opentelemetry.io/otel/codes"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/hook"
+)
+
+// An attempt's span has what HTTP's semantic conventions ask of a client; it is an
+// error where there is no usable answer, never for a denial.
+func TestAttemptSpan(t *testing.T) {
+	t.Run("not sampled", func(t *testing.T) {
+		ctx, span := startSpan(t.Context(), &Target{url: "https://a.example.com/"}, nil, First)
+		if ctx != t.Context() || span.span != nil {
+			t.Error("there is a span")
+		}
+		span.end(&ending{}, true)
+	})
+	for name, c := range map[string]struct {
+		url, address, port string
+		end                ending
+		code               codes.Code
+		kind               string
+	}{
+		"allowed":    {"https://policy.example.com/v", "policy.example.com", "443", says(0, true).ending, codes.Unset, ""},
+		"denied":     {"https://policy.example.com:8443/v", "policy.example.com", "8443", says(0, false).ending, codes.Unset, ""},
+		"no answer":  {"https://[2001:db8::1]:9443/v", "2001:db8::1", "9443", fails(0, hook.Timeout, breaker.TimedOut).ending, codes.Error, "Timeout"},
+		"bad answer": {"https://[2001:db8::1]/v", "2001:db8::1", "443", ending{err: errors.New("malformed"), status: 200}, codes.Error, "BadAnswer"},
+	} {
+		kept := tracetest.NewSpanRecorder()
+		provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(kept))
+		ctx, parent := provider.Tracer("").Start(t.Context(), "webhook")
+		e := newEndpoint(&origin{}, netip.MustParseAddrPort("10.0.0.1:443"), breaker.Settings{})
+		attempt, span := startSpan(ctx, &Target{url: c.url}, e, Hedge)
+		var sent traceFields
+		inject(attempt, &sent)
+		span.end(&c.end, c.end.status > 0)
+		parent.End()
+		spanContext := kept.Ended()[0].SpanContext()
+		if want := fmt.Sprintf("00-%s-%s-01", spanContext.TraceID(), spanContext.SpanID()); sent.parent != want || sent.state != "" {
+			t.Errorf("%s: the webhook is sent %+v, want %s", name, sent, want)
+		}
+		got := map[string]string{}
+		for _, a := range kept.Ended()[0].Attributes() {
+			got[string(a.Key)] = a.Value.String()
+		}
+		if status := kept.Ended()[0].Status(); status.Code != c.code {
+			t.Errorf("%s: the status is %v", name, status)
+		}
+		for key, want := range map[string]string{
+			"http.request.method":       "POST",
+			"url.full":                  c.url,
+			"server.address":            c.address,
+			"server.port":               c.port,
+			"network.peer.address":      "10.0.0.1",
+			"network.peer.port":         "443",
+			"admission.attempt.kind":    "hedge",
+			"error.type":                c.kind,
+			"admission.attempt.lost":    map[bool]string{true: "true"}[c.end.status > 0],
+			"http.response.status_code": map[bool]string{true: fmt.Sprint(c.end.status)}[c.end.status > 0],
+		} {
+			if got[key] != want {
+				t.Errorf("%s: %s is %q, want %q", name, key, got[key], want)
+			}
+		}
+	}
+}
