@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package chain is what a configuration comes to for one cluster, compiled and frozen:
+// who it is, and whom to ask about its admissions, in which order and how.
 package chain
 
 import (

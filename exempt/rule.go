@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package exempt says who is never asked, and whose failures never block: the rules
+// bypass and failOpen, and the kinds that the API server sends to no webhook.
 package exempt
 
 import (

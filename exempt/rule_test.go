@@ -22,7 +22,7 @@ func by(r *codec.Review, username string, groups ...string) *codec.Review {
 	return r
 }
 
-func TestRequestRules(t *testing.T) {
+func TestRules(t *testing.T) {
 	pod := func() *codec.Review { return reviewOf(codec.Create, "", "v1", "pods", "", "shop") }
 	scale := func() *codec.Review { return reviewOf(codec.Update, "apps", "v1", "deployments", "scale", "shop") }
 	robot := by(pod(), "system:serviceaccount:ci:deployer")
@@ -94,7 +94,7 @@ func TestRequestRules(t *testing.T) {
 	})
 }
 
-func TestValidateRequestRules(t *testing.T) {
+func TestValidate(t *testing.T) {
 	tests := []struct {
 		name  string
 		rules []exempt.Rule

@@ -10,7 +10,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/match"
 )
 
-// Rules are compiled RequestRules, read-only and safe for concurrent use.
+// Rules are compiled rules, read-only and safe for concurrent use.
 // The zero value selects nothing.
 type Rules struct{ rules []compiled }
 
@@ -32,7 +32,7 @@ type requestResource struct {
 	pattern match.ResourcePattern
 }
 
-// Compile compiles rules that ValidateRequestRules found good.
+// Compile compiles rules that Validate found good.
 func Compile(rules []Rule) Rules {
 	compiled := Rules{rules: make([]compiled, len(rules))}
 	for i := range rules {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package hook is what may be asked about an admission, and what comes of it.
 package hook
 
 import "github.com/admission-dispatcher/dispatcher/codec"

@@ -2,7 +2,7 @@
 
 //go:build race
 
-package webhook
+package transport
 
 // composedAnswers is small with the race detector, which takes 20 times as long
 // and looks for something else.

@@ -24,6 +24,7 @@ func TestWhoImportsWhom(t *testing.T) {
 			continue
 		}
 		checkImports(t, name, imports, allowed)
+		checkUsed(t, name, imports, allowed)
 		delete(known, name)
 	}
 	for name := range known {
@@ -43,20 +44,47 @@ func checkImports(t *testing.T, name string, imports, allowed []string) {
 	}
 }
 
-// checkForeign looks for the longest path in modules() that the import is below.
-func checkForeign(t *testing.T, name, path string) {
-	longest := ""
-	for prefix := range modules() {
-		if within(path, prefix) && len(prefix) > len(longest) {
-			longest = prefix
+// checkUsed reports what a package may import and does not: a table that says more
+// than what is so tells nobody how the house is built.
+func checkUsed(t *testing.T, name string, imports, allowed []string) {
+	for _, target := range allowed {
+		if target != anything && !slices.Contains(imports, module+"/"+target) {
+			t.Errorf("%s may import %s, and does not: take that from packages() in internal/importgraph/rules_test.go", name, target)
 		}
 	}
+}
+
+// TestForeignHomes: whoever may import a foreign module does.
+func TestForeignHomes(t *testing.T) {
+	all := imported(t)
+	for prefix, users := range modules() {
+		for _, name := range users {
+			if name != anything && !slices.ContainsFunc(all[name], func(path string) bool { return home(path) == prefix }) {
+				t.Errorf("%s may import %s, and does not: take that from modules() in internal/importgraph/rules_test.go", name, prefix)
+			}
+		}
+	}
+}
+
+func checkForeign(t *testing.T, name, path string) {
+	longest := home(path)
 	switch users := modules()[longest]; {
 	case longest == "":
 		t.Errorf("%s imports %s, of which modules() in internal/importgraph/rules_test.go knows nothing: add it there, with its only home", name, path)
 	case !slices.Contains(users, name) && !slices.Contains(users, anything):
 		t.Errorf("%s imports %s, which only %q may (modules() in internal/importgraph/rules_test.go)", name, path, users)
 	}
+}
+
+// home returns the longest path in modules() that a foreign package is below.
+func home(path string) string {
+	longest := ""
+	for prefix := range modules() {
+		if within(path, prefix) && len(prefix) > len(longest) {
+			longest = prefix
+		}
+	}
+	return longest
 }
 
 // imported returns what each package of the module imports outside its tests.

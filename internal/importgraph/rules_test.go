@@ -13,34 +13,39 @@ const anything = "*"
 func packages() map[string][]string {
 	return map[string][]string{
 		"codec/jsonpatch":   {},
-		"codec":             {"codec/jsonpatch"},
-		"codec/native":      {"codec"},
+		"codec":             {},
+		"codec/native":      {},
 		"internal/celenv":   {"codec"},
 		"match":             {"codec", "internal/celenv"},
 		"internal/crash":    {},
 		"internal/throttle": {},
 		"internal/share":    {},
 		"breaker":           {},
-		"webhook":           {"codec", "breaker", "internal/crash"},
+		"hook":              {"codec"},
+		"transport":         {"codec", "hook", "breaker", "internal/crash"},
+		"exempt":            {"codec", "match"},
+		"chain":             {"codec", "match", "exempt", "transport"},
+		"registry/manifest": {"chain", "exempt"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
-		"registry":        {"codec", "match", "webhook", "internal/celenv", "internal/trust"},
-		"internal/trust":  {},
-		"registry/kube":   {"registry", "match"}, // match for the interface of sources
-		"dispatcher":      {"codec", "codec/jsonpatch", "match", "webhook", "registry", "internal/crash", "internal/share", "internal/throttle"},
-		"internal/server": {"dispatcher", "registry", "codec", "internal/crash", "internal/throttle", "internal/trust"},
+		"registry/compile": {"codec", "match", "exempt", "chain", "transport", "registry/manifest", "internal/celenv", "internal/trust"},
+		"registry":         {"chain", "match", "transport", "registry/manifest", "registry/compile"},
+		"internal/trust":   {},
+		"registry/kube":    {"match", "chain", "registry/manifest"}, // match for the interface of sources
+		"dispatcher":       {"codec", "codec/jsonpatch", "match", "internal/crash", "internal/share", "internal/throttle", "chain", "exempt", "hook", "transport"},
+		"internal/server":  {"dispatcher", "registry", "codec", "internal/crash", "internal/throttle", "internal/trust", "chain"},
 		// What there is to tell of a process, from everywhere that knows.
-		"internal/status":     {"breaker", "match", "webhook", "registry", "registry/kube", "dispatcher"},
-		"internal/admin":      {"internal/status", "registry"},
-		"internal/config":     {"registry", "match", "webhook", "internal/objectpath"}, // types of its fields
-		"internal/telemetry":  {"dispatcher", "registry", "webhook", "breaker", "codec", "internal/objectpath", "internal/throttle", "internal/share"},
+		"internal/status":     {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport"},
+		"internal/admin":      {"internal/status", "registry/manifest"},
+		"internal/config":     {"registry", "internal/objectpath", "exempt", "registry/compile", "registry/manifest", "transport"}, // types of its fields
+		"internal/telemetry":  {"dispatcher", "registry", "breaker", "codec", "internal/objectpath", "internal/throttle", "internal/share", "chain", "transport"},
 		"internal/objectpath": {},
 		"internal/app":        {anything},
 		"internal/pki":        {},
-		"internal/demo":       {"internal/app", "internal/telemetry", "internal/config", "internal/pki", "registry", "codec", "examples/quickstart", "webhookserver"},
+		"internal/demo":       {"internal/app", "internal/telemetry", "internal/config", "internal/pki", "registry", "examples/quickstart", "webhookserver"},
 		"examples/quickstart": {},
-		"registration":        {"registry", "match"},
+		"registration":        {"match", "chain", "exempt"},
 		// codec and dispatcher for explain, which reads a Review.
-		"cmd/dispatcher":  {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/telemetry", "internal/status"},
+		"cmd/dispatcher":  {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/telemetry", "internal/status", "chain", "registry/compile", "registry/manifest"},
 		"webhookserver":   {}, // for webhook authors: it brings nothing of ours into their binaries
 		"internal/tally":  {},
 		"internal/mutate": {},
@@ -69,23 +74,23 @@ func packages() map[string][]string {
 func modules() map[string][]string {
 	return map[string][]string{
 		"github.com/klauspost/compress":                                 {"codec", "webhookserver"},
-		"github.com/valyala/fasthttp":                                   {"webhook", "internal/server", "internal/webhooktest", "internal/demo", "loadtest/load", "loadtest/bench"},
+		"github.com/valyala/fasthttp":                                   {"internal/server", "loadtest/load", "loadtest/bench", "transport"},
 		"github.com/sony/gobreaker/v2":                                  {"breaker"},
-		"github.com/HdrHistogram/hdrhistogram-go":                       {"webhook", "loadtest/load"},
+		"github.com/HdrHistogram/hdrhistogram-go":                       {"loadtest/load", "transport"},
 		"golang.org/x/net":                                              {"loadtest/zone"},
 		"github.com/spf13/cobra":                                        {"cmd/dispatcher"},
 		"github.com/google/cel-go":                                      {"internal/celenv"},
 		"k8s.io/apiserver/pkg/apis/cel":                                 {"internal/celenv"},
 		"k8s.io/apiserver/pkg/cel":                                      {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/cel":                     {"internal/celenv"},
-		"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions": {"internal/celenv"},
-		"k8s.io/api":                           {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status"},
-		"k8s.io/apimachinery":                  {"internal/celenv", "match", "registry", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status"},
+		"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions": {},
+		"k8s.io/api":                           {"internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "chain", "registry/compile", "registry/manifest"},
+		"k8s.io/apimachinery":                  {"internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "registry/compile", "registry/manifest"},
 		"k8s.io/client-go":                     {"registry/kube"},
 		"k8s.io/klog":                          {"registry/kube"},  // to keep client-go silent
 		"golang.org/x/sys":                     {"loadtest/bench"}, // to pin processes
-		"sigs.k8s.io/json":                     {"registry", "internal/config", "codec/native"},
-		"sigs.k8s.io/yaml":                     {"codec", "registry", "registration", "internal/config"},
+		"sigs.k8s.io/json":                     {"internal/config", "codec/native", "registry/manifest"},
+		"sigs.k8s.io/yaml":                     {"codec", "registration", "internal/config", "registry/manifest"},
 		"go.opentelemetry.io/otel":             {"internal/telemetry"},
 		"go.opentelemetry.io/otel/attribute":   {anything}, // the API
 		"go.opentelemetry.io/otel/codes":       {anything},

@@ -18,30 +18,30 @@ const (
 // mutants are the bugs that the rows must notice, in the order of the rows.
 var mutants = []mutant{
 	noBreaker("F1", "calls failed, at most 70.0 % may"),
-	{row: "F1", bug: "60 ms pass before an open circuit is noticed", file: "webhook/race.go", old: spared, new: "		time.Sleep(60 * time.Millisecond)\n" + spared,
+	{row: "F1", bug: "60 ms pass before an open circuit is noticed", file: "transport/race.go", old: spared, new: "		time.Sleep(60 * time.Millisecond)\n" + spared,
 		says: "answers come late from 1s on"},
-	{row: "F1", bug: "60 ms pass before a refused connection is noticed", file: "webhook/endpoint.go", old: `		return nil, &dialError{stage: "connect"`,
+	{row: "F1", bug: "60 ms pass before a refused connection is noticed", file: "transport/endpoint.go", old: `		return nil, &dialError{stage: "connect"`,
 		new: `		time.Sleep(60 * time.Millisecond)` + "\n" + `		return nil, &dialError{stage: "connect"`, says: "answers come late under the fault"},
-	{row: "F2", bug: "an attempt that nobody got is not repeated elsewhere", file: "webhook/repeat.go", old: "	case end.unsent && r.others():\n		return true",
+	{row: "F2", bug: "an attempt that nobody got is not repeated elsewhere", file: "transport/repeat.go", old: "	case end.unsent && r.others():\n		return true",
 		new: "	case end.unsent && r.others():\n		return false", says: "(Unreachable)"},
 	{row: "F2", bug: "60 ms pass before an Endpoint with an open circuit is passed over", file: "breaker/breaker.go",
 		old: "	defer b.mu.Unlock()\n	return b.ask(cluster, resource, now)",
 		new: "	t, ok := b.ask(cluster, resource, now)\n	b.mu.Unlock()\n	if !ok {\n		time.Sleep(60 * time.Millisecond)\n	}\n	return t, ok", says: "answers come late under the fault"},
 	noBreaker("F3", "calls failed, at most 30.0 % may"),
-	{row: "F3", bug: "a connection may take as long as a call", file: "webhook/endpoint.go", old: capped, new: uncapped, says: "answers come late under the fault"},
-	{row: "F4", bug: "a connection may take as long as a call, and is not counted as under way", file: "webhook/endpoint.go",
+	{row: "F3", bug: "a connection may take as long as a call", file: "transport/endpoint.go", old: capped, new: uncapped, says: "answers come late under the fault"},
+	{row: "F4", bug: "a connection may take as long as a call, and is not counted as under way", file: "transport/endpoint.go",
 		old: "	ctx, cancel := " + capped, new: "	e.outstanding.Add(-1)\n	defer e.outstanding.Add(1)\n	ctx, cancel := " + uncapped, says: "(Timeout)"},
-	{row: "F5", bug: "a connection without a handshake is not closed", file: "webhook/endpoint.go", old: "	if err := secured.HandshakeContext(ctx); err != nil {\n		_ = raw.Close()",
+	{row: "F5", bug: "a connection without a handshake is not closed", file: "transport/endpoint.go", old: "	if err := secured.HandshakeContext(ctx); err != nil {\n		_ = raw.Close()",
 		new:  "	_ = raw.SetDeadline(time.Now().Add(min(timeout, e.dialer.timeout)))\n	if err := secured.Handshake(); err != nil {\n		time.AfterFunc(time.Hour, func() { _ = raw.Close() })",
 		says: "descriptors are open"},
 	noBreaker("F5", "calls failed, at most 30.0 % may"),
-	{row: "F6/expired", bug: "certificates may have expired", file: "webhook/endpoint.go", old: "	secured := tls.Client(plain, e.origin.tls)",
+	{row: "F6/expired", bug: "certificates may have expired", file: "transport/endpoint.go", old: "	secured := tls.Client(plain, e.origin.tls)",
 		new: `	config := e.origin.tls.Clone()
 	config.Time = func() time.Time { return time.Now().Add(-2 * time.Minute) }
 	secured := tls.Client(plain, config)`, says: "reviews have arrived"},
-	{row: "F6/other-authority", bug: "certificates are not verified", file: "webhook/origin.go", old: "		DynamicRecordSizingDisabled: true,",
+	{row: "F6/other-authority", bug: "certificates are not verified", file: "transport/origin.go", old: "		DynamicRecordSizingDisabled: true,",
 		new: "		DynamicRecordSizingDisabled: true,\n		InsecureSkipVerify: true,", says: "reviews have arrived"},
-	{row: "F6/wrong-name", bug: "names are not verified", file: "webhook/origin.go", old: "		if !cfg.RootCAs.AppendCertsFromPEM(bundle) {",
+	{row: "F6/wrong-name", bug: "names are not verified", file: "transport/origin.go", old: "		if !cfg.RootCAs.AppendCertsFromPEM(bundle) {",
 		new: `		roots := cfg.RootCAs
 		cfg.InsecureSkipVerify = true
 		cfg.VerifyConnection = func(s tls.ConnectionState) error {
@@ -49,12 +49,12 @@ var mutants = []mutant{
 			return err
 		}
 		if !cfg.RootCAs.AppendCertsFromPEM(bundle) {`, says: "reviews have arrived"},
-	{row: "F6/expired", bug: "60 ms pass before an open circuit is noticed", file: "webhook/race.go", old: spared, new: "		time.Sleep(60 * time.Millisecond)\n" + spared,
+	{row: "F6/expired", bug: "60 ms pass before an open circuit is noticed", file: "transport/race.go", old: spared, new: "		time.Sleep(60 * time.Millisecond)\n" + spared,
 		says: "answers come late under the fault"},
 	{row: "F7", bug: "a webhook has the time of the admission", file: "dispatcher/share.go", old: "now.Add(min(full, left-reserve(left, following)))",
 		new: "now.Add(left-reserve(left, following))", says: "the webhooks had 1s"},
 	hedgingOff("F8", "waited for the slow answer"),
-	{row: "F8", bug: "a hedge waits for half of the time", file: "webhook/latency.go",
+	{row: "F8", bug: "a hedge waits for half of the time", file: "transport/latency.go",
 		old: "max(min(high, hedgeOverMedian*median, left/2), hedgeFloor)", new: "max(median, high, left/2)", says: "waited for the slow answer"},
 	hedgingOff("F9", "no call was hedged"),
 	noBudget("F9", "extra-attempts"),
@@ -63,26 +63,26 @@ var mutants = []mutant{
 	noBreaker("F11", "of deployments that it hangs on"),
 	{row: "F11", bug: "one resource opens the circuit of all", file: "breaker/cluster.go",
 		old: "	return !rest.bad(&c.breaker.settings)\n", new: "	return false && !rest.bad(&c.breaker.settings)\n", says: "no fault excuses"},
-	{row: "F12", bug: "a connection that is reset is not followed by a retry", file: "webhook/repeat.go",
+	{row: "F12", bug: "a connection that is reset is not followed by a retry", file: "transport/repeat.go",
 		old: "case !r.Repeat.Failures && !(end.broken() && (end.kind == breaker.Reset || r.others())):",
 		new: "case end.kind == breaker.Reset, !r.Repeat.Failures && !(end.broken() && r.others()):", says: "failed (Unreachable)"},
-	{row: "F13", bug: "a review is sent again to a webhook with side effects", file: "webhook/repeat.go",
+	{row: "F13", bug: "a review is sent again to a webhook with side effects", file: "transport/repeat.go",
 		old: "case !r.Repeat.Safe && !end.unsent:", new: "case !r.Repeat.Safe && !end.unsent && !end.broken():", says: "asked-twice"},
-	{row: "F14", bug: "an idle connection that was closed is a failure as any other", file: "webhook/repeat.go",
+	{row: "F14", bug: "an idle connection that was closed is a failure as any other", file: "transport/repeat.go",
 		old: "case end.stale && !r.redialed:", new: "case end.stale && !r.redialed && false:", says: "failed (Unreachable)"},
 	{row: "F15", bug: "answers may be as large as they like", file: "internal/app/app.go",
 		old: "ResponseLimit:  cfg.Limits.ResponseBytes,", new: "ResponseLimit:  1 << 30,", says: "the process grew by"},
-	{row: "F15", bug: "an answer may take as long as it likes", file: "webhook/exchange.go",
+	{row: "F15", bug: "an answer may take as long as it likes", file: "transport/exchange.go",
 		old: "if err := c.SetDeadline(deadline); err != nil {", new: "if err := c.SetDeadline(deadline.Add(time.Minute)); err != nil {", says: "late-answer"},
-	{row: "F16", bug: "redirects are followed", file: "webhook/attempt.go", old: "	*req = request{} // it has borrowed",
+	{row: "F16", bug: "redirects are followed", file: "transport/attempt.go", old: "	*req = request{} // it has borrowed",
 		new: `	if answer.StatusCode() == fasthttp.StatusTemporaryRedirect {
 		elsewhere := head{line: "POST /elsewhere?timeout=", fields: req.head.fields}
 		req.head = &elsewhere
 		err = e.exchange(req, answer, &chosen.ticket, call.Deadline, fresh)
 	}
 	*req = request{} // it has borrowed`, says: "have followed a redirect"},
-	{row: "F17/each", bug: "an answer with status 422 is read", file: "webhook/answer.go", old: "	case !isSuccess(status):", new: "	case !isSuccess(status) && status != 422:", says: "wrong-allow"},
-	{row: "F17/each", bug: "60 ms pass before an HTTP error is noticed", file: "webhook/try.go", old: "	if end.pause > 0 {",
+	{row: "F17/each", bug: "an answer with status 422 is read", file: "transport/answer.go", old: "	case !isSuccess(status):", new: "	case !isSuccess(status) && status != 422:", says: "wrong-allow"},
+	{row: "F17/each", bug: "60 ms pass before an HTTP error is noticed", file: "transport/try.go", old: "	if end.pause > 0 {",
 		new: "	if end.status >= 400 {\n		time.Sleep(60 * time.Millisecond)\n	}\n	if end.pause > 0 {", says: "answers come late under the fault"},
 	{row: "F17/open", bug: "one failure in a thousand opens a circuit", file: "breaker/settings.go", old: "positive(s.FailureRatio, 0.5)", new: "positive(s.FailureRatio, 0.001)",
 		says: "no fault excuses the open breaker"},
@@ -97,17 +97,17 @@ var mutants = []mutant{
 	{row: "F19", bug: "a ramp does not widen", file: "breaker/state.go",
 		old: "	if p.successes < p.width {\n", new: "	if true {\n", says: "1 s after the first good probe and later"},
 	noBreaker("F20", "wait at a time"),
-	{row: "F20", bug: "any number of calls wait", file: "webhook/wait.go",
+	{row: "F20", bug: "any number of calls wait", file: "transport/wait.go",
 		old: " > maxWaiting {\n", new: " > 100*maxWaiting {\n", says: "wait at a time"},
 	{row: "F20", bug: "a half-open circuit lets everybody through", file: "breaker/state.go",
 		old: "	if h.probing {\n", new: "	if false {\n", says: "wait at a time"},
-	{row: "F20", bug: "whoever may not wait is told 20 ms later", file: "webhook/race.go",
+	{row: "F20", bug: "whoever may not wait is told 20 ms later", file: "transport/race.go",
 		old: "	if !ok && !r.mayWait() {\n", new: "	if !ok && !r.mayWait() {\n		time.Sleep(20 * time.Millisecond)\n", says: "that may not wait are told after"},
 	{row: "F20", bug: "an open circuit stays open", file: "breaker/state.go",
 		old: "	if now.Before(o.until) {\n", new: "	if true {\n", says: "follows those that hang"},
-	{row: "F21", bug: "an error ends the race", file: "webhook/race.go",
+	{row: "F21", bug: "an error ends the race", file: "transport/race.go",
 		old: "	case r.running > 0: // an", new: "	case r.running > 0 && end.status != 500: // an", says: "has beaten a verdict"},
-	{row: "F21", bug: "a malformed answer ends the race", file: "webhook/race.go",
+	{row: "F21", bug: "a malformed answer ends the race", file: "transport/race.go",
 		old: "	case r.running > 0: // an", new: "	case r.running > 0 && end.status != 200: // an", says: "has beaten a verdict"},
 	{row: "F22/Ignore", bug: "a failed webhook ends the chain", file: "dispatcher/mutate.go", old: "		if a.settle(o).Denies() {",
 		new: "		if a.settle(o).Denies() || o.Cause != \"\" {", says: "gave no usable answer, and nothing is said about it"},
@@ -118,19 +118,19 @@ var mutants = []mutant{
 		says: "wrong-allow"},
 	{row: "F24", bug: "names are looked up once", file: "internal/app/run.go",
 		old: "	running.Go(func() { a.resolver.Run(a.loops) })\n", new: "", says: "were not called at their new address"},
-	{row: "F24", bug: "a name that cannot be looked up has no addresses", file: "webhook/resolver.go",
+	{row: "F24", bug: "a name that cannot be looked up has no addresses", file: "transport/resolver.go",
 		old: "			list = append(list, t.endpointsOf(o)...)\n", new: "", says: "failed (Unreachable)"},
-	{row: "F24", bug: "a name may lead to any address", file: "webhook/resolver.go",
+	{row: "F24", bug: "a name may lead to any address", file: "transport/resolver.go",
 		old: "if err := r.cfg.Addresses.Check(at); err != nil {", new: "if err := r.cfg.Addresses.Check(at); err != nil && false {", says: "failed (Unreachable)"},
-	{row: "F24", bug: "names are looked up all the time", file: "webhook/resolver.go",
+	{row: "F24", bug: "names are looked up all the time", file: "transport/resolver.go",
 		old: "timer.Reset(r.cfg.Interval - time.Duration(rand.Int64N(int64(r.cfg.Interval/10)+1)))", new: "timer.Reset(time.Duration(rand.Int64N(int64(r.cfg.Interval / 10))))", says: "questions to the name server"},
 	{row: "F25", bug: "answers may come 250 ms after the caller has given up", file: "internal/server/deadline.go", old: deadline, new: "t += 250 * time.Millisecond", says: "answers come late under the fault"},
 	{row: "F25", bug: "the deadline is that of the caller", file: "internal/server/deadline.go", old: deadline, new: "t -= 10 * time.Millisecond", says: "the deadline was 2.85s"},
 	{row: "F26", bug: "the memory of a review that is cut short is not given back", file: "internal/server/handler.go",
 		old: "	if r := s.receive(c, &in, limit); r != accepted {\n", new: "	if r := s.receive(c, &in, limit); r != accepted {\n		in.taken = false\n", says: "Bodies have not returned"},
-	{row: "F26", bug: "a call without a slot leaves a goroutine behind", file: "webhook/attempt.go",
+	{row: "F26", bug: "a call without a slot leaves a goroutine behind", file: "transport/attempt.go",
 		old: "	if !e.slots.acquire(who, call.Deadline) {\n", new: "	if !e.slots.acquire(who, call.Deadline) {\n		go func() { select {} }()\n", says: "goroutines have not returned"},
-	{row: "F26", bug: "a connection to a webhook that hangs is not closed", file: "webhook/exchange.go",
+	{row: "F26", bug: "a connection to a webhook that hangs is not closed", file: "transport/exchange.go",
 		old: "			e.closeIfRetired()\n		} else {\n", new: "			e.closeIfRetired()\n		} else if err == nil || !isTimeout(err) {\n", says: "descriptors have not returned"},
 	{row: "F27", bug: "a cluster may take all admissions", file: "internal/app/app.go",
 		old: "PerCluster: cfg.Limits.AdmissionsPerCluster,", new: "PerCluster: cfg.Limits.Admissions,", says: "shed: map["},
@@ -150,25 +150,25 @@ var mutants = []mutant{
 			return first, nil`, says: "the certificate of the dispatcher: not in use"},
 	{row: "F29", bug: "the authorities of callers are never read again", file: "internal/app/app.go",
 		old: "a.certificates.trusted,", new: "sync.OnceValue(a.certificates.trusted),", says: "the authority of callers: not in use"},
-	{row: "F29", bug: "the authorities of webhooks are never read again", file: "registry/credential.go",
+	{row: "F29", bug: "the authorities of webhooks are never read again", file: "registry/compile/credential.go",
 		old: `// readCA returns the checked bundle in a file; nil where there is none.
-func (c *compiler) readCA(at origin, name string, path *field.Path) []byte {
+func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []byte {
 	if name == "" {
 		return nil
 	}
-	bundle, err := c.files.read(at, name)`,
+	bundle, err := c.files.Read(at, name)`,
 		new: `var firstCA = map[string][]byte{}
 
-func (c *compiler) readCA(at origin, name string, path *field.Path) []byte {
+func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []byte {
 	if name == "" {
 		return nil
 	}
-	bundle, err := c.files.read(at, name)
+	bundle, err := c.files.Read(at, name)
 	if first, ok := firstCA[name]; ok {
 		bundle = first
 	}
 	firstCA[name] = bundle`, says: "the authority of webhooks: not in use"},
-	{row: "F29", bug: "the certificate for webhooks is never read again", file: "registry/credential.go",
+	{row: "F29", bug: "the certificate for webhooks is never read again", file: "registry/compile/credential.go",
 		old: `	return &keyPair{string(certificate), string(key)}
 }
 `, new: `	if firstPair == nil {
@@ -180,7 +180,7 @@ func (c *compiler) readCA(at origin, name string, path *field.Path) []byte {
 var firstPair *keyPair
 `, says: "the certificate for webhooks: not in use"},
 	{row: "F30", bug: "a source that becomes empty is served", file: "registry/load.go",
-		old: "if r.settings.AllowEmpty || len(in.problems) > 0 {", new: "if true || len(in.problems) > 0 {", says: "was not refused"},
+		old: "if r.settings.AllowEmpty || len(in.Problems) > 0 {", new: "if true || len(in.Problems) > 0 {", says: "was not refused"},
 	{row: "F30", bug: "nobody is told that the configuration has problems", file: "registry/load.go",
 		old: "	r.problems.Store(&problems)\n	r.loads.fail()\n", new: "	r.loads.fail()\n", says: "is not seen to have problems"},
 	{row: "F31", bug: "whoever logs waits for the sink", file: "internal/telemetry/log.go",
@@ -190,7 +190,7 @@ var firstPair *keyPair
 	{row: "F32", bug: "callers may take all descriptors", file: "internal/app/app.go",
 		old: "if half == 0 || configured <= half {", new: "if half != -1 {", says: "false-failure"},
 	noBreaker("F33", "no breaker opened for webhooks that are dead"),
-	{row: "F33", bug: "what ends late counts, although this process stood still", file: "webhook/ending.go",
+	{row: "F33", bug: "what ends late counts, although this process stood still", file: "transport/ending.go",
 		old: " && late > stoodStill:\n", new: " && late > 1000*stoodStill:\n", says: "opened by our own pause"},
 	{row: "F34", bug: "a process that stops does not tell its callers", file: "internal/server/server.go",
 		old: "func (s *Server) LameDuck() { s.lame.Store(true) }", new: "func (s *Server) LameDuck() {}", says: "lost-call"},
@@ -230,11 +230,11 @@ var firstPair *keyPair
 		}
 	}()
 `, says: "one-snapshot"},
-	{row: "F36", bug: "a configuration with problems is served", file: "registry/compile.go",
+	{row: "F36", bug: "a configuration with problems is served", file: "registry/compile/compile.go",
 		old: "	if len(c.problems) > 0 {\n		return nil\n	}\n", new: "", says: "was not refused"},
 	{row: "F37/F1", bug: "60 ms pass before a bypass", file: "dispatcher/dispatcher.go", old: bypassing, new: "	if rule, ok := bypass(req); ok {\n		time.Sleep(60 * time.Millisecond)\n		return",
 		says: "answers come late without a fault"},
-	{row: "F37/F3", bug: "node heartbeats are dispatched", file: "match/request_rule.go", old: `Resources: []string{"/nodes/status"}, Operations`, new: `Resources: []string{"/nodes/proxy"}, Operations`,
+	{row: "F37/F3", bug: "node heartbeats are dispatched", file: "exempt/rule.go", old: `Resources: []string{"/nodes/status"}, Operations`, new: `Resources: []string{"/nodes/proxy"}, Operations`,
 		says: "exempt, and"},
 	{row: "F37/F27", bug: "what is exempt takes a place of its cluster", file: "dispatcher/dispatcher.go", old: bypassing,
 		new: `	if rule, ok := bypass(req); ok {
@@ -257,7 +257,7 @@ var firstPair *keyPair
 		old: "	if len(s.open)-len(s.known[\"\"]) > s.limit-s.strangers {\n", new: "	if s.limit < 0 {\n", says: "lost-call"},
 	{row: "G6", bug: "no stranger makes way for another", file: "internal/server/slots.go",
 		old: "	if len(s.open) >= s.limit {\n		victim = oldest(s.known[\"\"], func(*conn) bool { return true })\n", new: "	if len(s.open) >= s.limit {\n", says: "lost-call"},
-	{row: "G7", bug: "a cluster may take all calls of an Endpoint", file: "webhook/slot.go",
+	{row: "G7", bug: "a cluster may take all calls of an Endpoint", file: "transport/slot.go",
 		old: "slotShare = 3\n", new: "slotShare = 1 << 20\n", says: "failed (Shed)"},
 	{row: "G8", bug: "a body has memory for all that is announced", file: "internal/server/body.go",
 		old: "	in.data = append(in.buffers.get(), first[0])\n", new: "	in.data = append(bytes.Repeat(first[:], c.announced)[:0], first[0])\n", says: "the process grew by"},
@@ -268,19 +268,19 @@ var firstPair *keyPair
 		old: "ReadTimeout:        s.cfg.HeaderTimeout,", new: "ReadTimeout:        1 << 42,", says: "is borne with for"},
 	{row: "G10", bug: "a body may take as long as it likes", file: "internal/server/body.go",
 		old: "if err := c.Conn.SetReadDeadline(in.until); err != nil {", new: "if err := c.Conn.SetReadDeadline(time.Time{}); err != nil {", says: "is borne with for"},
-	{row: "G11", bug: "an answer with status 201 is none", file: "webhook/answer.go",
+	{row: "G11", bug: "an answer with status 201 is none", file: "transport/answer.go",
 		old: "return status >= fasthttp.StatusOK && status <= fasthttp.StatusPartialContent", new: "return status == fasthttp.StatusOK", says: "failed (HTTPStatus)"},
-	{row: "G11", bug: "an answer that says to be a page is none", file: "webhook/answer.go",
+	{row: "G11", bug: "an answer that says to be a page is none", file: "transport/answer.go",
 		old: "if _, _, err := mime.ParseMediaType(string(kind)); err != nil {", new: "if kind, _, err := mime.ParseMediaType(string(kind)); err != nil || kind == \"text/html\" {", says: "failed (BadAnswer)"},
 }
 
 func hedgingOff(row, says string) mutant {
-	return mutant{row: row, bug: "no hedging", file: "webhook/hedge.go",
+	return mutant{row: row, bug: "no hedging", file: "transport/hedge.go",
 		old: "	if !r.Repeat.Safe || r.Repeat.NoHedge {\n", new: "	if true {\n", says: says}
 }
 
 func noBudget(row, says string) mutant {
-	return mutant{row: row, bug: "no budget for hedges", file: "webhook/budget.go",
+	return mutant{row: row, bug: "no budget for hedges", file: "transport/budget.go",
 		old: "	if wishes > slowLeast && float64(wishes) > slowShare*float64(first) {\n		return false\n	}\n	return b.spend(now, current)\n",
 		new: "	return wishes >= 0 && first >= 0\n", says: says}
 }
