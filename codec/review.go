@@ -95,23 +95,6 @@ type UserInfo struct {
 	Extra         []ExtraValue
 }
 
-// Object is the part of an object that admission itself reads. The bytes are
-// borrowed: from the Review for its object and oldObject, from the argument of
-// ScanObject otherwise.
-type Object struct {
-	// Raw is the object's JSON as received; nil when it is null or absent.
-	Raw []byte
-	// HasMetadata tells whether there is a metadata object at all. Options such
-	// as PodExecOptions have none and never match a non-empty objectSelector.
-	HasMetadata bool
-
-	APIVersion, Kind, Name, Namespace, UID []byte
-	Labels                                 Labels
-}
-
-// IsNull reports whether there is no object.
-func (o *Object) IsNull() bool { return o.Raw == nil }
-
 // Review is an incoming AdmissionReview, as a scanned view over its Body.
 // Decode fills it; all byte slices of a Review and of what hangs off it point
 // into the Body or into scratch memory of the Review and are valid until

@@ -143,3 +143,95 @@ func (d *decoder) takeDryRun(v wireValue) bool {
 	d.review.DryRun = v.number == 1
 	return v.number <= 1 || d.refuse(d.at.String(), "must be true or false")
 }
+
+// rawMessage is a runtime.RawExtension.
+var rawMessage = message[*decoder]{
+	{1, "raw", wireBytes, false, func(d *decoder, v wireValue) bool { d.raw = v.bytes; return true }},
+}
+
+func (d *decoder) takeNewObject(v wireValue) bool {
+	return d.takeJSON(v, func() bool { return d.readAdmitted(&d.review.Object) })
+}
+
+func (d *decoder) takeOldObject(v wireValue) bool {
+	return d.takeJSON(v, func() bool { return d.readAdmitted(&d.review.OldObject) })
+}
+
+func (d *decoder) takeOptions(v wireValue) bool { return d.takeJSON(v, d.readOptions) }
+
+// takeJSON has read read the JSON in a runtime.RawExtension, by the rules for one
+// in a JSON review, as deep in it. An empty extension is null.
+func (d *decoder) takeJSON(v wireValue, read func() bool) bool {
+	d.raw = nil
+	if !readMessage(d, v.bytes, rawMessage) {
+		return false
+	}
+	switch {
+	case d.raw == nil:
+		return true
+	case bytes.HasPrefix(d.raw, []byte(envelopeMagic)):
+		d.rejectNative()
+		return true
+	}
+	d.data, d.pos, d.depth = d.raw, 0, reviewDepth
+	d.checkUTF8()
+	ok := read() && d.finish()
+	if !ok && d.fault != "" {
+		return d.refuse(d.at.String(), d.syntaxError())
+	}
+	return ok
+}
+
+// rejectNative: JSON webhooks could not get such an object as it is.
+func (d *decoder) rejectNative() {
+	if d.request == nil {
+		d.request = &RequestError{Pointer: d.at.String(), Reason: "must be JSON inside of the protobuf review, not native protobuf"}
+	}
+}
+
+var (
+	userMessage = message[*decoder]{
+		{1, "username", wireBytes, false, into("username", func(d *decoder) *[]byte { return &d.review.User.Username })},
+		{2, "uid", wireBytes, false, into("uid", func(d *decoder) *[]byte { return &d.review.User.UID })},
+		{3, "groups", wireBytes, true, named("groups", func(d *decoder, v wireValue) bool { return d.takeElement(v, &d.review.User.Groups) })},
+		{4, "extra", wireBytes, true, named("extra", (*decoder).takeExtra)},
+	}
+	extraMessage = message[*decoder]{
+		{1, "key", wireBytes, false, into("key", func(d *decoder) *[]byte { return &d.extraKey })},
+		{2, "value", wireBytes, false, func(d *decoder, v wireValue) bool { return readMessage(d, v.bytes, extraValueMessage) }},
+	}
+	extraValueMessage = message[*decoder]{
+		{1, "items", wireBytes, true, func(d *decoder, v wireValue) bool { return d.takeElement(v, &d.review.values) }},
+	}
+)
+
+func (d *decoder) takeUser(v wireValue) bool {
+	if !readMessage(d, v.bytes, userMessage) {
+		return false
+	}
+	base := len(d.keys)
+	for i := range d.review.User.Extra {
+		d.keys = append(d.keys, d.review.User.Extra[i].Key)
+	}
+	d.at.push("extra")
+	defer d.at.pop()
+	return d.uniqueSince(base)
+}
+
+// takeExtra takes an entry of userInfo.extra.
+func (d *decoder) takeExtra(v wireValue) bool {
+	user, start := &d.review.User, len(d.review.values)
+	d.extraKey = nil
+	ok := d.count() && readMessage(d, v.bytes, extraMessage)
+	values := d.review.values[start:len(d.review.values):len(d.review.values)]
+	user.Extra = append(user.Extra, ExtraValue{Key: d.extraKey, Values: values})
+	return ok
+}
+
+// takeElement appends an element of a list of strings to dst.
+func (d *decoder) takeElement(v wireValue, dst *[][]byte) bool {
+	var text []byte
+	ok := d.count() && d.takeText(v, &text)
+	*dst = append(*dst, text)
+	return ok
+}

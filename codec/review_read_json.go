@@ -141,3 +141,109 @@ func invalidUID(uid []byte) string {
 
 // readResponse skips the response, which a request has no use for.
 func (d *decoder) readResponse() bool { return d.skip() }
+
+// members reads the object at pos: what t knows by its readers, the rest by
+// skipping it.
+func (d *decoder) members(t *table[*decoder]) bool {
+	if !d.enter() {
+		return false
+	}
+	var seen uint32 // a bit per field
+	expected, base := 0, len(d.keys)
+	first := true
+	for ; d.more(first, '}'); first = false {
+		i := expected
+		if i >= len(t.fields) || !d.expects(t.fields[i].name) {
+			key, ok := d.key()
+			if !ok {
+				return false
+			}
+			if i = t.find(key, expected); i < 0 {
+				if !d.unknown(t, key) {
+					return false
+				}
+				continue
+			}
+		}
+		if seen&(1<<i) != 0 {
+			return d.refuse(d.at.member(t.fields[i].name), duplicateKey)
+		}
+		seen |= 1 << i
+		expected = i + 1
+		d.at.push(t.fields[i].name)
+		if !t.fields[i].read(d) {
+			return false
+		}
+		d.at.pop()
+	}
+	return d.fault == "" && d.uniqueSince(base)
+}
+
+// unknown skips the value of a key that t does not have.
+func (d *decoder) unknown(t *table[*decoder], key []byte) bool {
+	if i := t.variant(key); i >= 0 {
+		return d.refuseMember(key, "the key is a case variant of "+t.fields[i].name)
+	}
+	if t.foreign {
+		return d.skipForeign()
+	}
+	if t.unique {
+		if !d.count() {
+			return false
+		}
+		d.keys = append(d.keys, key)
+	}
+	return d.skip()
+}
+
+// readString reads a string into dst. Null is absent, as for Go's decoders.
+func (d *decoder) readString(dst *[]byte) (ok bool) {
+	switch d.next() {
+	case '"':
+		*dst, ok = d.text()
+		return ok
+	case 'n':
+		return d.skip()
+	}
+	return d.reject("must be a string")
+}
+
+// readStrings appends the elements of an array of strings to dst.
+func (d *decoder) readStrings(dst *[][]byte) bool {
+	switch d.next() {
+	case '[':
+	case 'n':
+		return d.skip()
+	default:
+		return d.reject("must be an array of strings")
+	}
+	if !d.enter() {
+		return false
+	}
+	first := true
+	for ; d.more(first, ']'); first = false {
+		if d.next() != '"' {
+			if !d.reject("must be an array of strings") {
+				return false
+			}
+			continue
+		}
+		text, ok := d.text()
+		if !ok || !d.count() {
+			return false
+		}
+		*dst = append(*dst, text)
+	}
+	return d.fault == ""
+}
+
+// readObject reads an object whose members t knows.
+func (d *decoder) readObject(t *table[*decoder]) bool {
+	switch d.next() {
+	case '{':
+		return d.members(t)
+	case 'n':
+		return d.skip()
+	}
+	return d.reject("must be an object")
+}

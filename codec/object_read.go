@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Object is the part of an object that admission itself reads. The bytes are
+// borrowed: from the Review for its object and oldObject, from the argument of
+// ScanObject otherwise.
+type Object struct {
+	// Raw is the object's JSON as received; nil when it is null or absent.
+	Raw []byte
+	// HasMetadata tells whether there is a metadata object at all. Options such
+	// as PodExecOptions have none and never match a non-empty objectSelector.
+	HasMetadata bool
+
+	APIVersion, Kind, Name, Namespace, UID []byte
+	Labels                                 Labels
+}
+
+// IsNull reports whether there is no object.
+func (o *Object) IsNull() bool { return o.Raw == nil }
+
+// Label is one label of an object. The bytes are borrowed.
+type Label struct{ Key, Value []byte }
+
+// Labels are an object's labels, with unique keys. Above sortedLabels entries
+// they are sorted by key.
+type Labels []Label
+
+// sortedLabels is the number of labels from which on a lookup searches a sorted
+// list: an object with a million labels must not make a selector linear.
+const sortedLabels = 16
+
+// Lookup returns the value of the label key. The value is borrowed.
+func (l Labels) Lookup(key string) (value []byte, ok bool) {
+	if len(l) > sortedLabels {
+		i, found := slices.BinarySearchFunc(l, key, func(e Label, k string) int {
+			return compareKey(e.Key, k)
+		})
+		if !found {
+			return nil, false
+		}
+		return l[i].Value, true
+	}
+	for i := range l {
+		if string(l[i].Key) == key {
+			return l[i].Value, true
+		}
+	}
+	return nil, false
+}
+
+func compareKey(key []byte, k string) int {
+	switch {
+	case string(key) < k:
+		return -1
+	case string(key) > k:
+		return 1
+	}
+	return 0
+}
+
+// normalize sorts l if it is long and returns the first key that occurs twice,
+// or nil.
+func (l Labels) normalize() (duplicate []byte) {
+	if len(l) <= sortedLabels {
+		for i := range l {
+			for j := range i {
+				if bytes.Equal(l[i].Key, l[j].Key) {
+					return l[i].Key
+				}
+			}
+		}
+		return nil
+	}
+	slices.SortFunc(l, func(a, b Label) int { return bytes.Compare(a.Key, b.Key) })
+	for i := 1; i < len(l); i++ {
+		if bytes.Equal(l[i-1].Key, l[i].Key) {
+			return l[i].Key
+		}
+	}
+	return nil
+}
+
+var objectFields = table[*decoder]{
+	foreign: true,
+	fields: []field[*decoder]{
+		{"kind", func(d *decoder) bool { return d.readString(&d.object.Kind) }},
+		{"apiVersion", func(d *decoder) bool { return d.readString(&d.object.APIVersion) }},
+		{"metadata", (*decoder).readMetadata},
+	},
+}
+
+var metadataFields = table[*decoder]{
+	unique: true,
+	fields: []field[*decoder]{
+		{"name", func(d *decoder) bool { return d.readString(&d.object.Name) }},
+		{"namespace", func(d *decoder) bool { return d.readString(&d.object.Namespace) }},
+		{"uid", func(d *decoder) bool { return d.readString(&d.object.UID) }},
+		{"labels", (*decoder).readLabels},
+	},
+}
+
+func (d *decoder) readNewObject() bool {
+	d.next()
+	start := d.pos
+	ok := d.readAdmitted(&d.review.Object)
+	d.review.objectSpan = span{start, d.pos}
+	return ok
+}
+
+// readAdmitted reads one of the objects that admission is about.
+func (d *decoder) readAdmitted(o *Object) bool {
+	isObject := d.next() == '{'
+	start := d.pos
+	d.object = o
+	if !d.readObject(&objectFields) {
+		return false
+	}
+	if isObject {
+		o.Raw = d.data[start:d.pos:d.pos]
+	}
+	return true
+}
+
+func (d *decoder) readMetadata() bool {
+	d.object.HasMetadata = d.next() == '{'
+	return d.readObject(&metadataFields)
+}
+
+func (d *decoder) readLabels() bool {
+	switch d.next() {
+	case '{':
+	case 'n':
+		return d.skip()
+	default:
+		return d.reject("must be a map of strings")
+	}
+	if !d.enter() {
+		return false
+	}
+	labels := d.object.Labels[:0]
+	first := true
+	for ; d.more(first, '}'); first = false {
+		label, ok := d.readLabel()
+		if !ok || !d.count() {
+			return false
+		}
+		labels = append(labels, label)
+	}
+	d.object.Labels = labels
+	if d.fault != "" {
+		return false
+	}
+	if key := labels.normalize(); key != nil {
+		return d.duplicate(key)
+	}
+	return true
+}
+
+func (d *decoder) readLabel() (l Label, ok bool) {
+	if l.Key, ok = d.key(); !ok {
+		return l, false
+	}
+	if d.next() != '"' {
+		return l, d.reject("must be a map of strings")
+	}
+	l.Value, ok = d.text()
+	return l, ok
+}
