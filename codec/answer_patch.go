@@ -19,10 +19,10 @@ type patch struct {
 // readPatch reads the patch, which is base64 in JSON; Go's decoders take an array
 // of bytes as well.
 func (a *answer) readPatch() bool {
-	switch a.next() {
+	switch a.Next() {
 	case 'n':
 		a.patch = patch{}
-		return a.skip()
+		return a.Skip()
 	case '[':
 		a.patch = patch{bytes: []byte{}}
 		return a.elements("response.patch", "", a.readPatchByte)
@@ -38,13 +38,13 @@ func (a *answer) readPatch() bool {
 }
 
 func (a *answer) readPatchByte() bool {
-	a.next()
-	start := a.pos
-	if !a.skip() {
+	a.Next()
+	start := a.Pos
+	if !a.Skip() {
 		return false
 	}
-	b, err := strconv.ParseUint(string(a.data[start:a.pos]), 10, 8)
-	if err != nil && a.data[start] != 'n' {
+	b, err := strconv.ParseUint(string(a.Data[start:a.Pos]), 10, 8)
+	if err != nil && a.Data[start] != 'n' {
 		a.found("response.patch must be base64")
 	}
 	a.patch.bytes = append(a.patch.bytes, byte(b))
@@ -143,27 +143,26 @@ func (a *answer) countOperations(text []byte) (n int, ok bool) {
 	if len(text) == 0 {
 		return 0, true
 	}
-	s := &a.scanner
-	s.release()
-	s.data = text
+	s := &a.Scanner
+	s.Reset(text)
 	if !utf8.Valid(text) {
 		return 0, false
 	}
-	switch s.next() {
+	switch s.Next() {
 	case '[':
 	case 'n':
-		return 0, s.skip() && s.end()
+		return 0, s.Skip() && s.End()
 	default:
 		return 0, false
 	}
-	if !s.enter() {
+	if !s.Enter() {
 		return 0, false
 	}
-	for s.more(n == 0, ']') {
-		if c := s.next(); c != '{' && c != 'n' || !s.skip() {
+	for s.More(n == 0, ']') {
+		if c := s.Next(); c != '{' && c != 'n' || !s.Skip() {
 			return 0, false
 		}
 		n++
 	}
-	return n, s.fault == "" && s.end()
+	return n, s.Fault == "" && s.End()
 }

@@ -4,11 +4,12 @@ package codec
 
 import (
 	"bytes"
-	"encoding/json"
+	stdjson "encoding/json"
 	"sync"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/admission-dispatcher/dispatcher/codec/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -16,7 +17,7 @@ import (
 // It borrows from the body and from its own scratch.
 type answer struct {
 	want Expectation
-	textScanner
+	json.Reader
 
 	protobuf   bool
 	unreadable string // why there is no whole document
@@ -73,14 +74,15 @@ const maxPooledAnswerScratch = 16 << 10
 
 func acquireAnswer(body []byte, want Expectation) *answer {
 	a := answers.Get().(*answer)
-	a.want, a.data, a.lenient = want, body, true
+	a.Reset(body)
+	a.want, a.Lenient = want, true
 	return a
 }
 
 func (a *answer) release() {
 	a.want = Expectation{}
-	a.scanner.release()
-	a.scratch = emptied(a.scratch, maxPooledAnswerScratch)
+	a.Reset(nil)
+	a.Scratch = emptied(a.Scratch, maxPooledAnswerScratch)
 	a.unreadable, a.badType, a.ambiguous = "", "", ""
 	a.apiVersion, a.kind, a.cause, a.annotation = nil, nil, cause{}, Label{}
 	a.response, a.allowed = spelling{}, spelling{}
@@ -101,17 +103,17 @@ func (r *reply) reset() {
 // read reads the whole answer, in the encoding that its first bytes tell. What it
 // has understood of an unreadable one may still deny.
 func (a *answer) read() {
-	body := a.data
+	body := a.Data
 	var ok bool
 	switch {
 	case bytes.HasPrefix(body, []byte(envelopeMagic)):
 		a.protobuf = true
 		if ok = a.readProtobuf(); !ok {
-			a.unreadable = "not Kubernetes' protobuf: " + a.fault
+			a.unreadable = "not Kubernetes' protobuf: " + a.Fault
 		}
 	case bytes.HasPrefix(bytes.TrimLeftFunc(body, unicode.IsSpace), []byte("{")):
 		if ok = a.readJSON(); !ok {
-			a.unreadable = a.syntaxError()
+			a.unreadable = a.SyntaxError()
 		}
 	default:
 		ok = a.readYAML()
@@ -122,12 +124,12 @@ func (a *answer) read() {
 }
 
 func (a *answer) readJSON() bool {
-	if !utf8.Valid(a.data) {
+	if !utf8.Valid(a.Data) {
 		a.ambiguous = "the answer is not UTF-8"
-		a.data = bytes.ToValidUTF8(a.data, []byte("\uFFFD"))
+		a.Data = bytes.ToValidUTF8(a.Data, []byte("\uFFFD"))
 	}
-	ok := a.readObject("the answer", &answerFields) && a.end()
-	if a.halved {
+	ok := a.readObject("the answer", &answerFields) && a.End()
+	if a.Halved {
 		a.readsDifferently("the answer has a surrogate escape without its other half")
 	}
 	return ok
@@ -141,7 +143,7 @@ const maxYAML = 64 << 10
 // making JSON of it. Aliases, by which a small document can be made a large one,
 // are not read.
 func (a *answer) readYAML() bool {
-	text := a.data
+	text := a.Data
 	if len(text) > maxYAML || bytes.IndexByte(text, '&') >= 0 && bytes.IndexByte(text, '*') >= 0 {
 		a.unreadable = "neither JSON nor protobuf, nor YAML of at most 64 KiB without aliases"
 		return false
@@ -155,9 +157,9 @@ func (a *answer) readYAML() bool {
 		a.ambiguous = "the answer is YAML that has a key twice"
 		a.saysFalse = MentionsDenial(text)
 	}
-	a.data = converted
+	a.Data = converted
 	if !a.readJSON() {
-		a.unreadable = a.syntaxError()
+		a.unreadable = a.SyntaxError()
 		return false
 	}
 	return true
@@ -166,13 +168,13 @@ func (a *answer) readYAML() bool {
 // members reads the object at pos. A field that occurs twice or under another
 // spelling is read all the same: it may deny.
 func (a *answer) members(t *table[*answer]) bool {
-	if !a.enter() {
+	if !a.Enter() {
 		return false
 	}
 	var seen uint32
 	expected, first := 0, true
-	for ; a.more(first, '}'); first = false {
-		key, ok := a.key()
+	for ; a.More(first, '}'); first = false {
+		key, ok := a.Key()
 		if !ok {
 			return false
 		}
@@ -192,15 +194,15 @@ func (a *answer) members(t *table[*answer]) bool {
 			return false
 		}
 	}
-	return a.fault == ""
+	return a.Fault == ""
 }
 
 // unknown skips the value of a key that t does not have. Of a case variant all
 // that matters is whether it denies.
 func (a *answer) unknown(t *table[*answer], key []byte) bool {
-	a.next()
-	start := a.pos
-	if !a.skip() {
+	a.Next()
+	start := a.Pos
+	if !a.Skip() {
 		return false
 	}
 	i := t.variant(key)
@@ -210,7 +212,7 @@ func (a *answer) unknown(t *table[*answer], key []byte) bool {
 	name := t.fields[i].name
 	a.readsDifferently("the answer has a case variant of the key " + name)
 	if take := t.folded[name]; take != nil {
-		take(a, a.data[start:a.pos])
+		take(a, a.Data[start:a.Pos])
 	}
 	return true
 }
@@ -232,7 +234,7 @@ func (a *answer) found(defect string) {
 // wrongType records that the value of name is not what it must be, and skips it.
 func (a *answer) wrongType(name, must string) bool {
 	a.found(name + " must be " + must)
-	return a.skip()
+	return a.Skip()
 }
 
 // interpreted is what kube-apiserver takes for kind and apiVersion as it chooses
@@ -245,7 +247,7 @@ func (a *answer) interpreted() (kind, apiVersion []byte) {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 	}
-	if json.Unmarshal(a.data, &meta) != nil {
+	if stdjson.Unmarshal(a.Data, &meta) != nil {
 		meta.Kind = "undecodable"
 	}
 	return []byte(meta.Kind), []byte(meta.APIVersion)

@@ -79,7 +79,7 @@ var (
 // merged into the first, and a null takes that back.
 func (a *answer) readResponse() bool {
 	a.response.note(false)
-	if a.absent = a.next() == 'n'; a.absent {
+	if a.absent = a.Next() == 'n'; a.absent {
 		a.reset()
 	}
 	return a.readObject("response", &responseFields)
@@ -87,7 +87,7 @@ func (a *answer) readResponse() bool {
 
 func (a *answer) readAllowed() bool {
 	a.allowed.note(false)
-	switch a.next() {
+	switch a.Next() {
 	case 't':
 		a.verdict = true
 	case 'f':
@@ -96,11 +96,11 @@ func (a *answer) readAllowed() bool {
 	default:
 		return a.wrongType("response.allowed", "true or false")
 	}
-	return a.skip()
+	return a.Skip()
 }
 
 func (a *answer) readStatus() bool {
-	if a.next() == 'n' {
+	if a.Next() == 'n' {
 		a.status = status{causes: a.status.causes[:0]}
 	}
 	return a.readObject("response.status", &statusFields)
@@ -108,7 +108,7 @@ func (a *answer) readStatus() bool {
 
 // readPointer reads a string that null unsets.
 func (a *answer) readPointer(name string, dst *[]byte) bool {
-	if a.next() == 'n' {
+	if a.Next() == 'n' {
 		*dst = nil
 	}
 	return a.readText(name, dst)
@@ -139,20 +139,20 @@ func (a *answer) readWarnings() bool {
 }
 
 func (a *answer) readAnnotations() bool {
-	switch a.next() {
+	switch a.Next() {
 	case '{':
 	case 'n':
 		a.annotations, a.dropped = a.annotations[:0], 0
-		return a.skip()
+		return a.Skip()
 	default:
 		return a.wrongType("response.auditAnnotations", "a map of strings")
 	}
-	if !a.enter() {
+	if !a.Enter() {
 		return false
 	}
 	first := true
-	for ; a.more(first, '}'); first = false {
-		key, ok := a.key()
+	for ; a.More(first, '}'); first = false {
+		key, ok := a.Key()
 		if !ok {
 			return false
 		}
@@ -162,40 +162,40 @@ func (a *answer) readAnnotations() bool {
 		}
 		a.annotate(Label{key, value})
 	}
-	return a.fault == ""
+	return a.Fault == ""
 }
 
 // readText reads a string into dst. Null leaves it as it was, as in Go's decoders.
 func (a *answer) readText(name string, dst *[]byte) (ok bool) {
-	switch a.next() {
+	switch a.Next() {
 	case '"':
-		*dst, ok = a.text()
+		*dst, ok = a.Text()
 		return ok
 	case 'n':
-		return a.skip()
+		return a.Skip()
 	}
 	return a.wrongType(name, "a string")
 }
 
 // readObject reads an object whose members t knows.
 func (a *answer) readObject(name string, t *table[*answer]) bool {
-	switch a.next() {
+	switch a.Next() {
 	case '{':
 		return a.members(t)
 	case 'n':
-		return a.skip()
+		return a.Skip()
 	}
 	return a.wrongType(name, "an object")
 }
 
 // readInteger reads an integer into dst, which must hold it, as in Go's decoders.
 func (a *answer) readInteger(name string, dst *int32) bool {
-	a.next()
-	start := a.pos
-	if !a.skip() {
+	a.Next()
+	start := a.Pos
+	if !a.Skip() {
 		return false
 	}
-	literal := a.data[start:a.pos]
+	literal := a.Data[start:a.Pos]
 	if string(literal) == "null" {
 		return true
 	}
@@ -210,21 +210,21 @@ func (a *answer) readInteger(name string, dst *int32) bool {
 
 // elements reads an array, or null for an empty one.
 func (a *answer) elements(name, must string, read func() bool) bool {
-	switch a.next() {
+	switch a.Next() {
 	case '[':
 	case 'n':
-		return a.skip()
+		return a.Skip()
 	default:
 		return a.wrongType(name, must)
 	}
-	if !a.enter() {
+	if !a.Enter() {
 		return false
 	}
 	first := true
-	for ; a.more(first, ']'); first = false {
+	for ; a.More(first, ']'); first = false {
 		if !read() {
 			return false
 		}
 	}
-	return a.fault == ""
+	return a.Fault == ""
 }

@@ -57,7 +57,7 @@ var (
 // protobuf. A writer may leave out what is false: no allowed is a denial, and as
 // plain as one that is written.
 func (a *answer) readProtobuf() bool {
-	data, ok := bytes.CutPrefix(a.data, []byte(envelopeMagic))
+	data, ok := bytes.CutPrefix(a.Data, []byte(envelopeMagic))
 	if !ok {
 		return a.malformed(faultMagic)
 	}
@@ -80,7 +80,7 @@ func (a *answer) mistyped(name string) bool {
 	return true
 }
 
-func (a *answer) malformed(fault string) bool { return a.fail(0, fault) }
+func (a *answer) malformed(fault string) bool { return a.Fail(0, fault) }
 
 // textOf returns what reads the string dst, whose name is for messages.
 func textOf(name string, dst func(*answer) *[]byte) func(*answer, wireValue) bool {

@@ -85,12 +85,12 @@ func names3(name, last string) *shape {
 
 // check consumes the next value and records if it is not of the shape s.
 func (a *answer) check(s *shape) bool {
-	c := a.next()
+	c := a.Next()
 	switch {
 	case c == 'n':
-		return a.skip()
+		return a.Skip()
 	case s.kind == aString && c == '"', s.kind == aBool && (c == 't' || c == 'f'):
-		return a.skip()
+		return a.Skip()
 	case s.kind == anInteger:
 		return a.checkInteger(s)
 	case s.kind == aList && c == '[':
@@ -102,11 +102,11 @@ func (a *answer) check(s *shape) bool {
 }
 
 func (a *answer) checkInteger(s *shape) bool {
-	start := a.pos
-	if !a.skip() {
+	start := a.Pos
+	if !a.Skip() {
 		return false
 	}
-	if _, err := strconv.ParseInt(string(a.data[start:a.pos]), 10, 64); err != nil {
+	if _, err := strconv.ParseInt(string(a.Data[start:a.Pos]), 10, 64); err != nil {
 		a.found(s.name + " must be " + must[s.kind])
 	}
 	return true
@@ -114,12 +114,12 @@ func (a *answer) checkInteger(s *shape) bool {
 
 // checkMembers checks the members of the object at pos whose type matters.
 func (a *answer) checkMembers(s *shape) bool {
-	if !a.enter() {
+	if !a.Enter() {
 		return false
 	}
 	first := true
-	for ; a.more(first, '}'); first = false {
-		key, ok := a.key()
+	for ; a.More(first, '}'); first = false {
+		key, ok := a.Key()
 		if !ok {
 			return false
 		}
@@ -127,7 +127,7 @@ func (a *answer) checkMembers(s *shape) bool {
 		if s.kind == anObject {
 			member = s.fields[string(key)]
 		}
-		read := a.skip
+		read := a.Skip
 		if member != nil {
 			read = func() bool { return a.check(member) }
 		}
@@ -135,5 +135,5 @@ func (a *answer) checkMembers(s *shape) bool {
 			return false
 		}
 	}
-	return a.fault == ""
+	return a.Fault == ""
 }

@@ -5,6 +5,8 @@ package codec
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/admission-dispatcher/dispatcher/codec/json"
 )
 
 // Compatibility says how strictly an answer is read.
@@ -175,7 +177,7 @@ func isFalse(rest []byte) bool {
 func trimSpace(text []byte) []byte {
 	const most = 1024
 	n := 0
-	for n < len(text) && n < most && isSpace(text[n]) {
+	for n < len(text) && n < most && json.IsSpace(text[n]) {
 		n++
 	}
 	return text[n:]

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/admission-dispatcher/dispatcher/codec/json"
 )
 
 // Response is an AdmissionResponse without its envelope: what one webhook
@@ -54,7 +56,7 @@ func AppendAnswer(dst []byte, v Version, uid []byte, resp *Response) []byte {
 	} else {
 		dst = append(dst, headV1...)
 	}
-	dst = appendString(dst, uid)
+	dst = json.AppendString(dst, uid)
 	if resp.isPlainAllow() {
 		return append(dst, plainAllow...)
 	}
@@ -118,7 +120,7 @@ func appendCauses(dst []byte, causes []Cause) []byte {
 
 func appendCause(dst []byte, c *Cause) []byte {
 	dst = append(dst, `{"reason":`...)
-	dst = appendString(dst, c.Type)
+	dst = json.AppendString(dst, c.Type)
 	dst = appendMember(dst, `,"message":`, c.Message)
 	dst = appendMember(dst, `,"field":`, c.Field)
 	return append(dst, '}')
@@ -130,7 +132,7 @@ func appendMember(dst []byte, key, value string) []byte {
 	if value == "" {
 		return dst
 	}
-	return appendString(append(dst, key...), value)
+	return json.AppendString(append(dst, key...), value)
 }
 
 func appendPatch(dst, patch []byte) []byte {
@@ -149,8 +151,8 @@ func appendAnnotations(dst []byte, annotations []Annotation) []byte {
 	dst = append(dst, `,"auditAnnotations":`...)
 	open := byte('{')
 	for _, a := range annotations {
-		dst = appendString(append(dst, open), a.Key)
-		dst = appendString(append(dst, ':'), a.Value)
+		dst = json.AppendString(append(dst, open), a.Key)
+		dst = json.AppendString(append(dst, ':'), a.Value)
 		open = ','
 	}
 	return append(dst, '}')
@@ -163,7 +165,7 @@ func appendWarnings(dst []byte, warnings []string) []byte {
 	dst = append(dst, `,"warnings":`...)
 	open := byte('[')
 	for _, w := range warnings {
-		dst = appendString(append(dst, open), w)
+		dst = json.AppendString(append(dst, open), w)
 		open = ','
 	}
 	return append(dst, ']')

@@ -106,46 +106,46 @@ var metadataFields = table[*decoder]{
 }
 
 func (d *decoder) readNewObject() bool {
-	d.next()
-	start := d.pos
+	d.Next()
+	start := d.Pos
 	ok := d.readAdmitted(&d.review.Object)
-	d.review.objectSpan = span{start, d.pos}
+	d.review.objectSpan = span{start, d.Pos}
 	return ok
 }
 
 // readAdmitted reads one of the objects that admission is about.
 func (d *decoder) readAdmitted(o *Object) bool {
-	isObject := d.next() == '{'
-	start := d.pos
+	isObject := d.Next() == '{'
+	start := d.Pos
 	d.object = o
 	if !d.readObject(&objectFields) {
 		return false
 	}
 	if isObject {
-		o.Raw = d.data[start:d.pos:d.pos]
+		o.Raw = d.Data[start:d.Pos:d.Pos]
 	}
 	return true
 }
 
 func (d *decoder) readMetadata() bool {
-	d.object.HasMetadata = d.next() == '{'
+	d.object.HasMetadata = d.Next() == '{'
 	return d.readObject(&metadataFields)
 }
 
 func (d *decoder) readLabels() bool {
-	switch d.next() {
+	switch d.Next() {
 	case '{':
 	case 'n':
-		return d.skip()
+		return d.Skip()
 	default:
 		return d.reject("must be a map of strings")
 	}
-	if !d.enter() {
+	if !d.Enter() {
 		return false
 	}
 	labels := d.object.Labels[:0]
 	first := true
-	for ; d.more(first, '}'); first = false {
+	for ; d.More(first, '}'); first = false {
 		label, ok := d.readLabel()
 		if !ok || !d.count() {
 			return false
@@ -153,7 +153,7 @@ func (d *decoder) readLabels() bool {
 		labels = append(labels, label)
 	}
 	d.object.Labels = labels
-	if d.fault != "" {
+	if d.Fault != "" {
 		return false
 	}
 	if key := labels.normalize(); key != nil {
@@ -163,12 +163,12 @@ func (d *decoder) readLabels() bool {
 }
 
 func (d *decoder) readLabel() (l Label, ok bool) {
-	if l.Key, ok = d.key(); !ok {
+	if l.Key, ok = d.Key(); !ok {
 		return l, false
 	}
-	if d.next() != '"' {
+	if d.Next() != '"' {
 		return l, d.reject("must be a map of strings")
 	}
-	l.Value, ok = d.text()
+	l.Value, ok = d.Text()
 	return l, ok
 }

@@ -49,7 +49,7 @@ var resourceFields = table[*decoder]{
 type names struct{ group, version, kind, resource []byte }
 
 func (d *decoder) readRequest() bool {
-	if d.next() != '{' {
+	if d.Next() != '{' {
 		return d.refuseValue("must be an object")
 	}
 	d.has.request = true
@@ -71,23 +71,23 @@ func (d *decoder) readResource(dst *GroupVersionResource) bool {
 }
 
 func (d *decoder) readOwnKind() bool {
-	d.next()
-	start := d.pos
+	d.Next()
+	start := d.Pos
 	ok := d.readKind(&d.review.Kind)
-	d.kindSpan = span{start, d.pos}
+	d.kindSpan = span{start, d.Pos}
 	return ok
 }
 
 func (d *decoder) readOwnResource() bool {
-	d.next()
-	start := d.pos
+	d.Next()
+	start := d.Pos
 	ok := d.readResource(&d.review.Resource)
-	d.resourceSpan = span{start, d.pos}
+	d.resourceSpan = span{start, d.Pos}
 	return ok
 }
 
 func (d *decoder) readRequestKind() bool {
-	d.has.requestKind = d.next() == '{'
+	d.has.requestKind = d.Next() == '{'
 	if d.repeats(d.kindSpan) {
 		d.review.RequestKind = d.review.Kind
 		return true
@@ -96,7 +96,7 @@ func (d *decoder) readRequestKind() bool {
 }
 
 func (d *decoder) readRequestResource() bool {
-	d.has.requestResource = d.next() == '{'
+	d.has.requestResource = d.Next() == '{'
 	if d.repeats(d.resourceSpan) {
 		d.review.RequestResource = d.review.Resource
 		return true
@@ -108,10 +108,10 @@ func (d *decoder) readRequestResource() bool {
 // requested kind and resource nearly always are the kind and the resource.
 func (d *decoder) repeats(s span) bool {
 	n := s.end - s.start
-	if n == 0 || d.data[s.start] != '{' || !bytes.HasPrefix(d.data[d.pos:], d.data[s.start:s.end]) {
+	if n == 0 || d.Data[s.start] != '{' || !bytes.HasPrefix(d.Data[d.Pos:], d.Data[s.start:s.end]) {
 		return false
 	}
-	d.pos += n
+	d.Pos += n
 	return true
 }
 
@@ -135,28 +135,28 @@ func parseOperation(name []byte) Operation {
 }
 
 func (d *decoder) readDryRun() bool {
-	switch d.next() {
+	switch d.Next() {
 	case 't', 'f':
 		d.has.dryRun = true
-		d.review.DryRun = d.data[d.pos] == 't'
+		d.review.DryRun = d.Data[d.Pos] == 't'
 	case 'n':
 	default:
 		return d.reject("must be true or false")
 	}
-	return d.skip()
+	return d.Skip()
 }
 
 func (d *decoder) readOptions() bool {
-	switch d.next() {
+	switch d.Next() {
 	case '{':
 	case 'n':
-		return d.skip()
+		return d.Skip()
 	default:
 		return d.reject("must be an object")
 	}
-	start := d.pos
-	ok := d.skip()
-	d.review.Options = d.data[start:d.pos:d.pos]
+	start := d.Pos
+	ok := d.Skip()
+	d.review.Options = d.Data[start:d.Pos:d.Pos]
 	return ok
 }
 
@@ -194,20 +194,20 @@ var userFields = table[*decoder]{
 // readExtra reads userInfo.extra, a map of arrays of strings. Its keys are data:
 // they have no variants, but they must be unique.
 func (d *decoder) readExtra() bool {
-	switch d.next() {
+	switch d.Next() {
 	case '{':
 	case 'n':
-		return d.skip()
+		return d.Skip()
 	default:
 		return d.reject("must be an object")
 	}
-	if !d.enter() {
+	if !d.Enter() {
 		return false
 	}
 	user, base := &d.review.User, len(d.keys)
 	first := true
-	for ; d.more(first, '}'); first = false {
-		key, ok := d.key()
+	for ; d.More(first, '}'); first = false {
+		key, ok := d.Key()
 		if !ok || !d.count() {
 			return false
 		}
@@ -219,5 +219,5 @@ func (d *decoder) readExtra() bool {
 		user.Extra = append(user.Extra, ExtraValue{Key: key, Values: values})
 		d.keys = append(d.keys, key)
 	}
-	return d.fault == "" && d.uniqueSince(base)
+	return d.Fault == "" && d.uniqueSince(base)
 }

@@ -4,7 +4,8 @@ package codec
 
 import (
 	"sync"
-	"unicode/utf8"
+
+	"github.com/admission-dispatcher/dispatcher/codec/json"
 )
 
 var reviews = sync.Pool{New: func() any { return new(Review) }}
@@ -51,11 +52,11 @@ func (r *Review) decode(body *Body, e Encoding, read func(*decoder) bool) error 
 func (r *Review) read(read func(*decoder) bool) error {
 	d := acquireDecoder(r.Body.Bytes())
 	defer d.release()
-	d.review, d.scratch = r, r.scratch
+	d.review, d.Scratch = r, r.scratch
 	if read(d) {
 		d.complete()
 	}
-	r.scratch = d.scratch
+	r.scratch = d.Scratch
 	return d.err()
 }
 
@@ -66,7 +67,7 @@ func ScanObject(o *Object, raw []byte) error {
 	*o = Object{Labels: o.Labels[:0]}
 	d := acquireDecoder(raw)
 	defer d.release()
-	d.depth = reviewDepth
+	d.Depth = reviewDepth
 	if d.readAlone(o) {
 		return nil
 	}
@@ -78,8 +79,8 @@ func ScanObject(o *Object, raw []byte) error {
 func CheckJSON(raw []byte) error {
 	d := acquireDecoder(raw)
 	defer d.release()
-	d.checkUTF8()
-	if d.skip() && d.finish() {
+	d.CheckUTF8()
+	if d.Skip() && d.Finish() {
 		return nil
 	}
 	return d.asRequestError()
@@ -91,8 +92,8 @@ const reviewDepth = 2
 
 // readAlone reads an object that is the whole document.
 func (d *decoder) readAlone(o *Object) bool {
-	d.checkUTF8()
-	return d.readAdmitted(o) && d.finish() && d.request == nil
+	d.CheckUTF8()
+	return d.readAdmitted(o) && d.Finish() && d.request == nil
 }
 
 // asRequestError returns what went wrong with an object that is in no envelope.
@@ -109,7 +110,7 @@ func (d *decoder) asRequestError() error {
 // EnvelopeError, which ends the pass; a RequestError does not, because an
 // EnvelopeError further on would outweigh it.
 type decoder struct {
-	textScanner
+	json.Reader
 	review *Review
 	object *Object // the object being read
 	names          // of the kind or resource being read
@@ -119,11 +120,6 @@ type decoder struct {
 	// and the key of an entry of userInfo.extra.
 	raw, extraKey          []byte
 	kindSpan, resourceSpan span // of the request's kind and resource in data
-
-	// broken: the data is not all UTF-8. Up to checked it is, but for what belongs
-	// to the webhooks.
-	broken  bool
-	checked int
 
 	at   pointer
 	keys [][]byte // of the open objects whose keys must be unique
@@ -159,64 +155,19 @@ const maxPooledKeys = 1024
 // acquireDecoder returns a decoder at the start of data.
 func acquireDecoder(data []byte) *decoder {
 	d := decoders.Get().(*decoder)
-	d.data = data
+	d.Reset(data)
 	return d
 }
 
 func (d *decoder) release() {
-	d.scanner.release()
+	d.Reset(nil)
 	d.review, d.object, d.names, d.has = nil, nil, names{}, presence{}
 	d.raw, d.extraKey = nil, nil
 	d.kindSpan, d.resourceSpan = span{}, span{}
-	d.broken, d.checked, d.entries = false, 0, 0
-	d.at.n, d.scratch, d.envelope, d.request = 0, nil, nil, nil
+	d.entries = 0
+	d.at.n, d.Scratch, d.envelope, d.request = 0, nil, nil, nil
 	d.keys = emptied(d.keys, maxPooledKeys)
 	decoders.Put(d)
-}
-
-// checkUTF8 notes whether all of the data is UTF-8. Once for everything is several
-// times faster than string by string.
-func (d *decoder) checkUTF8() { d.broken, d.checked = !utf8.Valid(d.data), 0 }
-
-// isUTF8 makes sure that the data up to end is UTF-8, where it has to be.
-func (d *decoder) isUTF8(end int) bool {
-	if !d.broken {
-		return true
-	}
-	if i := d.checked + invalidUTF8(d.data[d.checked:end]); i < end {
-		return d.fail(i, faultUTF8)
-	}
-	d.checked = end
-	return true
-}
-
-// finish makes sure that the document ends here, and that it was UTF-8.
-func (d *decoder) finish() bool { return d.end() && d.isUTF8(len(d.data)) }
-
-// skipForeign skips a value that belongs to the webhooks. The API server passes
-// runtime.RawExtensions on as its users wrote them, whatever their strings hold.
-func (d *decoder) skipForeign() bool {
-	if !d.isUTF8(d.pos) {
-		return false
-	}
-	d.lenient = true
-	ok := d.skip()
-	d.lenient = false
-	d.checked = d.pos
-	return ok
-}
-
-// invalidUTF8 returns the index of the first byte of data that is not UTF-8.
-func invalidUTF8(data []byte) int {
-	i := 0
-	for i < len(data) {
-		r, n := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && n == 1 {
-			break
-		}
-		i += n
-	}
-	return i
 }
 
 // refuse ends the pass with an EnvelopeError about the value at pointer.
@@ -240,7 +191,7 @@ func (d *decoder) reject(reason string) bool {
 	if d.request == nil {
 		d.request = &RequestError{Pointer: d.at.String(), Reason: reason}
 	}
-	return d.skip()
+	return d.Skip()
 }
 
 // err returns what ended the pass, or what was recorded on the way.
@@ -248,10 +199,10 @@ func (d *decoder) err() error {
 	switch {
 	case d.envelope != nil:
 		return d.envelope
-	case d.fault == faultUTF8: // which is found later than it is passed
-		return &EnvelopeError{Reason: d.syntaxError()}
-	case d.fault != "":
-		return &EnvelopeError{Pointer: d.at.String(), Reason: d.syntaxError()}
+	case d.Fault == json.FaultUTF8: // which is found later than it is passed
+		return &EnvelopeError{Reason: d.SyntaxError()}
+	case d.Fault != "":
+		return &EnvelopeError{Pointer: d.at.String(), Reason: d.SyntaxError()}
 	case d.request != nil:
 		return d.request
 	}
@@ -260,7 +211,7 @@ func (d *decoder) err() error {
 
 // uniqueSince makes sure that the keys from base on are unique, and forgets them.
 func (d *decoder) uniqueSince(base int) bool {
-	if key := firstDuplicate(d.keys[base:]); key != nil {
+	if key := json.FirstDuplicate(d.keys[base:]); key != nil {
 		return d.duplicate(key)
 	}
 	clear(d.keys[base:])

@@ -54,22 +54,22 @@ func (r *Review) DecodeHead(body *Body, e Encoding) bool {
 func (r *Review) readHead(whole bool) bool {
 	d := acquireDecoder(r.Body.Bytes())
 	defer d.release()
-	d.lenient, d.scratch = true, r.scratch
+	d.Lenient, d.Scratch = true, r.scratch
 	var h head
 	var ok bool
 	if r.Encoding == Protobuf {
-		ok = h.fromProtobuf(d.data, whole)
+		ok = h.fromProtobuf(d.Data, whole)
 	} else {
 		ok = h.fromJSON(d, whole)
 	}
-	r.scratch = d.scratch
+	r.scratch = d.Scratch
 	if !ok || !h.isComplete() {
 		return false
 	}
-	if !utf8.Valid(d.data) { // what was read before the defect was found may be shown
+	if !utf8.Valid(d.Data) { // what was read before the defect was found may be shown
 		body, encoding := r.Body, r.Encoding
 		r.reset()
-		r.Body, r.Encoding, r.scratch = body, encoding, d.scratch
+		r.Body, r.Encoding, r.scratch = body, encoding, d.Scratch
 	}
 	r.Version, r.UID = h.version, h.uid
 	return true
@@ -79,7 +79,7 @@ func (r *Review) readHead(whole bool) bool {
 func (h *head) fromJSON(d *decoder, whole bool) bool {
 	// Of a part no more is read than is needed.
 	enough := func() bool { return !whole && h.isComplete() }
-	well := d.each(func(key []byte) bool {
+	well := d.Each(func(key []byte) bool {
 		switch {
 		case enough():
 			return false
@@ -88,41 +88,27 @@ func (h *head) fromJSON(d *decoder, whole bool) bool {
 		case string(key) == "apiVersion":
 			return d.requires(h.setVersion)
 		case string(key) != "request":
-			return d.pass()
+			return d.Pass()
 		}
-		return d.each(func(key []byte) bool {
+		return d.Each(func(key []byte) bool {
 			if enough() {
 				return false
 			}
 			if string(key) == "uid" {
 				return d.requires(h.setUID)
 			}
-			return d.pass()
+			return d.Pass()
 		})
 	})
-	return enough() || well && d.end()
-}
-
-// each has visit read the value of each member of the object at pos.
-func (s *textScanner) each(visit func(key []byte) bool) bool {
-	if s.next() != '{' || !s.enter() {
-		return false
-	}
-	for first := true; s.more(first, '}'); first = false {
-		key, ok := s.key()
-		if !ok || !visit(key) {
-			return false
-		}
-	}
-	return s.fault == ""
+	return enough() || well && d.End()
 }
 
 // requires hands the string at pos to set. Anything else will not do.
-func (s *textScanner) requires(set func([]byte) bool) bool {
-	if s.next() != '"' {
+func (d *decoder) requires(set func([]byte) bool) bool {
+	if d.Next() != '"' {
 		return false
 	}
-	text, ok := s.text()
+	text, ok := d.Text()
 	return ok && set(text)
 }
 

@@ -23,11 +23,11 @@ var envelopeFields = table[*decoder]{
 
 // readReview reads the whole document.
 func (d *decoder) readReview() bool {
-	d.checkUTF8()
-	if d.next() != '{' {
+	d.CheckUTF8()
+	if d.Next() != '{' {
 		return d.refuseValue("must be an object")
 	}
-	return d.members(&envelopeFields) && d.finish() && d.answerable()
+	return d.members(&envelopeFields) && d.Finish() && d.answerable()
 }
 
 // answerable makes sure that the envelope has what an answer needs.
@@ -47,7 +47,7 @@ func (d *decoder) answerable() bool {
 
 // refuseValue refuses the value being read, unless it is not JSON at all.
 func (d *decoder) refuseValue(reason string) bool {
-	return d.skip() && d.refuse(d.at.String(), reason)
+	return d.Skip() && d.refuse(d.at.String(), reason)
 }
 
 func (d *decoder) readReviewKind() bool {
@@ -65,13 +65,13 @@ func (d *decoder) takeReviewKind(kind []byte) bool {
 }
 
 func (d *decoder) readReviewVersion() bool {
-	d.next()
-	start := d.pos
+	d.Next()
+	start := d.Pos
 	version, ok := d.required()
 	if !ok {
 		return false
 	}
-	d.review.apiVersionSpan = span{start, d.pos}
+	d.review.apiVersionSpan = span{start, d.Pos}
 	return d.takeVersion(version)
 }
 
@@ -95,20 +95,20 @@ func parseAPIVersion(apiVersion []byte) Version {
 
 // required consumes a string without which there is no answer.
 func (d *decoder) required() (text []byte, ok bool) {
-	if d.next() != '"' {
+	if d.Next() != '"' {
 		return nil, d.refuseValue("must be a string")
 	}
-	return d.text()
+	return d.Text()
 }
 
 func (d *decoder) readUID() bool {
-	d.next()
-	start := d.pos
+	d.Next()
+	start := d.Pos
 	uid, ok := d.required()
 	if !ok {
 		return false
 	}
-	d.review.uidSpan = span{start, d.pos}
+	d.review.uidSpan = span{start, d.Pos}
 	return d.takeUID(uid)
 }
 
@@ -140,21 +140,21 @@ func invalidUID(uid []byte) string {
 }
 
 // readResponse skips the response, which a request has no use for.
-func (d *decoder) readResponse() bool { return d.skip() }
+func (d *decoder) readResponse() bool { return d.Skip() }
 
 // members reads the object at pos: what t knows by its readers, the rest by
 // skipping it.
 func (d *decoder) members(t *table[*decoder]) bool {
-	if !d.enter() {
+	if !d.Enter() {
 		return false
 	}
 	var seen uint32 // a bit per field
 	expected, base := 0, len(d.keys)
 	first := true
-	for ; d.more(first, '}'); first = false {
+	for ; d.More(first, '}'); first = false {
 		i := expected
-		if i >= len(t.fields) || !d.expects(t.fields[i].name) {
-			key, ok := d.key()
+		if i >= len(t.fields) || !d.Expects(t.fields[i].name) {
+			key, ok := d.Key()
 			if !ok {
 				return false
 			}
@@ -176,7 +176,7 @@ func (d *decoder) members(t *table[*decoder]) bool {
 		}
 		d.at.pop()
 	}
-	return d.fault == "" && d.uniqueSince(base)
+	return d.Fault == "" && d.uniqueSince(base)
 }
 
 // unknown skips the value of a key that t does not have.
@@ -185,7 +185,7 @@ func (d *decoder) unknown(t *table[*decoder], key []byte) bool {
 		return d.refuseMember(key, "the key is a case variant of "+t.fields[i].name)
 	}
 	if t.foreign {
-		return d.skipForeign()
+		return d.SkipForeign()
 	}
 	if t.unique {
 		if !d.count() {
@@ -193,57 +193,57 @@ func (d *decoder) unknown(t *table[*decoder], key []byte) bool {
 		}
 		d.keys = append(d.keys, key)
 	}
-	return d.skip()
+	return d.Skip()
 }
 
 // readString reads a string into dst. Null is absent, as for Go's decoders.
 func (d *decoder) readString(dst *[]byte) (ok bool) {
-	switch d.next() {
+	switch d.Next() {
 	case '"':
-		*dst, ok = d.text()
+		*dst, ok = d.Text()
 		return ok
 	case 'n':
-		return d.skip()
+		return d.Skip()
 	}
 	return d.reject("must be a string")
 }
 
 // readStrings appends the elements of an array of strings to dst.
 func (d *decoder) readStrings(dst *[][]byte) bool {
-	switch d.next() {
+	switch d.Next() {
 	case '[':
 	case 'n':
-		return d.skip()
+		return d.Skip()
 	default:
 		return d.reject("must be an array of strings")
 	}
-	if !d.enter() {
+	if !d.Enter() {
 		return false
 	}
 	first := true
-	for ; d.more(first, ']'); first = false {
-		if d.next() != '"' {
+	for ; d.More(first, ']'); first = false {
+		if d.Next() != '"' {
 			if !d.reject("must be an array of strings") {
 				return false
 			}
 			continue
 		}
-		text, ok := d.text()
+		text, ok := d.Text()
 		if !ok || !d.count() {
 			return false
 		}
 		*dst = append(*dst, text)
 	}
-	return d.fault == ""
+	return d.Fault == ""
 }
 
 // readObject reads an object whose members t knows.
 func (d *decoder) readObject(t *table[*decoder]) bool {
-	switch d.next() {
+	switch d.Next() {
 	case '{':
 		return d.members(t)
 	case 'n':
-		return d.skip()
+		return d.Skip()
 	}
 	return d.reject("must be an object")
 }

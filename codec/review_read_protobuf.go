@@ -5,6 +5,8 @@ package codec
 import (
 	"bytes"
 	"unicode/utf8"
+
+	"github.com/admission-dispatcher/dispatcher/codec/json"
 )
 
 // The messages of a review (runtime.Unknown around admission.k8s.io's
@@ -54,7 +56,7 @@ var (
 
 // readProtobuf reads the whole review.
 func (d *decoder) readProtobuf() bool {
-	data, ok := bytes.CutPrefix(d.data, []byte(envelopeMagic))
+	data, ok := bytes.CutPrefix(d.Data, []byte(envelopeMagic))
 	if !ok {
 		return d.malformed(faultMagic)
 	}
@@ -93,7 +95,7 @@ func into(name string, dst func(*decoder) *[]byte) func(*decoder, wireValue) boo
 
 func (d *decoder) takeText(v wireValue, dst *[]byte) bool {
 	if !utf8.Valid(v.bytes) {
-		return d.refuse(d.at.String(), faultUTF8)
+		return d.refuse(d.at.String(), json.FaultUTF8)
 	}
 	*dst = v.bytes
 	return true
@@ -173,11 +175,11 @@ func (d *decoder) takeJSON(v wireValue, read func() bool) bool {
 		d.rejectNative()
 		return true
 	}
-	d.data, d.pos, d.depth = d.raw, 0, reviewDepth
-	d.checkUTF8()
-	ok := read() && d.finish()
-	if !ok && d.fault != "" {
-		return d.refuse(d.at.String(), d.syntaxError())
+	d.Data, d.Pos, d.Depth = d.raw, 0, reviewDepth
+	d.CheckUTF8()
+	ok := read() && d.Finish()
+	if !ok && d.Fault != "" {
+		return d.refuse(d.at.String(), d.SyntaxError())
 	}
 	return ok
 }

@@ -5,6 +5,8 @@ package codec
 import (
 	"slices"
 	"strconv"
+
+	"github.com/admission-dispatcher/dispatcher/codec/json"
 )
 
 // appendJSON appends r as an AdmissionReview in JSON, its fields in the order in
@@ -12,7 +14,7 @@ import (
 func (r *Review) appendJSON(dst []byte, v Version, c *cargo) []byte {
 	dst = append(dst, `{"kind":"AdmissionReview","apiVersion":`...)
 	dst = append(dst, quotedVersion(v)...)
-	dst = appendString(append(dst, `,"request":{"uid":`...), c.uid)
+	dst = json.AppendString(append(dst, `,"request":{"uid":`...), c.uid)
 	dst = appendTriple(dst, `,"kind":{"group":`, r.Kind.names(), `,"kind":`)
 	dst = appendTriple(dst, `,"resource":{"group":`, r.Resource.names(), `,"resource":`)
 	dst = appendField(dst, `,"subResource":`, r.SubResource)
@@ -25,7 +27,7 @@ func (r *Review) appendJSON(dst []byte, v Version, c *cargo) []byte {
 	dst = appendField(dst, `,"requestSubResource":`, r.requestSubResource)
 	dst = appendField(dst, `,"name":`, r.Name)
 	dst = appendField(dst, `,"namespace":`, r.Namespace)
-	dst = appendString(append(dst, `,"operation":`...), r.Operation.String())
+	dst = json.AppendString(append(dst, `,"operation":`...), r.Operation.String())
 	dst = appendUserJSON(append(dst, `,"userInfo":`...), &r.User)
 	dst = appendValue(append(dst, `,"object":`...), c.object)
 	dst = appendValue(append(dst, `,"oldObject":`...), c.oldObject)
@@ -38,9 +40,9 @@ func (r *Review) appendJSON(dst []byte, v Version, c *cargo) []byte {
 
 // appendTriple appends a GroupVersionKind or GroupVersionResource.
 func appendTriple(dst []byte, head string, n threeNames, last string) []byte {
-	dst = appendString(append(dst, head...), n[0])
-	dst = appendString(append(dst, `,"version":`...), n[1])
-	dst = appendString(append(dst, last...), n[2])
+	dst = json.AppendString(append(dst, head...), n[0])
+	dst = json.AppendString(append(dst, `,"version":`...), n[1])
+	dst = json.AppendString(append(dst, last...), n[2])
 	return append(dst, '}')
 }
 
@@ -50,7 +52,7 @@ func appendField(dst []byte, key string, value []byte) []byte {
 	if len(value) == 0 {
 		return dst
 	}
-	return appendString(append(dst, key...), value)
+	return json.AppendString(append(dst, key...), value)
 }
 
 // appendValue appends JSON as it is, or null.
@@ -63,7 +65,7 @@ func appendValue(dst, value []byte) []byte {
 
 func appendUserJSON(dst []byte, u *UserInfo) []byte {
 	// A field that is always there, for the others to follow.
-	dst = appendString(append(dst, `{"username":`...), u.Username)
+	dst = json.AppendString(append(dst, `{"username":`...), u.Username)
 	dst = appendField(dst, `,"uid":`, u.UID)
 	if len(u.Groups) > 0 {
 		dst = appendStrings(append(dst, `,"groups":`...), u.Groups)
@@ -74,7 +76,7 @@ func appendUserJSON(dst []byte, u *UserInfo) []byte {
 	dst = append(dst, `,"extra":`...)
 	open := byte('{')
 	for i := range u.Extra {
-		dst = appendString(append(dst, open), u.Extra[i].Key)
+		dst = json.AppendString(append(dst, open), u.Extra[i].Key)
 		dst = appendStrings(append(dst, ':'), u.Extra[i].Values)
 		open = ','
 	}
@@ -87,7 +89,7 @@ func appendStrings(dst []byte, texts [][]byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(dst, text)
+		dst = json.AppendString(dst, text)
 	}
 	return append(dst, ']')
 }
@@ -114,7 +116,7 @@ func (r *Review) appendReview(dst []byte, v Version, object, uid []byte) []byte 
 		splices[0].with = quotedVersion(v)
 	}
 	if uid != nil {
-		splices[1].with = appendString(nil, uid)
+		splices[1].with = json.AppendString(nil, uid)
 	}
 	slices.SortFunc(splices[:], func(x, y splice) int { return x.at.start - y.at.start })
 	data, from := r.Body.Bytes(), 0

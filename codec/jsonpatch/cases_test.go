@@ -155,9 +155,3 @@ var cases = []struct{ name, doc, patch, want string }{
 	{"invalid UTF-8 in a patch", `{}`, "[{\"op\":\"add\",\"path\":\"/a\",\"value\":\"\xff\"}]", ""},
 	{"invalid UTF-8 in a document", "{\"a\":\"\xff\"}", `[]`, ""},
 }
-
-// scanned are seeds for the scanner, valid and not.
-var scanned = []string{
-	`{}`, `[]`, `{"a":[1,{"b":null}],"c":"\u00e9\n"}`, ` [ true , false , null ] `, `"`, `"\x"`, `"\u12g4"`, "\"\x01\"",
-	`-`, `-0`, `01`, `1.`, `1.5e+10`, `1e`, `.5`, `+1`, `[1,]`, `{"a":1,}`, `{"a"}`, `{1:2}`, `[1 2]`, `{"a":1]`, `nul`, `NaN`, ``, "\ufeff{}",
-}

@@ -2,10 +2,7 @@
 
 package jsonpatch
 
-import (
-	"encoding/json"
-	"testing"
-)
+import "testing"
 
 // FuzzApply holds Decode and Apply against json-patch.v4.
 func FuzzApply(f *testing.F) {
@@ -17,22 +14,6 @@ func FuzzApply(f *testing.F) {
 			t.Skip("v4 is slow")
 		}
 		compare(t, doc, patch)
-	})
-}
-
-// FuzzScan holds the scanner against encoding/json.
-func FuzzScan(f *testing.F) {
-	for _, text := range scanned {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		s := scanner{text: text}
-		s.space()
-		valid := s.value(0)
-		s.space()
-		if ours, theirs := valid && s.pos == len(text), json.Valid([]byte(text)); ours != theirs {
-			t.Fatalf("valid is %v, want %v: %q", ours, theirs, text)
-		}
 	})
 }
 

@@ -2,7 +2,11 @@
 
 package jsonpatch
 
-import "time"
+import (
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/codec/json"
+)
 
 // Limits bound what a patch may cost. A zero field is no limit. Decode looks at
 // Operations, PatchBytes and Depth, Open at the times, Apply at CopyBytes and the
@@ -27,14 +31,14 @@ func DefaultLimits() Limits {
 		CopyBytes:  3 << 20,
 		Depth:      128,
 		Result:     3 << 20,
-		Nesting:    maxNesting - 2, // in a review the object is two levels down
+		Nesting:    json.MaxDepth - 2, // in a review the object is two levels down
 		Time:       250 * time.Millisecond,
 	}
 }
 
 func (l Limits) nesting() int {
 	if l.Nesting == 0 {
-		return maxNesting
+		return json.MaxDepth
 	}
-	return min(l.Nesting, maxNesting)
+	return min(l.Nesting, json.MaxDepth)
 }

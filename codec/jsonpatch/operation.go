@@ -2,7 +2,7 @@
 
 package jsonpatch
 
-import "strings"
+import "github.com/admission-dispatcher/dispatcher/codec/json"
 
 // operation is one operation as decoded. What it lacks or has of a wrong type
 // fails when it is applied.
@@ -68,7 +68,7 @@ func (f *field) set(name, value string) error {
 // operation and v4 does not.
 func refuseVariant(name string) error {
 	for _, known := range [...]string{"op", "path", "from", "value"} {
-		if strings.EqualFold(name, known) {
+		if json.IsVariant(name, known) {
 			return reasonf("a field is a case variant of %q", known)
 		}
 	}

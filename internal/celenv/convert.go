@@ -4,10 +4,13 @@ package celenv
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"time"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/admission-dispatcher/dispatcher/codec/json"
 )
 
 // usualPiece is about how many bytes of an object are converted between two looks
@@ -55,7 +58,7 @@ func (c *converter) array(raw []byte) (any, error) {
 		err := utiljson.Unmarshal(c.enclose('[', few, ']'), &part)
 		list = append(list, part...)
 		return err
-	}, func(large []byte) error {
+	}, func(_, large []byte) error {
 		v, err := c.value(large)
 		list = append(list, v)
 		return err
@@ -70,14 +73,9 @@ func (c *converter) object(raw []byte) (any, error) {
 		err := utiljson.Unmarshal(c.enclose('{', few, '}'), &part)
 		maps.Copy(members, part)
 		return err
-	}, func(large []byte) error {
-		end := stringEnd(large, 0)
-		var key string
-		if err := utiljson.Unmarshal(large[:end], &key); err != nil {
-			return err
-		}
-		v, err := c.value(large[end+bytes.IndexByte(large[end:], ':')+1:])
-		members[key] = v
+	}, func(key, large []byte) error {
+		v, err := c.value(large)
+		members[string(json.AppendUnescaped(nil, key))] = v
 		return err
 	})
 	return members, err
@@ -85,72 +83,61 @@ func (c *converter) object(raw []byte) (any, error) {
 
 // split calls few with what stands in the container raw, some of it at a time
 // without the comma at its end, and large with each member or element that is a
-// piece or more by itself.
-func (c *converter) split(raw []byte, few, large func([]byte) error) error {
-	inside := bytes.TrimSpace(raw[1 : len(raw)-1])
-	begin, scanned := 0, 0 // of what few has not had; since the last look at the clock
-	for start := 0; start < len(inside); {
-		end := memberEnd(inside, start)
-		if scanned += end - start; scanned > c.piece {
+// piece or more by itself: its key, if it has one, and its value.
+func (c *converter) split(raw []byte, few func([]byte) error, large func(key, value []byte) error) error {
+	s := json.Scanner[[]byte]{Data: raw, Lenient: true}
+	closer := raw[0] + 2           // '}' and ']'
+	begin, end, scanned := 0, 0, 0 // of what few has not had; since the last look at the clock
+	flush := func() error {
+		part := raw[begin:end]
+		if begin = end; len(part) == 0 {
+			return nil
+		}
+		return few(part)
+	}
+	s.Enter()
+	for first := true; s.More(first, closer); first = false {
+		var key []byte
+		start := s.Pos
+		if closer == '}' {
+			key, _, _ = s.Key()
+		}
+		value := s.Pos
+		if s.Fault != "" || !s.Skip() {
+			break
+		}
+		if scanned += s.Pos - start; scanned > c.piece {
 			scanned = 0
 			if err := c.check(); err != nil {
 				return err
 			}
 		}
-		switch {
-		case end-start > c.piece:
-			if begin < start {
-				if err := few(inside[begin : start-1]); err != nil {
-					return err
-				}
-			}
-			if err := large(bytes.TrimSpace(inside[start:end])); err != nil {
+		if s.Pos-start > c.piece {
+			if err := flush(); err != nil {
 				return err
 			}
-			begin = end + 1
-		case end-begin > c.piece || end == len(inside):
-			if err := few(inside[begin:end]); err != nil {
+			if err := large(key, raw[value:s.Pos]); err != nil {
 				return err
 			}
-			begin = end + 1
+			continue
 		}
-		start = end + 1
+		if begin == end {
+			begin = start
+		}
+		if end = s.Pos; end-begin > c.piece {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
 	}
-	return nil
+	if s.Fault != "" {
+		return errors.New(s.SyntaxError())
+	}
+	return flush()
 }
 
 // enclose returns inside between two brackets, until the next call.
 func (c *converter) enclose(open byte, inside []byte, closed byte) []byte {
 	c.buffer = append(append(append(c.buffer[:0], open), inside...), closed)
 	return c.buffer
-}
-
-// memberEnd returns where the comma is that ends the member or element at i, or
-// len(b).
-func memberEnd(b []byte, i int) int {
-	for depth := 0; i < len(b); i++ {
-		switch b[i] {
-		case '"':
-			i = stringEnd(b, i) - 1
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-		case ',':
-			if depth == 0 {
-				return i
-			}
-		}
-	}
-	return len(b)
-}
-
-// stringEnd returns the index behind the string at i.
-func stringEnd(b []byte, i int) int {
-	for i++; b[i] != '"'; i++ {
-		if b[i] == '\\' {
-			i++
-		}
-	}
-	return i + 1
 }

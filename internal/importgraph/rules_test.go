@@ -12,10 +12,11 @@ const anything = "*"
 // packages says which packages of the module a package may import.
 func packages() map[string][]string {
 	return map[string][]string{
-		"codec/jsonpatch":   {},
-		"codec":             {},
+		"codec/json":        {},
+		"codec/jsonpatch":   {"codec/json"},
+		"codec":             {"codec/json"},
 		"codec/native":      {},
-		"internal/celenv":   {"codec"},
+		"internal/celenv":   {"codec", "codec/json"},
 		"match":             {"codec", "internal/celenv"},
 		"internal/crash":    {},
 		"internal/throttle": {},
