@@ -11,6 +11,8 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/codec/jsonpatch"
+	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/share"
 	"github.com/admission-dispatcher/dispatcher/match"
 )
 
@@ -30,8 +32,9 @@ type admission struct {
 
 	limiter  *limiter // of the admissions that call
 	workshop *limiter // of the work on large objects
-	slot     *tenant  // of limiter, once asked for
-	shed     bool     // there was no slot
+	lookups  *share.Pool
+	slot     *tenant // of limiter, once asked for
+	shed     bool    // there was no slot
 
 	batch    *batch              // its invocations
 	late     *batch              // of the call that did not end by the deadline, mutating
@@ -52,7 +55,7 @@ func (d *Dispatcher) newAdmission(ctx context.Context, req Request) *admission {
 	a.uid = bytes.Clone(req.Review.UID)
 	a.chain = req.Cluster.Chain(req.Phase)
 	a.subject = newSubject(req)
-	a.limiter, a.workshop = d.limiter, d.workshop
+	a.limiter, a.workshop, a.lookups = d.limiter, d.workshop, d.lookups
 	if req.Review.Body.Len() >= lightWork {
 		a.subject.Turn = func() (func(), error) { return a.takeTurn(req.Review.Body.Len()) }
 	}
@@ -83,6 +86,30 @@ func (d *Dispatcher) release(a *admission) {
 // that was called and may want the review.
 func (a *admission) candidates(dst []int) []int {
 	return a.Path.Among(a.chain.Index.Candidates(dst, a.Review))
+}
+
+// match decides whether w wants the object as it is now. Matching does no I/O: where
+// it needs labels that the cluster must be asked for, the admission waits for them in
+// its slot, within its deadline, and matches again. The error says why it could not:
+// without a slot the webhook's call has failed, as if it had matched.
+func (a *admission) match(w *chain.Entry) (match.Decision, error) {
+	m := w.Matcher.Match(&a.subject)
+	if m.Reason != match.NamespaceNotLookedUp {
+		return m, nil
+	}
+	source, ok := a.Cluster.Namespaces.(match.NamespaceLookup)
+	if !ok {
+		return m, refuseMatch(m)
+	}
+	if err := a.admit(); err != nil {
+		return m, err
+	}
+	if !a.lookups.Take(a.Cluster.Name, 1, 0) {
+		return m, &hook.CallError{Cause: hook.Shed, Err: errShed}
+	}
+	defer a.lookups.Give(a.Cluster.Name, 1)
+	a.subject.SetNamespaceLabels(source.LookUpNamespace(string(a.Review.Namespace), a.Deadline))
+	return w.Matcher.Match(&a.subject), nil
 }
 
 // renew gives the admission a uid of its own: kube-apiserver makes one per call, and

@@ -87,6 +87,7 @@ type Dispatcher struct {
 	bypasses    bypassLog
 	allows      throttle.Throttle // lines about them, all clusters'
 	denials     throttle.PerCluster
+	lookups     *share.Pool // of namespaces, under way
 	shadowCalls int
 	shadowSlots *share.Pool    // of those
 	calls       sync.WaitGroup // those that may outlive their Dispatch
@@ -105,11 +106,12 @@ func New(cfg Config) (*Dispatcher, error) {
 	if cfg.Impatience == 0 {
 		cfg.Impatience = defaultImpatience
 	}
+	limiter := newLimiter(cfg.Limits, queueLength)
 	return &Dispatcher{
 		caller:      cfg.Caller,
 		grace:       cfg.Grace,
 		impatience:  cfg.Impatience,
-		limiter:     newLimiter(cfg.Limits, queueLength),
+		limiter:     limiter,
 		workshop:    newWorkshop(),
 		observers:   cfg.Observers,
 		shadows:     cfg.Shadows,
@@ -118,6 +120,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		log:         cfg.Logger,
 		allows:      throttle.Throttle{Burst: cfg.AllowsPerSecond, Window: time.Second},
 		denials:     throttle.PerCluster{Burst: denialsPerSecond, Window: time.Second},
+		lookups:     newLookups(limiter.limits),
 		shadowCalls: cfg.ShadowCalls,
 		shadowSlots: share.NewPool(int64(cfg.ShadowCalls)),
 		admissions:  sync.Pool{New: func() any { return new(admission) }},

@@ -117,7 +117,7 @@ func (a *admission) recheck(position, round int) {
 	if w.Mode != chain.Enforce {
 		return
 	}
-	m := w.Matcher.Match(&a.subject)
+	m, _ := a.match(w) // without a slot nobody was called, and there is no second round
 	if m.Reason == match.ConditionRefusal || m.Reason == match.NamespaceUnknown {
 		inv := &invocation{webhook: w, position: position, round: round}
 		a.settleUncalled(inv, a.judge(inv, codec.Response{}, refuseMatch(m), 0))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/share"
 )
 
 // Limits bound the admissions for which webhooks are being called. Those beyond
@@ -132,6 +133,15 @@ const lightWork = 64 << 10
 func newWorkshop() *limiter {
 	slots := max(runtime.GOMAXPROCS(0)/2, 1)
 	return newLimiter(Limits{Admissions: slots, PerCluster: slots, Bytes: math.MaxInt64}, defaultAdmissions/2)
+}
+
+// lookupsPart is the part of all admissions that may wait for a namespace: one in so
+// many. A cluster's API decides how long they wait. So clusters whose APIs hang leave
+// the other slots alone, however many such clusters there are.
+const lookupsPart = 4
+
+func newLookups(l Limits) *share.Pool {
+	return share.NewPool(int64(max(l.Admissions/lookupsPart, 1)))
 }
 
 // takeTurn waits for the cluster's turn to work on size bytes, until the answer must

@@ -51,10 +51,9 @@ func (d *Dispatcher) validate(a *admission) {
 func (a *admission) consider(position, round int) *invocation {
 	var (
 		w   = a.chain.Webhooks[position]
-		m   = w.Matcher.Match(&a.subject)
 		inv = a.batch.add(w, position, round)
-		err error
 	)
+	m, err := a.match(w)
 	switch m.Reason {
 	case match.Matched:
 		if w.Pending != nil {
@@ -64,6 +63,7 @@ func (a *admission) consider(position, round int) *invocation {
 		}
 	case match.ConditionRefusal, match.NamespaceUnknown:
 		err = refuseMatch(m)
+	case match.NamespaceNotLookedUp: // err says why it could not be
 	case match.NotConvertible:
 		err = &hook.CallError{Cause: hook.NotConvertible, Err: m.Err}
 	case match.NoTimeLeft:

@@ -18,6 +18,9 @@ const (
 	ConditionRefusal
 	// NamespaceUnknown: the selector needs labels of a namespace that the source does not know: Refusal 404.
 	NamespaceUnknown
+	// NamespaceNotLookedUp: the selector needs labels that the cluster must be asked for: look
+	// them up, set them in the Subject, and match again.
+	NamespaceNotLookedUp
 	// NotConvertible: only other versions of the resource are listed: CallError.
 	NotConvertible
 	// NoTimeLeft: the deadline came before the matchConditions were evaluated: CallError.
@@ -26,7 +29,7 @@ const (
 
 var reasonNames = [...]string{
 	"Matched", "NoRule", "NamespaceSelector", "ObjectSelector", "MatchCondition",
-	"ConditionError", "ConditionRefusal", "NamespaceUnknown", "NotConvertible", "NoTimeLeft",
+	"ConditionError", "ConditionRefusal", "NamespaceUnknown", "NamespaceNotLookedUp", "NotConvertible", "NoTimeLeft",
 }
 
 // String returns the reason as logs and explanations spell it.
@@ -45,7 +48,7 @@ type Decision struct {
 	Rule int
 	// Condition is the name of the matchCondition that decided, if one did.
 	Condition string
-	// Err explains ConditionError, ConditionRefusal, NamespaceUnknown, NotConvertible,
-	// NoTimeLeft.
+	// Err explains ConditionError, ConditionRefusal, NamespaceUnknown,
+	// NamespaceNotLookedUp, NotConvertible, NoTimeLeft.
 	Err error
 }

@@ -94,9 +94,12 @@ func (m *Matcher) judge(s *Subject, selected bool) Decision {
 	if !m.objectFits(s) {
 		return Decision{Reason: ObjectSelector}
 	}
-	if fits, err := m.namespaceFits(s); err != nil {
+	switch fits, err := m.namespaceFits(s); {
+	case errors.Is(err, ErrNotLookedUp):
+		return Decision{Reason: NamespaceNotLookedUp, Err: err}
+	case err != nil:
 		return Decision{Reason: NamespaceUnknown, Err: err}
-	} else if !fits {
+	case !fits:
 		return Decision{Reason: NamespaceSelector}
 	}
 	if !selected {

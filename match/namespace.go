@@ -35,7 +35,7 @@ func (m *Matcher) namespaceFits(s *Subject) (bool, error) {
 	if err == nil {
 		return m.namespaces.selectsStored(labels, r.Namespace), nil
 	}
-	if itself && r.OldObject.HasMetadata {
+	if itself && r.OldObject.HasMetadata && !errors.Is(err, ErrNotLookedUp) {
 		return m.namespaces.selectsNamespace(r.OldObject.Labels, r.Namespace), nil
 	}
 	if errors.Is(err, ErrNoNamespace) {

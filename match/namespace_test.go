@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,7 +65,7 @@ func TestNamespaceSelector(t *testing.T) {
 // unsure is a source that cannot be asked now.
 type unsure struct{}
 
-func (unsure) NamespaceLabels(string, time.Time) (map[string]string, error) {
+func (unsure) NamespaceLabels(string) (map[string]string, error) {
 	return nil, errors.New("the cluster does not answer")
 }
 
@@ -91,6 +90,48 @@ func TestUnknownNamespace(t *testing.T) {
 		if d := expect(t, compile(t, spec), s, match.NamespaceUnknown); d.Err == nil || d.Err.Error() != tt.want {
 			t.Errorf("got %v, want %s", d.Err, tt.want)
 		}
+	}
+}
+
+// notLookedUp is a source of a cluster that must be asked.
+type notLookedUp struct{}
+
+func (notLookedUp) NamespaceLabels(string) (map[string]string, error) {
+	return nil, match.ErrNotLookedUp
+}
+
+// A namespace that must be looked up leaves the match open, until what was found of
+// it is set. Only then does the old object of a Namespace stand in for the answer.
+func TestNamespaceNotLookedUp(t *testing.T) {
+	spec := everything()
+	spec.NamespaceSelector = gold
+	m := compile(t, spec)
+	pod := reviewOf(codec.Create, "", "v1", "pods", "", "shop")
+	deleted := reviewOf(codec.Delete, "", "v1", "namespaces", "", "shop")
+	deleted.OldObject = objectOf(t, `{"metadata":{"name":"shop","labels":{"tier":"gold"}}}`)
+	for _, tt := range []struct {
+		name   string
+		review *codec.Review
+		labels map[string]string
+		err    error
+		want   match.Reason
+	}{
+		{"selected", pod, map[string]string{"tier": "gold"}, nil, match.Matched},
+		{"not selected", pod, map[string]string{"tier": "tin"}, nil, match.NamespaceSelector},
+		{"not found", pod, nil, match.ErrNoNamespace, match.NamespaceUnknown},
+		{"not answered", pod, nil, errors.New("no answer"), match.NamespaceUnknown},
+		{"B18a DELETE, stored", deleted, map[string]string{"tier": "tin"}, nil, match.NamespaceSelector},
+		{"B18a DELETE, not answered", deleted, nil, errors.New("no answer"), match.Matched},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := subjectOf(tt.review)
+			s.Namespaces = notLookedUp{}
+			if d := expect(t, m, s, match.NamespaceNotLookedUp); d.Rule != 0 || !errors.Is(d.Err, match.ErrNotLookedUp) {
+				t.Errorf("%+v", d)
+			}
+			s.SetNamespaceLabels(tt.labels, tt.err)
+			expect(t, m, s, tt.want)
+		})
 	}
 }
 
@@ -193,7 +234,7 @@ func TestUnknownNamespaceMattersOnlyIfAsked(t *testing.T) {
 // counted counts how often the source is asked.
 type counted struct{ times int }
 
-func (c *counted) NamespaceLabels(string, time.Time) (map[string]string, error) {
+func (c *counted) NamespaceLabels(string) (map[string]string, error) {
 	c.times++
 	return map[string]string{"tier": "gold"}, nil
 }

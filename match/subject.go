@@ -22,8 +22,8 @@ type Subject struct {
 	ClusterName   string
 	ClusterLabels map[string]string
 	Namespaces    Namespaces // nil: only kubernetes.io/metadata.name is known
-	// Deadline ends the evaluation of matchConditions, all webhooks' together, and
-	// the wait for a namespace's labels; zero: only their own bounds do.
+	// Deadline ends the evaluation of matchConditions, all webhooks' together; zero:
+	// only their own bounds do.
 	Deadline time.Time
 
 	// Turn, if not nil, is called before conditions that look into the objects are
@@ -35,22 +35,33 @@ type Subject struct {
 	variables *celenv.Variables // once a condition asked for them
 }
 
-// Namespaces tells the labels of a cluster's namespaces. A source that has to ask
-// for them answers well before the deadline; zero: within a bound of its own. The
-// error is ErrNoNamespace for a namespace that does not exist, or else says, to
-// the user whose request is refused, why nothing is known. The labels are read
-// only.
+// Namespaces returns what is known of the labels of a cluster's namespaces, at once
+// and without I/O. The error is ErrNoNamespace for a namespace that does not exist,
+// ErrNotLookedUp for one that must be looked up first, or else says, to the user
+// whose request is refused, why nothing is known. The labels are read only.
 type Namespaces interface {
-	NamespaceLabels(name string, deadline time.Time) (labels map[string]string, err error)
+	NamespaceLabels(name string) (labels map[string]string, err error)
 }
 
-// ErrNoNamespace is the error of Namespaces for a namespace that does not exist.
-var ErrNoNamespace = errors.New("not found")
+// NamespaceLookup is implemented by Namespaces that return ErrNotLookedUp.
+type NamespaceLookup interface {
+	Namespaces
+	// LookUpNamespace asks the cluster and returns well before the deadline; zero:
+	// within a bound of its own. Its error is never ErrNotLookedUp.
+	LookUpNamespace(name string, deadline time.Time) (labels map[string]string, err error)
+}
 
-// storedNamespace is what the source says of the review's namespace, once asked:
-// all webhooks are matched against one answer.
+var (
+	// ErrNoNamespace is the error for a namespace that does not exist.
+	ErrNoNamespace = errors.New("not found")
+	// ErrNotLookedUp is the error for a namespace that the cluster must be asked for.
+	ErrNotLookedUp = errors.New("the cluster must be asked for them")
+)
+
+// storedNamespace is what is known of the review's namespace, once a webhook needed
+// it: all webhooks are matched against one answer.
 type storedNamespace struct {
-	asked  bool
+	known  bool // also that there is an error
 	labels map[string]string
 	err    error
 }
@@ -90,11 +101,17 @@ var errNoSource = errors.New("the cluster has no source of them")
 // namespace.
 func (s *Subject) storedLabels() (labels map[string]string, err error) {
 	n := &s.namespace
-	if !n.asked {
-		n.asked, n.err = true, errNoSource
+	if !n.known {
+		n.known, n.err = true, errNoSource
 		if s.Namespaces != nil {
-			n.labels, n.err = s.Namespaces.NamespaceLabels(string(s.Review.Namespace), s.Deadline)
+			n.labels, n.err = s.Namespaces.NamespaceLabels(string(s.Review.Namespace))
 		}
 	}
 	return n.labels, n.err
+}
+
+// SetNamespaceLabels makes labels, or err, what is known of the review's namespace:
+// the result of the lookup that a Decision with NamespaceNotLookedUp asks for.
+func (s *Subject) SetNamespaceLabels(labels map[string]string, err error) {
+	s.namespace = storedNamespace{known: true, labels: labels, err: err}
 }

@@ -4,7 +4,6 @@ package match_test
 
 import (
 	"testing"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,7 +96,7 @@ func labelSelector(op metav1.LabelSelectorOperator, key string, values ...string
 // listed are namespaces with their labels; what is not there is unknown.
 type listed map[string]map[string]string
 
-func (l listed) NamespaceLabels(name string, _ time.Time) (map[string]string, error) {
+func (l listed) NamespaceLabels(name string) (map[string]string, error) {
 	labels, ok := l[name]
 	if !ok {
 		return nil, match.ErrNoNamespace

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -206,7 +205,7 @@ func (a *apiServer) object(with map[string]string, name string) codec.Object {
 }
 
 // NamespaceLabels implements match.Namespaces.
-func (a *apiServer) NamespaceLabels(name string, _ time.Time) (map[string]string, error) {
+func (a *apiServer) NamespaceLabels(name string) (map[string]string, error) {
 	stored, ok := a.namespaces[name]
 	if !ok {
 		return nil, match.ErrNoNamespace

@@ -161,7 +161,7 @@ func TestNamespaceLabels(t *testing.T) {
 		"listed, no other": {chained.Clusters["prod-2"], "shop", map[string]string{"tier": "web", "kubernetes.io/metadata.name": "shop"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := c.cluster.Namespaces.NamespaceLabels(c.namespace, time.Time{})
+			got, err := c.cluster.Namespaces.NamespaceLabels(c.namespace)
 			if diff := cmp.Diff(c.want, got); diff != "" || (err == nil) != (c.want != nil) {
 				t.Errorf("%v, (-want +got):\n%s", err, diff)
 			}

@@ -445,7 +445,7 @@ func TestValidatePaths(t *testing.T) {
 // known is a source of namespaces that is told from others by its cluster.
 type known string
 
-func (known) NamespaceLabels(string, time.Time) (labels map[string]string, err error) {
+func (known) NamespaceLabels(string) (labels map[string]string, err error) {
 	return nil, nil
 }
 

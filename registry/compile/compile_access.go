@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -24,7 +23,7 @@ type nobodyAsked struct{}
 var errNobodyAsked = errors.New("the cluster was not asked")
 
 // NamespaceLabels implements match.Namespaces.
-func (nobodyAsked) NamespaceLabels(string, time.Time) (labels map[string]string, err error) {
+func (nobodyAsked) NamespaceLabels(string) (labels map[string]string, err error) {
 	return nil, errNobodyAsked
 }
 

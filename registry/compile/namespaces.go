@@ -5,7 +5,6 @@ package compile
 import (
 	"maps"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -27,7 +26,7 @@ type namespaces struct {
 }
 
 // NamespaceLabels implements match.Namespaces.
-func (n *namespaces) NamespaceLabels(name string, _ time.Time) (labels map[string]string, err error) {
+func (n *namespaces) NamespaceLabels(name string) (labels map[string]string, err error) {
 	if labels, ok := n.listed[name]; ok {
 		return labels, nil
 	}

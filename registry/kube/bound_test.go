@@ -111,7 +111,7 @@ func TestManyNamespaces(t *testing.T) {
 		t.Errorf("%d are kept", n)
 	}
 	for i := range many {
-		if labels, err := s.NamespaceLabels(fmt.Sprint("shop-", i), time.Time{}); err != nil || labels["tier"] != "gold" {
+		if labels, err := s.LookUpNamespace(fmt.Sprint("shop-", i), time.Time{}); err != nil || labels["tier"] != "gold" {
 			t.Fatalf("namespace %d: %v, %v", i, labels, err)
 		}
 	}

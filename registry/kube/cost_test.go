@@ -128,4 +128,4 @@ func TestCost(t *testing.T) {
 	}
 }
 
-var _ match.Namespaces = (*kube.Source)(nil)
+var _ match.NamespaceLookup = (*kube.Source)(nil)

@@ -41,7 +41,7 @@ func TestE18RenewedToken(t *testing.T) {
 		if again := w.Namespaces("east", a.access(), []string{"tier"}); again != s {
 			t.Fatal("a renewed token is another source")
 		}
-		labels, err := s.NamespaceLabels(name, time.Time{})
+		labels, err := s.LookUpNamespace(name, time.Time{})
 		if err != nil || labels["tier"] != "gold" {
 			t.Fatalf("with token %d: %v, %v", i, labels, err)
 		}
@@ -122,13 +122,13 @@ func TestRenewedCertificate(t *testing.T) {
 	s := newWorld(t).prepare("east", access)
 	for _, name := range []string{"first", "second"} {
 		writePair(t, access.Credential, name, time.Now().Add(time.Hour))
-		_, _ = s.NamespaceLabels("mars", time.Time{})
+		_, _ = s.LookUpNamespace("mars", time.Time{})
 		if got := *serial.Load(); got != name {
 			t.Errorf("presented is %s, want %s", got, name)
 		}
 	}
 	writePair(t, access.Credential, "expired", time.Now().Add(-time.Hour))
-	if _, _ = s.NamespaceLabels("mars", time.Time{}); *serial.Load() != "second" {
+	if _, _ = s.LookUpNamespace("mars", time.Time{}); *serial.Load() != "second" {
 		t.Errorf("presented is %s", *serial.Load())
 	}
 	if n := a.times("list"); n != 1 {

@@ -118,7 +118,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 
 func expectTier(t *testing.T, s match.Namespaces, name, tier string) {
 	t.Helper()
-	labels, err := s.NamespaceLabels(name, time.Time{})
+	labels, err := s.(match.NamespaceLookup).LookUpNamespace(name, time.Time{})
 	if err != nil || labels["tier"] != tier {
 		t.Errorf("namespace %s has %v, %v; want tier %q", name, labels, err, tier)
 	}
@@ -126,7 +126,7 @@ func expectTier(t *testing.T, s match.Namespaces, name, tier string) {
 
 func expectError(t *testing.T, s match.Namespaces, name, want string) {
 	t.Helper()
-	labels, err := s.NamespaceLabels(name, time.Time{})
+	labels, err := s.(match.NamespaceLookup).LookUpNamespace(name, time.Time{})
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("namespace %s has %v, %v; want an error with %q", name, labels, err, want)
 	}
@@ -142,12 +142,12 @@ func TestLabelsFollowTheCluster(t *testing.T) {
 
 	a.put("shop", map[string]string{"tier": "iron"})
 	eventually(t, "the new label", func() bool {
-		labels, _ := s.NamespaceLabels("shop", time.Time{})
+		labels, _ := s.LookUpNamespace("shop", time.Time{})
 		return labels["tier"] == "iron"
 	})
 	a.remove("shop")
 	eventually(t, "the end of the namespace", func() bool {
-		_, err := s.NamespaceLabels("shop", time.Time{})
+		_, err := s.LookUpNamespace("shop", time.Time{})
 		return errors.Is(err, match.ErrNoNamespace)
 	})
 }
@@ -171,9 +171,9 @@ func TestWhatIsKept(t *testing.T) {
 	a := newAPI(t)
 	a.put("shop", map[string]string{"tier": "gold", "team": "a", "a/b": "c", "odd": `\"é`})
 	w := newWorld(t)
-	asked := w.Namespaces("west", a.access(), []string{"odd", "tier"})
-	for _, s := range []match.Namespaces{asked, w.prepareWith("east", a.access(), "odd", "tier")} {
-		labels, err := s.NamespaceLabels("shop", time.Time{})
+	asked := w.Namespaces("west", a.access(), []string{"odd", "tier"}).(*kube.Source)
+	for _, s := range []*kube.Source{asked, w.prepareWith("east", a.access(), "odd", "tier")} {
+		labels, err := s.LookUpNamespace("shop", time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +198,7 @@ func TestNewNamespace(t *testing.T) {
 	if n := a.times("get"); n != 1 {
 		t.Errorf("%d live GETs for one namespace at once", n)
 	}
-	if _, err := s.NamespaceLabels("mars", time.Time{}); !errors.Is(err, match.ErrNoNamespace) {
+	if _, err := s.LookUpNamespace("mars", time.Time{}); !errors.Is(err, match.ErrNoNamespace) {
 		t.Errorf("a namespace that does not exist: %v", err)
 	}
 }
@@ -273,7 +273,7 @@ func TestWatchExpires(t *testing.T) {
 	a.expire()
 	eventually(t, "another list and watch", func() bool { return a.times("list") == 2 && a.watched() == 1 })
 	eventually(t, "the label that was missed", func() bool {
-		labels, _ := s.NamespaceLabels("shop", time.Time{})
+		labels, _ := s.LookUpNamespace("shop", time.Time{})
 		return labels["tier"] == "iron"
 	})
 }
@@ -327,8 +327,8 @@ func TestNewLabel(t *testing.T) {
 	a.put("shop", map[string]string{"tier": "gold", "team": "a"})
 	w := newWorld(t)
 	w.prepare("east", a.access())
-	both := w.Namespaces("east", a.access(), []string{"team", "tier"})
-	labels, err := both.NamespaceLabels("shop", time.Time{})
+	both := w.Namespaces("east", a.access(), []string{"team", "tier"}).(*kube.Source)
+	labels, err := both.LookUpNamespace("shop", time.Time{})
 	if err != nil || labels["team"] != "a" {
 		t.Errorf("before it runs: %v, %v", labels, err)
 	}
@@ -337,7 +337,7 @@ func TestNewLabel(t *testing.T) {
 	defer cancel()
 	w.Prepare(ctx)
 	a.now("get", hangs)
-	if labels, err := both.NamespaceLabels("shop", time.Time{}); err != nil || labels["team"] != "a" || labels["tier"] != "gold" {
+	if labels, err := both.LookUpNamespace("shop", time.Time{}); err != nil || labels["team"] != "a" || labels["tier"] != "gold" {
 		t.Errorf("%v, %v", labels, err)
 	}
 	if n := a.times("list"); n != 2 {
@@ -357,5 +357,33 @@ func TestAnotherObject(t *testing.T) {
 	for _, object := range []any{map[string]any{}, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "other"}}} {
 		a.now("get", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, object) })
 		expectError(t, s, "shop", "could not be asked")
+	}
+}
+
+// TestKnownWithoutAsking: what the watch has brought, or a live GET a moment ago, is
+// known at once. Nothing is asked for the rest.
+func TestKnownWithoutAsking(t *testing.T) {
+	a := newAPI(t)
+	a.put("shop", gold())
+	s := newWorld(t).prepare("east", a.access())
+	a.now("watch", hangs)
+	a.now("get", hangs)
+	if labels, err := s.NamespaceLabels("shop"); err != nil || labels["tier"] != "gold" {
+		t.Errorf("watched: %v, %v", labels, err)
+	}
+	for name, want := range map[string]error{"mars": match.ErrNotLookedUp, "No/name": match.ErrNoNamespace} {
+		if _, err := s.NamespaceLabels(name); !errors.Is(err, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := a.times("get"); n != 0 {
+		t.Errorf("%d live GETs", n)
+	}
+	a = newAPI(t)
+	a.put("shop", gold())
+	unwatched := newWorld(t).Namespaces("west", a.access(), []string{"tier"}).(*kube.Source)
+	expectTier(t, unwatched, "shop", "gold")
+	if labels, err := unwatched.NamespaceLabels("shop"); err != nil || labels["tier"] != "gold" || a.times("get") != 1 {
+		t.Errorf("asked before: %v, %v, %d live GETs", labels, err, a.times("get"))
 	}
 }

@@ -70,19 +70,28 @@ func newLookups(get func(ctx context.Context, name string) (map[string]string, e
 	}
 }
 
-// namespace asks the cluster, or has asked it a moment ago. A name that none can
-// have would be another path of the API: it is not asked for.
-func (l *lookups) namespace(name string, deadline time.Time) (labels map[string]string, err error) {
+// known returns what the cluster has said a moment ago, or ErrNotLookedUp. A name
+// that none can have would be another path of the API: it is not asked for.
+func (l *lookups) known(name string) (labels map[string]string, err error) {
 	if len(validation.IsDNS1123Label(name)) > 0 {
 		return nil, match.ErrNoNamespace
 	}
-	now := time.Now()
-	if labels, ok := l.known(name, now); ok {
-		return labels, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if answer, ok := l.found[name]; ok && !time.Now().After(answer.until) {
+		return answer.labels, nil
+	}
+	return nil, match.ErrNotLookedUp
+}
+
+// namespace asks the cluster, if it has not asked it a moment ago.
+func (l *lookups) namespace(name string, deadline time.Time) (labels map[string]string, err error) {
+	if labels, err := l.known(name); !errors.Is(err, match.ErrNotLookedUp) {
+		return labels, err
 	}
 	wait := maxWait
 	if !deadline.IsZero() {
-		wait = min(wait, deadline.Sub(now)/2)
+		wait = min(wait, time.Until(deadline)/2)
 	}
 	if wait <= 0 {
 		return nil, errNoTime
@@ -159,16 +168,6 @@ func (l *lookups) land(name string, f *flight) {
 	if len(l.found) < maxFound {
 		l.found[name] = found{f.labels, now.Add(foundFor)}
 	}
-}
-
-func (l *lookups) known(name string, now time.Time) (labels map[string]string, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	answer, ok := l.found[name]
-	if !ok || now.After(answer.until) {
-		return nil, false
-	}
-	return answer.labels, true
 }
 
 // reason maps what went wrong to what a user may know.

@@ -4,6 +4,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
@@ -56,14 +58,22 @@ func (s *Source) keeps(labels []string) bool {
 	return true
 }
 
-// NamespaceLabels implements match.Namespaces: from the watch while it is fresh,
-// and for what it has not brought by a live GET. Of the labels it has those that it
-// was made for, and perhaps others.
-func (s *Source) NamespaceLabels(name string, deadline time.Time) (labels map[string]string, err error) {
+// NamespaceLabels implements match.Namespaces: what the watch has brought, while it
+// is fresh, or a live GET a moment ago. Of the labels it has those that it was made
+// for, and perhaps others.
+func (s *Source) NamespaceLabels(name string) (labels map[string]string, err error) {
 	if s.health.fresh(time.Now()) {
 		if labels, ok := s.store.namespace(name); ok {
 			return labels, nil
 		}
+	}
+	return s.live.known(name)
+}
+
+// LookUpNamespace implements match.NamespaceLookup: what is not known is one live GET.
+func (s *Source) LookUpNamespace(name string, deadline time.Time) (labels map[string]string, err error) {
+	if labels, err := s.NamespaceLabels(name); !errors.Is(err, match.ErrNotLookedUp) {
+		return labels, err
 	}
 	return s.live.namespace(name, deadline)
 }
