@@ -3,7 +3,6 @@
 package server
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -15,68 +14,34 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
-// buffers recycles the memory of request bodies. It holds at most pooledBuffers
-// of at most pooledBytes each, together 32 MiB: nearly all reviews are smaller,
-// and more are seldom in flight.
-type buffers struct{ free chan []byte }
-
-const (
-	pooledBuffers = 512
-	pooledBytes   = 64 << 10
-	// leastBytes is the size of the smallest buffer: most reviews fit into it, and it
-	// is what a request costs that announces much and sends little.
-	leastBytes = 16 << 10
-)
-
-func newBuffers() *buffers { return &buffers{free: make(chan []byte, pooledBuffers)} }
-
-// get returns memory to overwrite, leastBytes or more.
-func (b *buffers) get() []byte {
-	select {
-	case data := <-b.free:
-		return data
-	default:
-		return make([]byte, 0, leastBytes)
-	}
-}
-
-// put takes data back. Nobody may use it any more.
-func (b *buffers) put(data []byte) {
-	if cap(data) < leastBytes || cap(data) > pooledBytes {
-		return
-	}
-	select {
-	case b.free <- data[:0]:
-	default:
-	}
-}
-
 // takeOver ends fasthttp's part of the request: from here on the body is ours to
 // read. It returns what of it came along with the head, perhaps with bytes of the
 // next request behind it.
-func (s *Server) takeOver(ctx *fasthttp.RequestCtx) []byte {
-	connOf(ctx).handed = false
+func (c *conn) takeOver(ctx *fasthttp.RequestCtx) []byte {
+	c.handed = false
 	return ctx.Request.SwapBody(nil)
 }
 
 // intake is the body of one request on its way in. Its memory grows with what has
 // really come, and its cluster's holder accounts for it.
 type intake struct {
-	buffers *buffers
-	holder  *holder
-	until   time.Time // when the body must be there
-	data    []byte
-	taken   bool // data is accounted for
+	buffers   *buffers
+	holder    *holder
+	limit     int       // of bytes, also after decompression
+	until     time.Time // when the body must be there
+	continues bool      // the caller waits for "100 Continue"
+	data      []byte
+	taken     bool // data is accounted for
 }
 
 // headBytes is how much of a body that is not read to the end is looked at for its
 // uid. kube-apiserver writes that within the first 150 bytes.
 const headBytes = 4 << 10
 
-// receive reads the body into in, whose data is what came along with the head. Where
+// receive reads the body, where data is what came along with the head. Where
 // it fails, data is what there is of the body: no more than headBytes if the reason
 // was there before it was read.
-func (s *Server) receive(c *conn, in *intake, limit int) refusal {
+func (in *intake) receive(c *conn) refusal {
 	in.data, c.pending = cutBody(in.data, c.announced, c.pending)
 	if len(in.data) < c.announced {
 		if err := c.Conn.SetReadDeadline(in.until); err != nil {
@@ -84,12 +49,12 @@ func (s *Server) receive(c *conn, in *intake, limit int) refusal {
 		}
 	}
 	if len(in.data) == 0 && c.announced > 0 {
-		if r := in.await(c, c.announced <= limit); r != accepted {
+		if r := in.await(c, c.announced <= in.limit); r != accepted {
 			return r
 		}
 	}
 	r, want := accepted, c.announced
-	if want > limit {
+	if want > in.limit {
 		r = tooLarge
 	} else if in.taken = in.holder.take(cap(in.data), in.until); !in.taken {
 		r = noMemory
@@ -130,7 +95,7 @@ func (in *intake) await(c *conn, welcome bool) refusal {
 	spare := in.data
 	in.data = nil
 	in.buffers.put(spare)
-	if c.asks {
+	if in.continues {
 		if !welcome {
 			return tooLarge
 		}
@@ -193,11 +158,14 @@ func (in *intake) body() *codec.Body {
 // errNoMemory ends a decompression for which there is no more memory.
 var errNoMemory = errors.New("no memory")
 
-// decompress replaces what was received by its content. Where it fails, data is the
-// beginning of that.
-func (in *intake) decompress(encoding string, limit int) refusal {
+// decompress replaces what was received by its content, if it is compressed. Where it
+// fails, data is the beginning of that.
+func (in *intake) decompress(encoding string) refusal {
+	if encoding == "" {
+		return accepted
+	}
 	working := codec.DecompressorBytes(encoding)
-	plain := intake{buffers: in.buffers, holder: in.holder, until: in.until, data: in.buffers.get()}
+	plain := intake{buffers: in.buffers, holder: in.holder, limit: in.limit, until: in.until, data: in.buffers.get()}
 	defer func() {
 		in.drop()
 		*in = plain
@@ -210,7 +178,7 @@ func (in *intake) decompress(encoding string, limit int) refusal {
 		return noMemory
 	}
 	var err error
-	plain.data, err = codec.Decompress(plain.data, encoding, in.data, limit, func(content []byte) ([]byte, error) {
+	plain.data, err = codec.Decompress(plain.data, encoding, in.data, in.limit, func(content []byte) ([]byte, error) {
 		if plain.data = content; !plain.grow(growth * cap(content)) {
 			return nil, errNoMemory
 		}
@@ -225,14 +193,4 @@ func (in *intake) decompress(encoding string, limit int) refusal {
 		return badEncoding
 	}
 	return accepted
-}
-
-// compression returns the Content-Encoding as codec.Decompress spells it.
-func compression(header []byte) (encoding string, ok bool) {
-	for _, known := range []string{"gzip", "zstd"} {
-		if bytes.EqualFold(header, []byte(known)) {
-			return known, true
-		}
-	}
-	return "", false
 }

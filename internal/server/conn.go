@@ -49,12 +49,10 @@ type conn struct {
 	busy  atomic.Bool
 	since atomic.Int64
 	// handed is set while fasthttp hands over what it has read beyond the head
-	// (header.go): it reads no more. muted is set for its next write.
+	// (head.go): it reads no more. muted is set for its next write.
 	handed, muted bool
-	// announced is the Content-Length of the current request, asks whether its caller
-	// waits for "100 Continue".
+	// announced is the Content-Length of the current request.
 	announced int
-	asks      bool
 	// pending is what was read beyond the body of the request before.
 	pending []byte
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -21,43 +22,65 @@ import (
 // else on purpose: what can be refused for it is, before the body. When handle
 // returns fasthttp writes the answer.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
-	defer s.contain(ctx)
-	in := intake{buffers: s.memory.buffers, data: s.takeOver(ctx)}
+	var h head
+	defer s.contain(ctx, &h)
+	c := connOf(ctx)
+	in := intake{buffers: s.memory.buffers, data: c.takeOver(ctx)}
 	defer in.drop()
-	timeout, asks, r := s.screen(&ctx.Request.Header)
+	h, r := s.readHead(&ctx.Request.Header)
 	if r != accepted {
-		s.refuse(ctx, r)
+		s.refuse(ctx, &h, r)
 		return
 	}
 	snapshot := s.cfg.Snapshot()
 	if snapshot == nil {
-		s.refuse(ctx, notReady)
+		s.refuse(ctx, &h, notReady)
 		return
 	}
 	defer snapshot.Release()
-	req, r := s.request(ctx, snapshot, timeout)
+	req, r := s.request(c, snapshot, &h)
 	if r != accepted {
-		s.refuse(ctx, r)
+		s.refuse(ctx, &h, r)
 		return
 	}
-	c := connOf(ctx)
-	c.asks = asks
-	in.holder = s.memory.of(req.Cluster.Name)
-	in.until = time.Now().Add(max(time.Millisecond, min(s.cfg.BodyTimeout, budget(timeout, 0, s.cfg.MaxTimeout))))
-	limit := s.limit(req.Cluster)
-	if r := s.receive(c, &in, limit); r != accepted {
-		s.incomplete(ctx, req, &in, r)
+	in.holder, in.limit, in.continues = s.memory.of(req.Cluster.Name), s.limit(req.Cluster), h.continues
+	in.until = time.Now().Add(max(time.Millisecond, min(s.cfg.BodyTimeout, budget(h.timeout, 0, s.cfg.MaxTimeout))))
+	if r := in.receive(c); r != accepted {
+		s.incomplete(ctx, &h, req, in.data, r)
 		return
 	}
-	if encoding, ok := compression(ctx.Request.Header.ContentEncoding()); ok {
-		if r := in.decompress(encoding, limit); r != accepted {
-			s.incomplete(ctx, req, &in, r)
-			return
-		}
+	if r := in.decompress(h.compression); r != accepted {
+		s.incomplete(ctx, &h, req, in.data, r)
+		return
 	}
 	body := in.body()
 	defer body.Release()
-	s.judge(ctx, req, body)
+	s.judge(ctx, &h, req, body)
+}
+
+// request says who asks for what, and until when.
+func (s *Server) request(c *conn, snapshot *registry.Snapshot, h *head) (dispatcher.Request, refusal) {
+	cluster := identify(snapshot, c, h)
+	if cluster == nil || cluster.Name != string(h.route.cluster) {
+		return dispatcher.Request{}, forbidden
+	}
+	if !c.belongTo(cluster.Name) {
+		return dispatcher.Request{}, crowded
+	}
+	considered, current := cluster.Chain(h.route.phase).Path(h.route.segment)
+	if !current {
+		s.records.outdated(cluster, h.route.phase)
+	}
+	return dispatcher.Request{
+		Cluster:  cluster,
+		Phase:    h.route.phase,
+		Path:     considered,
+		Outdated: !current,
+		Snapshot: snapshot.ShortHash(),
+		Deadline: c.arrived.Add(budget(h.timeout, cluster.Timeout, s.cfg.MaxTimeout)),
+		Arrived:  c.arrived,
+		Host:     h.host,
+	}, accepted
 }
 
 // limit returns how many bytes the body of a cluster's request may have.
@@ -68,89 +91,70 @@ func (s *Server) limit(cluster *chain.Cluster) int {
 	return s.cfg.BodyLimit
 }
 
-// incomplete answers a request whose body was not read to its end. Where its uid was,
-// the answer is a denial: kube-apiserver's failurePolicy must not turn it into an
-// allow. What still comes of the body is not another request.
-func (s *Server) incomplete(ctx *fasthttp.RequestCtx, req dispatcher.Request, in *intake, r refusal) {
+// The part of a timeout that is kept for the way back, and its floor.
+const (
+	slackDivisor = 20 // 5 %
+	minSlack     = 100 * time.Millisecond
+)
+
+// budget is how long an admission may take, from the arrival of its headers,
+// when the caller asked for timeout (docs/semantics.md, Deadline). registered is
+// the timeout under which the cluster registered us, 0 if unknown. A caller that
+// asks for less than it registered has used up part of its time, and has rounded
+// what is left up to a whole second.
+func budget(timeout, registered, longest time.Duration) time.Duration {
+	t := min(timeout, longest)
+	t = max(0, t-max(minSlack, t/slackDivisor))
+	if timeout < registered {
+		t = max(t-time.Second, t/2)
+	}
+	return t
+}
+
+// incomplete answers a request whose body was not read to its end, but for data. Where
+// its uid was, the answer is a denial: kube-apiserver's failurePolicy must not turn it
+// into an allow. What still comes of the body is not another request.
+func (s *Server) incomplete(ctx *fasthttp.RequestCtx, h *head, req dispatcher.Request, data []byte, r refusal) {
 	req.Review = codec.AcquireReview()
 	defer codec.ReleaseReview(req.Review)
-	head := codec.NewBody(in.data, nil)
-	defer head.Release()
-	encoding, _ := mediaEncoding(ctx.Request.Header.ContentType())
-	if !req.Review.DecodeHead(head, encoding) {
-		s.refuse(ctx, r)
+	begun := codec.NewBody(data, nil)
+	defer begun.Release()
+	if !req.Review.DecodeHead(begun, h.encoding) {
+		s.refuse(ctx, h, r)
 		return
 	}
-	response := s.decline(s.tracedOf(ctx), req, r.defect())
+	response := s.decline(s.traced(&ctx.Request.Header), req, r.defect())
 	s.reply(ctx, req.Review, &response)
 	ctx.SetConnectionClose()
 	connOf(ctx).lingers.Store(true)
 }
 
 // judge answers the review in body.
-func (s *Server) judge(ctx *fasthttp.RequestCtx, req dispatcher.Request, body *codec.Body) {
+func (s *Server) judge(ctx *fasthttp.RequestCtx, h *head, req dispatcher.Request, body *codec.Body) {
 	req.Review = codec.AcquireReview()
 	defer codec.ReleaseReview(req.Review)
-	if err := decode(req.Review, ctx.Request.Header.ContentType(), body); err != nil {
-		s.undecodable(ctx, req, err)
+	decode := req.Review.Decode
+	if h.encoding == codec.Protobuf {
+		decode = req.Review.DecodeProtobuf
+	}
+	if err := decode(body); err != nil {
+		s.undecodable(ctx, h, req, err)
 		return
 	}
-	response := s.decide(s.tracedOf(ctx), req)
+	response := s.decide(s.traced(&ctx.Request.Header), req)
 	s.reply(ctx, req.Review, &response)
-}
-
-// tracedOf returns the context of an admission: shutdown, and the caller's trace.
-func (s *Server) tracedOf(ctx *fasthttp.RequestCtx) context.Context {
-	return traced(s.decisions, &ctx.Request.Header)
-}
-
-// decode reads the review in the encoding that its Content-Type says.
-func decode(review *codec.Review, contentType []byte, body *codec.Body) error {
-	if e, _ := mediaEncoding(contentType); e == codec.Protobuf { // screen has seen that it is one
-		return review.DecodeProtobuf(body)
-	}
-	return review.Decode(body)
-}
-
-// request says who asks for what, and until when.
-func (s *Server) request(ctx *fasthttp.RequestCtx, snapshot *registry.Snapshot, timeout time.Duration) (dispatcher.Request, refusal) {
-	h, c := &ctx.Request.Header, connOf(ctx)
-	path, _ := splitURI(h.RequestURI())
-	route, _ := parseRoute(path) // screen has seen that it is one
-	shown := credentials{c.chains, h.PeekAll(fasthttp.HeaderAuthorization)}
-	cluster := identify(snapshot, shown, route.cluster, c.arrived)
-	if cluster == nil || cluster.Name != string(route.cluster) {
-		return dispatcher.Request{}, forbidden
-	}
-	if !c.belongTo(cluster.Name) {
-		return dispatcher.Request{}, crowded
-	}
-	considered, current := cluster.Chain(route.phase).Path(route.segment)
-	if !current {
-		s.records.outdated(cluster, route.phase)
-	}
-	return dispatcher.Request{
-		Cluster:  cluster,
-		Phase:    route.phase,
-		Path:     considered,
-		Outdated: !current,
-		Snapshot: snapshot.ShortHash(),
-		Deadline: c.arrived.Add(budget(timeout, cluster.Timeout, s.cfg.MaxTimeout)),
-		Arrived:  c.arrived,
-		Host:     h.Host(),
-	}, accepted
 }
 
 // undecodable answers a body that is no admission. Where there is a uid to answer to
 // the answer is a denial, as that of incomplete is.
-func (s *Server) undecodable(ctx *fasthttp.RequestCtx, req dispatcher.Request, err error) {
+func (s *Server) undecodable(ctx *fasthttp.RequestCtx, h *head, req dispatcher.Request, err error) {
 	var request *codec.RequestError
 	if !errors.As(err, &request) {
 		_, text := notReview.describe()
-		s.turnAway(ctx, notReview, text+": "+printable(detail(err)), text+": "+printable(err.Error()))
+		s.turnAway(ctx, h, notReview, text+": "+printable(detail(err)), text+": "+printable(err.Error()))
 		return
 	}
-	response := s.decline(s.tracedOf(ctx), req, dispatcher.Defect{
+	response := s.decline(s.traced(&ctx.Request.Header), req, dispatcher.Defect{
 		Code:    http.StatusBadRequest,
 		Message: printable(request.Detail()),
 		Logged:  printable(request.Error()),
@@ -193,9 +197,41 @@ func (s *Server) deny(req dispatcher.Request, response *codec.Response) {
 }
 
 // contain ends a panic anywhere else in handle.
-func (s *Server) contain(ctx *fasthttp.RequestCtx) {
+func (s *Server) contain(ctx *fasthttp.RequestCtx, h *head) {
 	if value := recover(); value != nil {
 		s.records.panicked(value, debug.Stack())
-		s.refuse(ctx, panicked)
+		s.refuse(ctx, h, panicked)
 	}
 }
+
+// reply answers an admission in the encoding that it came in: always 200, whatever the verdict, because any
+// other status is a failed call to kube-apiserver. It never sends Retry-After:
+// kube-apiserver would hold the user's request and call again.
+func (s *Server) reply(ctx *fasthttp.RequestCtx, review *codec.Review, response *codec.Response) {
+	ctx.SetContentType(review.Encoding.ContentType())
+	body := ctx.Response.SwapBody(nil)
+	ctx.Response.SwapBody(review.AppendAnswer(body[:0], response))
+	aged := connOf(ctx).isAged()
+	if aged {
+		s.aged.Add(1)
+	}
+	if aged || s.lame.Load() {
+		ctx.SetConnectionClose()
+	}
+}
+
+// traced returns the context of an admission: shutdown, and the caller's trace, if its
+// headers have one that is valid (W3C Trace Context). Baggage is not taken over.
+func (s *Server) traced(h *fasthttp.RequestHeader) context.Context {
+	if len(h.Peek("traceparent")) == 0 {
+		return s.decisions
+	}
+	return propagation.TraceContext{}.Extract(s.decisions, carrier{h})
+}
+
+// carrier is a request's headers as a propagation.TextMapCarrier.
+type carrier struct{ h *fasthttp.RequestHeader }
+
+func (c carrier) Get(key string) string { return string(c.h.Peek(key)) }
+func (c carrier) Set(key, value string) { c.h.Set(key, value) }
+func (c carrier) Keys() []string        { return nil } // nobody asks

@@ -183,3 +183,39 @@ func (m *memory) forget(h *holder, i int) {
 	at := slices.Index(m.queue, h)
 	m.queue = slices.Delete(m.queue, at, at+1)
 }
+
+// buffers recycles the memory of request bodies. It holds at most pooledBuffers
+// of at most pooledBytes each, together 32 MiB: nearly all reviews are smaller,
+// and more are seldom in flight.
+type buffers struct{ free chan []byte }
+
+const (
+	pooledBuffers = 512
+	pooledBytes   = 64 << 10
+	// leastBytes is the size of the smallest buffer: most reviews fit into it, and it
+	// is what a request costs that announces much and sends little.
+	leastBytes = 16 << 10
+)
+
+func newBuffers() *buffers { return &buffers{free: make(chan []byte, pooledBuffers)} }
+
+// get returns memory to overwrite, leastBytes or more.
+func (b *buffers) get() []byte {
+	select {
+	case data := <-b.free:
+		return data
+	default:
+		return make([]byte, 0, leastBytes)
+	}
+}
+
+// put takes data back. Nobody may use it any more.
+func (b *buffers) put(data []byte) {
+	if cap(data) < leastBytes || cap(data) > pooledBytes {
+		return
+	}
+	select {
+	case b.free <- data[:0]:
+	default:
+	}
+}

@@ -38,26 +38,26 @@ func of(p *throttle.PerCluster, cluster string) func(time.Time) (dropped int, ok
 	return func(now time.Time) (int, bool) { return p.Pass(cluster, now) }
 }
 
-// refused records a request that is turned away. from is nil where that is nobody.
-func (r *records) refused(ctx *fasthttp.RequestCtx, from *chain.Cluster, why refusal, text string) {
-	pass, attrs, cluster := r.strangers[why].Pass, sender(ctx), ""
+// refused records a request that is turned away; attrs say whose it is. from is nil where that is nobody.
+func (r *records) refused(attrs []slog.Attr, from *chain.Cluster, why refusal, text string) {
+	pass, cluster := r.strangers[why].Pass, ""
 	if from != nil {
 		cluster = from.Name
 		pass = of(&r.refusals[why], cluster)
 		attrs = append(attrs, slog.String("cluster", cluster))
 	}
 	r.observer.TurnedAway(cluster, why.String())
+	status, _ := why.describe()
 	r.warn(pass, "request refused", append(attrs,
-		slog.Int("status", ctx.Response.StatusCode()), slog.String("reason", text))...)
+		slog.Int("status", status), slog.String("reason", text))...)
 }
 
 // sender says where a request comes from and, if its headers could be read,
 // where it wants to go.
-func sender(ctx *fasthttp.RequestCtx) []slog.Attr {
+func sender(ctx *fasthttp.RequestCtx, h *head) []slog.Attr {
 	attrs := []slog.Attr{slog.String("remote", ctx.RemoteAddr().String())}
-	if h := &ctx.Request.Header; len(h.RawHeaders()) > 0 {
-		path, _ := splitURI(h.RequestURI())
-		attrs = append(attrs, slog.String("method", cut(string(h.Method()))), slog.String("path", cut(string(path))))
+	if len(h.method) > 0 {
+		attrs = append(attrs, slog.String("method", cut(string(h.method))), slog.String("path", cut(string(h.path))))
 	}
 	if leaf := connOf(ctx).chains.Leaf(); leaf != nil {
 		attrs = append(attrs, slog.String("certificate", cut(leaf.Subject.String())))

@@ -134,14 +134,14 @@ func (r refusal) defect() dispatcher.Defect {
 }
 
 // refuse answers with r and makes fasthttp close the connection.
-func (s *Server) refuse(ctx *fasthttp.RequestCtx, r refusal) {
+func (s *Server) refuse(ctx *fasthttp.RequestCtx, h *head, r refusal) {
 	_, text := r.describe()
-	s.turnAway(ctx, r, text, text)
+	s.turnAway(ctx, h, r, text, text)
 }
 
 // turnAway is refuse with more to say: told goes to the caller, recorded to the
 // log.
-func (s *Server) turnAway(ctx *fasthttp.RequestCtx, r refusal, told, recorded string) {
+func (s *Server) turnAway(ctx *fasthttp.RequestCtx, h *head, r refusal, told, recorded string) {
 	status, _ := r.describe()
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("text/plain; charset=utf-8")
@@ -153,7 +153,22 @@ func (s *Server) turnAway(ctx *fasthttp.RequestCtx, r refusal, told, recorded st
 	connOf(ctx).lingers.Store(r != tooSlow)
 	var from *chain.Cluster
 	if r != panicked { // perhaps because of what this looks at
-		from = s.caller(ctx)
+		from = s.caller(connOf(ctx), h)
 	}
-	s.records.refused(ctx, from, r, recorded)
+	s.records.refused(sender(ctx, h), from, r, recorded)
+}
+
+// maxQuoted bounds what an answer or a record tells about a request, in bytes.
+const maxQuoted = 256
+
+// printable returns text cut to maxQuoted, with anything that is not printable
+// ASCII replaced.
+func printable(text string) string {
+	out := []byte(text[:min(len(text), maxQuoted)])
+	for i, c := range out {
+		if c < ' ' || c > '~' {
+			out[i] = '?'
+		}
+	}
+	return string(out)
 }

@@ -31,7 +31,7 @@ func FuzzScreen(f *testing.F) {
 		if err := h.Read(bufio.NewReaderSize(bytes.NewReader(data), 64<<10)); err != nil {
 			return
 		}
-		if _, _, r := s.screen(&h); r != accepted {
+		if _, r := s.readHead(&h); r != accepted {
 			return
 		}
 		req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(data)))
