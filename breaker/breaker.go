@@ -76,7 +76,7 @@ func (b *Breaker) ask(cluster, resource string, now time.Time) (Ticket, bool) {
 		}
 		for _, before := range path[:i] {
 			if before != nil {
-				before.done(now, Excluded, never)
+				before.done(now, Excluded, standard{})
 			}
 		}
 		return Ticket{}, false
@@ -110,7 +110,7 @@ func (b *Breaker) end(now time.Time, t *Ticket, r Result) {
 			return
 		}
 		was := b.endpoint.state()
-		b.endpoint.end(now, t, 0, r.ofConnection(), b.settings.MinRequests)
+		b.endpoint.end(now, t, 0, r.ofConnection(), standard{outcomes: b.settings.MinRequests})
 		if was == Closed && b.endpoint.state() == Open {
 			clear(b.clusters)
 			return
@@ -172,4 +172,43 @@ func (b *Breaker) lock() time.Time {
 		}
 	}
 	return now
+}
+
+// Ticket is the leave to make one attempt. The zero value is that of an attempt
+// about which no Breaker was asked.
+type Ticket struct {
+	breaker           *Breaker
+	cluster, resource string
+	number            uint64  // of the newest state of any circuit
+	forced            uint64  // number of a forced attempt, 0 for any other
+	refused           [3]bool // circuits on its way that a forced attempt has passed
+	trial             bool    // the Endpoint is not trusted yet
+	reached           bool    // there was a connection
+}
+
+func (b *Breaker) newTicket(cluster, resource string) Ticket {
+	return Ticket{breaker: b, cluster: cluster, resource: resource, number: b.number, trial: b.endpoint.state() != Closed}
+}
+
+// Reached notes that the attempt has a connection: all that the Endpoint's own
+// circuit waits for, so that a review that takes long holds up nobody else's.
+func (t *Ticket) Reached() {
+	if !t.trial || t.reached {
+		return
+	}
+	now := t.breaker.lock()
+	defer t.breaker.mu.Unlock()
+	t.reached = true
+	t.breaker.endpoint.end(now, t, 0, reached, standard{})
+}
+
+// Done ends the attempt. It has no effect on a circuit that has changed its
+// state since, or has given the attempt up.
+func (t *Ticket) Done(r Result) {
+	if t.breaker == nil {
+		return
+	}
+	now := t.breaker.lock()
+	defer t.breaker.mu.Unlock()
+	t.breaker.end(now, t, r)
 }

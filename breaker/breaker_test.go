@@ -309,6 +309,58 @@ func TestAHungForcedAttemptIsGivenUp(t *testing.T) {
 	})
 }
 
+// A cluster that was let through by force is known for one Window, and is forgotten as
+// soon as somebody asks one Window after clusters were looked at last.
+func TestForcedAttemptsAreRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const window = 10 * time.Second
+		b := opened(t, breaker.Settings{Window: window, OpenTime: time.Hour, MaxOpenTime: time.Hour})
+		for _, step := range []struct {
+			pause time.Duration
+			force bool
+			known int
+		}{
+			{0, true, 1},
+			{window, false, 1},
+			{1, false, 1}, // it was looked at just now
+			{window - 1, false, 0},
+			{0, true, 1},
+			{window / 2, true, 1},
+			{window/2 + 1, false, 1},
+			{window, false, 0},
+		} {
+			advance(step.pause)
+			if step.force {
+				ticket, ok := b.AllowForced(east, pods)
+				if !ok {
+					t.Fatal("refused")
+				}
+				ticket.Done(breaker.Excluded)
+			}
+			if b.State(); b.Remembered() != step.known {
+				t.Errorf("%+v: %d clusters are known", step, b.Remembered())
+			}
+		}
+	})
+}
+
+// A probe that was given up is a failed one: if the next one fails, the circuit is open
+// for four times as long as at first.
+func TestAProbeGivenUpHasFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := opened(t, breaker.Settings{})
+		advance(5 * time.Second)
+		hung := allow(t, b, pods)
+		advance(2 * time.Second)
+		allow(t, b, pods).Done(breaker.ConnectFailure)
+		advance(20*time.Second - 1)
+		wantState(t, b, breaker.Open)
+		advance(1)
+		wantState(t, b, breaker.HalfOpen)
+		hung.Done(breaker.Excluded)
+	})
+}
+
 // A forced attempt that passes a ramp which is full neither widens it nor is without
 // effect if it fails.
 func TestForcedAttemptsOnARamp(t *testing.T) {

@@ -3,8 +3,6 @@
 package breaker
 
 import (
-	"cmp"
-	"slices"
 	"time"
 )
 
@@ -29,7 +27,7 @@ type cluster struct {
 func (b *Breaker) newCluster(now time.Time) *cluster {
 	return &cluster{
 		breaker: b, circuit: b.newCircuit(now), resources: map[string]*circuit{},
-		elsewhere: newWindow(&b.settings), forced: gate{settings: &b.settings},
+		elsewhere: newWindow(&b.settings, now), forced: gate{settings: &b.settings},
 	}
 }
 
@@ -47,18 +45,15 @@ func (c *cluster) end(now time.Time, t *Ticket, r Result, enough int) {
 	if resource == nil && r == Failure && c.circuit.state() == Closed {
 		resource = c.make(t.resource, now)
 	}
-	spread := never
-	if r == Failure && !c.confined(now, resource) {
-		spread = enough
-	}
-	c.circuit.end(now, t, 1, r, spread)
+	confined := r == Failure && c.confined(now, resource)
+	c.circuit.end(now, t, 1, r, standard{outcomes: enough, confined: confined})
 	switch {
 	case c.circuit.state() != Closed:
-		c.resources, c.elsewhere = map[string]*circuit{}, newWindow(&c.breaker.settings)
+		c.resources, c.elsewhere = map[string]*circuit{}, newWindow(&c.breaker.settings, now)
 	case resource != nil:
-		resource.end(now, t, 2, r, enough)
+		resource.end(now, t, 2, r, standard{outcomes: enough})
 	case r == Success:
-		c.elsewhere.record(false)
+		c.elsewhere.record(now, false)
 	}
 }
 
@@ -102,7 +97,7 @@ func (c *cluster) evict(now time.Time) bool {
 // those already open, or else the one with the most failures, where the outcome
 // at hand is one more for its own.
 func (c *cluster) confined(now time.Time, failing *circuit) bool {
-	rest, worst, anyOpen := c.elsewhere.tally(), tally{}, false
+	rest, worst, anyOpen := c.elsewhere.tally(now), tally{}, false
 	for _, own := range c.resources {
 		own.advance(now)
 		closed, ok := own.circuitState.(*closed)
@@ -110,7 +105,7 @@ func (c *cluster) confined(now time.Time, failing *circuit) bool {
 			anyOpen = true
 			continue
 		}
-		t := closed.window.tally()
+		t := closed.window.tally(now)
 		if own == failing {
 			t = t.plus(tally{outcomes: 1, failures: 1})
 		}
@@ -146,7 +141,7 @@ func (c *cluster) isForgettable(now time.Time) bool {
 		return false
 	}
 	closed, ok := c.circuit.circuitState.(*closed)
-	return ok && c.isClosed() && closed.window.tally().failures == 0 || c.isIdle(now)
+	return ok && c.isClosed() && closed.window.tally(now).failures == 0 || c.isIdle(now)
 }
 
 func (c *cluster) isIdle(now time.Time) bool {
@@ -161,35 +156,31 @@ func (c *cluster) isIdle(now time.Time) bool {
 	return true
 }
 
-// CircuitStatus is a circuit of one cluster that is not closed.
-type CircuitStatus struct {
-	Cluster  string
-	Resource string // empty: every resource; "other": those beyond the first 32
-	State    State
-	Until    time.Time // when a probe may go, if Open
+// gate lets forced attempts of one cluster through: one at a time, given up
+// after ProbeTimeout, and none before ForcedInterval has passed since the last.
+type gate struct {
+	settings *Settings
+	number   uint64 // of the last one let through; 0: none
+	busy     bool
+	last     time.Time
 }
 
-// notClosed returns the circuits that are not closed, in order.
-func (b *Breaker) notClosed(now time.Time) []CircuitStatus {
-	var list []CircuitStatus
-	add := func(cluster, resource string, c *circuit) {
-		c.advance(now)
-		s := CircuitStatus{Cluster: cluster, Resource: resource, State: c.state()}
-		if open, ok := c.circuitState.(*open); ok {
-			s.Until = open.until
-		}
-		if s.State != Closed {
-			list = append(list, s)
-		}
+// enter lets an attempt through, which has a number.
+func (g *gate) enter(now time.Time, number uint64) bool {
+	wait := g.settings.ForcedInterval
+	if g.busy {
+		wait = max(wait, g.settings.ProbeTimeout)
 	}
-	for name, c := range b.clusters {
-		add(name, "", c.circuit)
-		for resource, own := range c.resources {
-			add(name, resource, own)
-		}
+	if g.number > 0 && now.Sub(g.last) < wait {
+		return false
 	}
-	slices.SortFunc(list, func(x, y CircuitStatus) int {
-		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.Resource, y.Resource))
-	})
-	return list
+	g.number, g.busy, g.last = number, true, now
+	return true
+}
+
+// leave ends an attempt. One that was given up has no effect.
+func (g *gate) leave(number uint64) {
+	if number == g.number {
+		g.busy = false
+	}
 }

@@ -46,11 +46,10 @@ type circuitState interface {
 	// allow reports whether one more attempt may go, and counts it as under way.
 	allow(now time.Time) bool
 	// done ends an attempt that this very state allowed and returns the state
-	// that follows; nil if none does. enough is how many outcomes it takes to judge
-	// by their ratio.
-	done(now time.Time, r Result, enough int) circuitState
+	// that follows; nil if none does.
+	done(now time.Time, r Result, by standard) circuitState
 	// forcedDone does the same for an attempt that it did not allow.
-	forcedDone(now time.Time, r Result, enough int) circuitState
+	forcedDone(now time.Time, r Result, by standard) circuitState
 }
 
 // closed counts outcomes.
@@ -68,7 +67,9 @@ type closed struct {
 // three in a row are common.
 const calm = 100 * time.Millisecond
 
-func newClosed(s *Settings) *closed { return &closed{settings: s, window: newWindow(s)} }
+func newClosed(s *Settings, now time.Time) *closed {
+	return &closed{settings: s, window: newWindow(s, now)}
+}
 
 func (*closed) state() State { return Closed }
 
@@ -76,7 +77,7 @@ func (*closed) tick(time.Time) (circuitState, time.Time) { return nil, time.Time
 
 func (*closed) allow(time.Time) bool { return true }
 
-func (c *closed) done(now time.Time, r Result, enough int) circuitState {
+func (c *closed) done(now time.Time, r Result, by standard) circuitState {
 	switch r {
 	case Excluded:
 		return nil
@@ -85,15 +86,15 @@ func (c *closed) done(now time.Time, r Result, enough int) circuitState {
 	case ConnectFailure:
 		c.connectFailures++
 	}
-	c.window.record(r.failed())
-	if t := c.window.tally(); r.failed() && (t.outcomes >= enough && t.bad(c.settings) || c.unreachable(now)) {
+	c.window.record(now, r.failed())
+	if r.failed() && (by.opens(c.window.tally(now), c.settings) || c.unreachable(now)) {
 		return newOpen(c.settings, 0, now)
 	}
 	return nil
 }
 
-func (c *closed) forcedDone(now time.Time, r Result, enough int) circuitState {
-	return c.done(now, r, enough)
+func (c *closed) forcedDone(now time.Time, r Result, by standard) circuitState {
+	return c.done(now, r, by)
 }
 
 // unreachable reports whether nothing gets through to the Endpoint any more.
@@ -124,13 +125,13 @@ func (o *open) tick(now time.Time) (circuitState, time.Time) {
 func (*open) allow(time.Time) bool { return false }
 
 // done is never reached: it allows nothing.
-func (*open) done(time.Time, Result, int) circuitState { return nil }
+func (*open) done(time.Time, Result, standard) circuitState { return nil }
 
-func (o *open) forcedDone(_ time.Time, r Result, _ int) circuitState {
+func (o *open) forcedDone(now time.Time, r Result, _ standard) circuitState {
 	if r != Success && r != reached {
 		return nil
 	}
-	return newRamping(o.settings, o.failedProbes, o.settings.ProbeTimeout)
+	return newRamping(o.settings, o.failedProbes, o.settings.ProbeTimeout, now)
 }
 
 // halfOpen has one probe under way at a time.
@@ -165,22 +166,22 @@ func (h *halfOpen) allow(now time.Time) bool {
 	return true
 }
 
-func (h *halfOpen) done(now time.Time, r Result, _ int) circuitState {
+func (h *halfOpen) done(now time.Time, r Result, _ standard) circuitState {
 	h.probing = false
 	switch r {
 	case Success, reached:
-		return newRamping(h.settings, h.failedProbes, h.patience)
+		return newRamping(h.settings, h.failedProbes, h.patience, now)
 	case Failure, ConnectFailure:
 		return newOpen(h.settings, h.failedProbes+1, now)
 	}
 	return nil
 }
 
-func (h *halfOpen) forcedDone(_ time.Time, r Result, _ int) circuitState {
+func (h *halfOpen) forcedDone(now time.Time, r Result, _ standard) circuitState {
 	if r != Success && r != reached {
 		return nil
 	}
-	return newRamping(h.settings, h.failedProbes, h.patience)
+	return newRamping(h.settings, h.failedProbes, h.patience, now)
 }
 
 // ramping has at most width attempts under way at a time.
@@ -194,9 +195,9 @@ type ramping struct {
 	deadline     time.Time // for one of those under way to end, if all places are taken
 }
 
-func newRamping(s *Settings, failedProbes int, patience time.Duration) circuitState {
+func newRamping(s *Settings, failedProbes int, patience time.Duration, now time.Time) circuitState {
 	if s.RampWidth == 1 {
-		return newClosed(s)
+		return newClosed(s, now)
 	}
 	return &ramping{settings: s, failedProbes: failedProbes, patience: patience, width: 1}
 }
@@ -221,18 +222,18 @@ func (p *ramping) allow(now time.Time) bool {
 	return true
 }
 
-func (p *ramping) done(now time.Time, r Result, _ int) circuitState {
+func (p *ramping) done(now time.Time, r Result, _ standard) circuitState {
 	p.underWay--
 	switch r {
 	case Success, reached:
-		return p.widen()
+		return p.widen(now)
 	case Failure, ConnectFailure:
 		return newOpen(p.settings, p.failedProbes, now)
 	}
 	return nil
 }
 
-func (p *ramping) forcedDone(now time.Time, r Result, _ int) circuitState {
+func (p *ramping) forcedDone(now time.Time, r Result, _ standard) circuitState {
 	if r.failed() {
 		return newOpen(p.settings, p.failedProbes, now)
 	}
@@ -240,14 +241,14 @@ func (p *ramping) forcedDone(now time.Time, r Result, _ int) circuitState {
 }
 
 // widen counts a success; as many as the width double it.
-func (p *ramping) widen() circuitState {
+func (p *ramping) widen(now time.Time) circuitState {
 	p.successes++
 	if p.successes < p.width {
 		return nil
 	}
 	p.width, p.successes = 2*p.width, 0
 	if p.width >= p.settings.RampWidth {
-		return newClosed(p.settings)
+		return newClosed(p.settings, now)
 	}
 	return nil
 }

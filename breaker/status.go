@@ -2,7 +2,11 @@
 
 package breaker
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Status is a Breaker as of one moment, for people and metrics.
 type Status struct {
@@ -48,11 +52,11 @@ func (b *Breaker) Status() Status {
 	status := Status{State: b.endpoint.state(), Since: b.endpoint.since, Circuits: b.notClosed(now)}
 	switch s := b.endpoint.circuitState.(type) {
 	case *closed:
-		t := s.window.tally()
+		t := s.window.tally(now)
 		status.Requests, status.Failures = t.outcomes, t.failures
 		for _, c := range b.clusters {
 			if own, ok := c.circuit.circuitState.(*closed); ok {
-				status.Failures += own.window.tally().failures
+				status.Failures += own.window.tally(now).failures
 			}
 		}
 	case *open:
@@ -63,4 +67,37 @@ func (b *Breaker) Status() Status {
 		status.Width = s.width
 	}
 	return status
+}
+
+// CircuitStatus is a circuit of one cluster that is not closed.
+type CircuitStatus struct {
+	Cluster  string
+	Resource string // empty: every resource; "other": those beyond the first 32
+	State    State
+	Until    time.Time // when a probe may go, if Open
+}
+
+// notClosed returns the circuits that are not closed, in order.
+func (b *Breaker) notClosed(now time.Time) []CircuitStatus {
+	var list []CircuitStatus
+	add := func(cluster, resource string, c *circuit) {
+		c.advance(now)
+		s := CircuitStatus{Cluster: cluster, Resource: resource, State: c.state()}
+		if open, ok := c.circuitState.(*open); ok {
+			s.Until = open.until
+		}
+		if s.State != Closed {
+			list = append(list, s)
+		}
+	}
+	for name, c := range b.clusters {
+		add(name, "", c.circuit)
+		for resource, own := range c.resources {
+			add(name, resource, own)
+		}
+	}
+	slices.SortFunc(list, func(x, y CircuitStatus) int {
+		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.Resource, y.Resource))
+	})
+	return list
 }

@@ -76,7 +76,6 @@ func modules() map[string][]string {
 	return map[string][]string{
 		"github.com/klauspost/compress":                                 {"codec", "webhookserver"},
 		"github.com/valyala/fasthttp":                                   {"internal/server", "loadtest/load", "loadtest/bench", "transport"},
-		"github.com/sony/gobreaker/v2":                                  {"breaker"},
 		"github.com/HdrHistogram/hdrhistogram-go":                       {"loadtest/load", "transport"},
 		"golang.org/x/net":                                              {"loadtest/zone"},
 		"github.com/spf13/cobra":                                        {"cmd/dispatcher"},

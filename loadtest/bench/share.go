@@ -72,7 +72,7 @@ func parts() []part {
 		{"telemetry", []string{"go.opentelemetry.io/", "github.com/prometheus/", ours + "internal/telemetry", "log/slog"}},
 		{"reading and writing reviews and answers", []string{ours + "codec"}},
 		{"HTTP and connections", []string{"github.com/valyala/", "bufio.", "net.", "net/", "internal/poll."}},
-		{"matching, calling and deciding", []string{ours, "github.com/sony/gobreaker", "github.com/HdrHistogram"}},
+		{"matching, calling and deciding", []string{ours, "github.com/HdrHistogram"}},
 	}
 }
 
