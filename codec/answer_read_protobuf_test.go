@@ -40,7 +40,7 @@ func inProtobuf(response ...string) string {
 	return enveloped("admission.k8s.io/v1", "AdmissionReview", text(2, text(1, "u1"), strings.Join(response, "")))
 }
 
-// TestVerifyProtobuf has the rows of answers.md that protobuf can spell.
+// TestVerifyProtobuf has the rows C1 to C28 that protobuf can spell.
 func TestVerifyProtobuf(t *testing.T) {
 	const v1, review = "admission.k8s.io/v1", "AdmissionReview"
 	allow, deny, uid := number(2, 1), number(2, 0), text(1, "u1")

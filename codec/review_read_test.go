@@ -89,7 +89,7 @@ func TestUnreadableEnvelope(t *testing.T) {
 		{"B9 uid of 129 bytes", withUID(`"` + strings.Repeat("a", 129) + `"`), "/request/uid"},
 		{"B9 uid with a control character", withUID(`"a\n"`), "/request/uid"},
 		{"B9 uid with DEL", withUID("\"a\x7f\""), "/request/uid"},
-		{"B9 uid with a C1 control character", withUID(`"a\u0085"`), "/request/uid"},
+		{"B9 uid with a control character above ASCII", withUID(`"a\u0085"`), "/request/uid"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,7 +6,7 @@ package hook
 // same word stands in messages, details.causes, metrics, logs and spans.
 type Cause string
 
-// The causes of answers.md.
+// The causes, as docs/contract.md lists them below the rows C.
 const (
 	Timeout        Cause = "Timeout"
 	NoTimeLeft     Cause = "NoTimeLeft"

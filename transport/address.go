@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// AddressPolicy says which addresses may be dialled (configuration.md E2):
+// AddressPolicy says which addresses may be dialled (row E2 of docs/contract.md):
 // loopback, link-local, unspecified, multicast and cloud metadata addresses and
 // our own listeners are forbidden unless Allowed names them. Whoever may write a
 // configuration must not reach, through a tier that many clusters share, what

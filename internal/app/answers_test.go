@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What an answer comes to, as answers.md writes it: allow, deny (with the
+// What an answer comes to, as docs/contract.md writes it: allow, deny (with the
 // webhook's own code), D(n) for a denial of ours, A! for an allow that says that
 // it was not checked.
 const (
@@ -26,7 +26,7 @@ const (
 	d500  = "D500"
 )
 
-// TestAnswers plays the rows of answers.md against the whole process: an HTTP
+// TestAnswers plays the rows C against the whole process: an HTTP
 // answer of a webhook, and what the caller gets under Fail and under Ignore.
 func TestAnswers(t *testing.T) {
 	w := newWorld(t)
@@ -204,7 +204,7 @@ type response struct {
 	AuditAnnotations map[string]string
 }
 
-// verdict writes the response as answers.md does. A denial of ours names a cause
+// verdict writes the response as docs/contract.md does. A denial of ours names a cause
 // in details; a webhook's own says so.
 func (r *response) verdict(policy string) string {
 	name := policy + ".example.com"

@@ -83,7 +83,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// The rows of requests.md that only show with a whole process.
+// The rows A and B of docs/contract.md that only show with a whole process.
 func TestRequests(t *testing.T) {
 	w := newWorld(t)
 	p := w.start("lameDuck: 0s\n")

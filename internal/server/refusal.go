@@ -13,7 +13,7 @@ import (
 
 // refusal is why a request is turned away before it is an admission. The text
 // is fixed and the connection is closed: what came after the refused request is
-// never read (requests.md, A).
+// never read (docs/contract.md, A).
 type refusal uint8
 
 const (

@@ -25,7 +25,7 @@ type mutant struct {
 var bite, update = os.Getenv("BITE") != "", flag.Bool("update", false, "rewrite BITE.md")
 
 // TestBite builds every mutant and runs its row, which must fail as it is meant to
-// ("make faults BITE=1"; ROW=F8 for one row).
+// ("make faults BITE=1"; with ROW one row).
 func TestBite(t *testing.T) {
 	if !bite {
 		t.Skip(`runs by name: "make faults BITE=1"`)

@@ -4,7 +4,7 @@ package history
 
 import "net/http"
 
-// Cause is the word for why there was no usable answer; contracts/answers.md has
+// Cause is the word for why there was no usable answer; docs/contract.md has
 // the closed list.
 type Cause string
 

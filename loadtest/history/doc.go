@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package history decides for every recorded admission which answers were
-// allowed. It is a pure model of the dispatcher's semantics, written from the
-// contracts alone and sharing no code with what it judges: plain data in,
+// allowed. It is a pure model of the dispatcher's semantics, written from
+// docs/contract.md alone and sharing no code with what it judges: plain data in,
 // findings out, no I/O and no clock.
 //
 // The World says what was configured and what was broken, the Calls what the

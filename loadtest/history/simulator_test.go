@@ -10,7 +10,7 @@ import (
 )
 
 // simulator is a small dispatcher, in a world without sockets and clocks: it
-// decides each call as the contracts say, and writes down what the caller and
+// decides each call as the contract says, and writes down what the caller and
 // the webhooks would have seen. It can be given one bug.
 type simulator struct {
 	world    World

@@ -104,7 +104,7 @@ type Answer struct {
 // denies reports whether the answer is a plain no.
 func (a Answer) denies() bool { return a.Cause == "" && !a.Allowed }
 
-// Limits are the bounds of the contracts.
+// Limits are the bounds of the contract.
 type Limits struct {
 	Slack       time.Duration // noise that bounds in time are given
 	Late        time.Duration // noise that the deadline of an admission is given, beside a Call's LastStall
