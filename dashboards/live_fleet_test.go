@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/internal/pki"
-	"github.com/admission-dispatcher/dispatcher/loadtest/process"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/process"
 	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
 	"github.com/admission-dispatcher/dispatcher/loadtest/script"
 )

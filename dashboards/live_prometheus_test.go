@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/loadtest/process"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/process"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 	"github.com/admission-dispatcher/dispatcher/loadtest/payload"
 )
 

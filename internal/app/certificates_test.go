@@ -16,7 +16,7 @@ import (
 
 	diff "github.com/google/go-cmp/cmp"
 
-	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 )
 
 // Another authority of clients takes effect for the next connection; while its

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 )
 
 func TestParseCertificates(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 )
 
 // neighbourhood is a dispatcher that two clusters call, and one webhook of theirs,

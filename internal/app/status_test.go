@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 	report "github.com/admission-dispatcher/dispatcher/internal/status"
 )
 

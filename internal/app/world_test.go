@@ -25,7 +25,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/internal/app"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
-	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 )
 
 func TestMain(m *testing.M) {

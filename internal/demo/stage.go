@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/examples/quickstart"
-	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
 )
 

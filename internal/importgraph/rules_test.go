@@ -35,16 +35,16 @@ func packages() map[string][]string {
 		"dispatcher":       {"codec", "codec/jsonpatch", "match", "internal/crash", "internal/share", "internal/throttle", "chain", "exempt", "hook", "transport"},
 		"internal/server":  {"dispatcher", "registry", "codec", "internal/crash", "internal/throttle", "internal/trust", "chain"},
 		// What there is to tell of a process, from everywhere that knows.
-		"internal/status":     {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport"},
-		"internal/admin":      {"internal/status", "registry/manifest"},
-		"internal/config":     {"registry", "internal/objectpath", "exempt", "registry/compile", "registry/manifest", "transport"}, // types of its fields
-		"internal/telemetry":  {"dispatcher", "registry", "breaker", "codec", "internal/objectpath", "internal/throttle", "internal/share", "chain", "transport"},
-		"internal/objectpath": {},
-		"internal/app":        {anything},
-		"internal/pki":        {},
-		"internal/demo":       {"internal/app", "internal/telemetry", "internal/config", "internal/pki", "registry", "examples/quickstart", "webhookserver"},
-		"examples/quickstart": {},
-		"registration":        {"match", "chain", "exempt"},
+		"internal/status":      {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport"},
+		"internal/admin":       {"internal/status", "registry/manifest"},
+		"internal/config":      {"registry", "internal/objectpath", "exempt", "registry/compile", "registry/manifest", "transport"}, // types of its fields
+		"internal/telemetry":   {"dispatcher", "registry", "breaker", "codec", "internal/objectpath", "internal/throttle", "internal/share", "chain", "transport"},
+		"internal/objectpath":  {},
+		"internal/app":         {anything},
+		"internal/harness/pki": {},
+		"internal/demo":        {"internal/app", "internal/telemetry", "internal/config", "internal/harness/pki", "registry", "examples/quickstart", "webhookserver"},
+		"examples/quickstart":  {},
+		"registration":         {"match", "chain", "exempt"},
 		// codec and dispatcher for explain, which reads a Review.
 		"cmd/dispatcher":  {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/telemetry", "internal/status", "chain", "registry/compile", "registry/manifest"},
 		"webhookserver":   {}, // for webhook authors: it brings nothing of ours into their binaries
@@ -57,16 +57,16 @@ func packages() map[string][]string {
 		"loadtest/load":    {"loadtest/history"},
 		"loadtest/script":  {"loadtest/history"},
 		// who means harm to the dispatcher, in the matrix
-		"loadtest/adversary": {"loadtest/load"},
-		"loadtest/proxy":     {},
-		"loadtest/zone":      {},
-		"loadtest/payload":   {},
-		"loadtest/process":   {},
-		"loadtest/replica":   {},
+		"loadtest/adversary":       {"loadtest/load"},
+		"loadtest/proxy":           {},
+		"loadtest/zone":            {},
+		"loadtest/payload":         {},
+		"internal/harness/process": {},
+		"loadtest/replica":         {},
 		// The naive peer of the benchmarks: nothing of ours is in it.
 		"loadtest/plain": {},
 		// It starts binaries, and sees of them what anybody could.
-		"loadtest/bench": {"loadtest/payload", "internal/pki"},
+		"loadtest/bench": {"loadtest/payload", "internal/harness/pki"},
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 )
 
 // message is a request written byte by byte. Zero values mean what

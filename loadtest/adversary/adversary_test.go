@@ -16,7 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 )
 
 // mostWebhooks is how many webhooks there are.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 	"github.com/admission-dispatcher/dispatcher/loadtest/history"
 	"github.com/admission-dispatcher/dispatcher/loadtest/load"
 	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"

@@ -17,10 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/process"
 	"github.com/admission-dispatcher/dispatcher/loadtest/history"
 	"github.com/admission-dispatcher/dispatcher/loadtest/load"
-	"github.com/admission-dispatcher/dispatcher/loadtest/process"
 	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
 	"github.com/admission-dispatcher/dispatcher/loadtest/script"
 	"github.com/admission-dispatcher/dispatcher/loadtest/zone"

@@ -9,7 +9,7 @@ import (
 	"net"
 	"testing"
 
-	"github.com/admission-dispatcher/dispatcher/internal/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
 )
 

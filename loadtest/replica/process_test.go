@@ -21,8 +21,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/admission-dispatcher/dispatcher/internal/pki"
-	"github.com/admission-dispatcher/dispatcher/loadtest/process"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/process"
 	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
 )
 
