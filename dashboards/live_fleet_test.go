@@ -4,7 +4,6 @@ package dashboards_test
 
 import (
 	"crypto/tls"
-	"encoding/json"
 	"net"
 	"os"
 	"os/exec"
@@ -130,18 +129,11 @@ func (f *fleet) proxy(target string) *proxy.Proxy {
 // start starts a replica, and returns when it serves.
 func (f *fleet) start(r *replica) {
 	f.t.Helper()
-	type record struct{ Msg, Listen, Admin string }
-	serving := make(chan record, 1)
 	cmd := exec.CommandContext(f.t.Context(), f.program, "serve", "--config", filepath.Join(f.dir, r.name, "dispatcher.yaml"))
 	cmd.Env = append(os.Environ(), "OTEL_TRACES_SAMPLER=always_on", "OTEL_EXPORTER_OTLP_ENDPOINT=http://"+f.collector.Addr(),
 		"OTEL_BSP_SCHEDULE_DELAY=500", "OTEL_BSP_EXPORT_TIMEOUT=1000") // in milliseconds
 	var err error
-	r.Process, err = process.Start(cmd, func(line []byte) {
-		var said record
-		if json.Unmarshal(line, &said) == nil && said.Msg == "serving" {
-			serving <- said
-		}
-	})
+	r.Process, err = process.Start(cmd, nil)
 	f.must(err)
 	p := r.Process
 	f.t.Cleanup(func() {
@@ -150,7 +142,8 @@ func (f *fleet) start(r *replica) {
 			f.t.Logf("the log of the %s replica ends:\n%s", r.name, p.Tail())
 		}
 	})
-	at := await(f.t, p, serving)
-	r.front.Retarget(at.Listen)
-	r.admin.Retarget(at.Admin)
+	listen, admin, err := p.Serving()
+	f.must(err)
+	r.front.Retarget(listen)
+	r.admin.Retarget(admin)
 }

@@ -33,35 +33,24 @@ var listening = regexp.MustCompile(`msg="Listening on" address=(\S+)`)
 // startPrometheus runs the program on what dir holds: prometheus.yaml and rules.
 func startPrometheus(t *testing.T, program, dir string) *prometheus {
 	t.Helper()
-	address := make(chan string, 1)
 	cmd := exec.CommandContext(t.Context(), program, "--config.file="+filepath.Join(dir, "prometheus.yaml"),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:0")
-	server, err := process.Start(cmd, func(line []byte) {
-		if found := listening.FindSubmatch(line); found != nil {
-			address <- string(found[1])
-		}
-	})
+	server, err := process.Start(cmd, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Kill)
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	return &prometheus{t: t, address: await(t, server, address)}
-}
-
-// await returns what the log of a process says in time.
-func await[T any](t *testing.T, p *process.Process, said <-chan T) T {
-	t.Helper()
-	select {
-	case value := <-said:
-		return value
-	case <-p.Exited():
-		t.Fatalf("it has ended:\n%s", p.Tail())
-	case <-time.After(patience):
-		t.Fatalf("it does not serve:\n%s", p.Tail())
+	address, err := server.Await(func(line string) string {
+		if found := listening.FindStringSubmatch(line); found != nil {
+			return found[1]
+		}
+		return ""
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	var nothing T
-	return nothing
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	return &prometheus{t: t, address: address}
 }
 
 // get asks the API, and returns nothing while it is not ready.

@@ -66,7 +66,7 @@ func packages() map[string][]string {
 		// The naive peer of the benchmarks: nothing of ours is in it.
 		"loadtest/plain": {},
 		// It starts binaries, and sees of them what anybody could.
-		"loadtest/bench": {"loadtest/payload", "internal/harness/pki"},
+		"loadtest/bench": {"loadtest/payload", "internal/harness/pki", "internal/harness/process"},
 	}
 }
 

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,20 +31,13 @@ func split() (one, others cores, err error) {
 	return one, others, nil
 }
 
-// startOn starts a process, which dies with this one, on the given processors: a
-// child is born where the thread is that starts it.
+// startOn starts a process on the given processors: a child is born where the thread
+// is that starts it, which is to do nothing else.
 func startOn(cmd *exec.Cmd, on cores) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var before cores
-	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		return err
-	}
 	if err := unix.SchedSetaffinity(0, &on); err != nil {
 		return err
 	}
-	return errors.Join(cmd.Start(), unix.SchedSetaffinity(0, &before))
+	return cmd.Start()
 }
 
 // moveTo moves all threads of this process, and those to come.

@@ -110,6 +110,9 @@ func (w *lane) flood(review *payload.Review, callers int, span time.Duration) ta
 	return sum
 }
 
+// patience bounds the time that it takes until nothing fails any more.
+const patience = 30 * time.Second
+
 // warmUp floods until nothing fails: connections are opened, and pools filled. A
 // breaker that opened while all shook hands at once has closed again.
 func (w *lane) warmUp(review *payload.Review, callers int, span time.Duration) error {

@@ -23,16 +23,16 @@ func nginxVersion(ctx context.Context) string {
 }
 
 // startNginx starts a proxy to the webhooks.
-func (l *lab) startNginx(on cores, webhooks string) (*process, string, error) {
+func (l *lab) startNginx(on cores, webhooks string) (program, string, error) {
 	if _, err := exec.LookPath("nginx"); err != nil {
-		return nil, "", errNoNginx
+		return program{}, "", errNoNginx
 	}
 	address, err := unusedAddress()
 	if err != nil {
-		return nil, "", err
+		return program{}, "", err
 	}
 	if err := l.write("nginx.conf", fmt.Appendf(nil, nginxConfiguration, l.dir, address, webhooks)); err != nil {
-		return nil, "", err
+		return program{}, "", err
 	}
 	p, err := l.start(on, nil, "nginx", "-p", l.dir, "-e", "stderr", "-c", l.path("nginx.conf"))
 	return p, address, err

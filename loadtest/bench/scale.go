@@ -69,7 +69,7 @@ func (l *lab) reload() (*reload, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer large.kill()
+	defer large.Kill()
 	w, err := l.lane(s, large, caller(1))
 	if err != nil {
 		return nil, err
@@ -158,15 +158,13 @@ func resourceOf(webhook int) string {
 // change changes the large registry, and returns how long it took until the new
 // one was in use.
 func (s *stage) change(l *lab, large *target, n int) (time.Duration, error) {
-	large.forget()
+	large.Forget()
 	if err := l.write("large/extra.yaml", fmt.Appendf(nil, extraCluster, n)); err != nil {
 		return 0, err
 	}
 	began := time.Now()
-	if err := large.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		return 0, err
-	}
-	_, err := large.await(func(line string) string {
+	large.Signal(syscall.SIGHUP)
+	_, err := large.Await(func(line string) string {
 		var record struct{ Msg, Snapshot string }
 		_ = json.Unmarshal([]byte(line), &record) // a line of another kind has none of these
 		if record.Msg != "configuration loaded" {

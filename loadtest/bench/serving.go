@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -31,15 +30,8 @@ func (l *lab) startServe(how serving) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &target{name: "dispatcher", process: p, path: "/v1/clusters/%s/validate?timeout=10s"}
-	_, err = p.await(func(line string) string {
-		var record struct{ Msg, Listen, Admin string }
-		_ = json.Unmarshal([]byte(line), &record) // a line of another kind has none of these
-		if record.Msg == "serving" {
-			t.address, t.admin = record.Listen, record.Admin
-		}
-		return t.address
-	})
+	t := &target{name: "dispatcher", program: p, path: "/v1/clusters/%s/validate?timeout=10s"}
+	t.address, t.admin, err = p.Serving()
 	return t, err
 }
 

@@ -40,7 +40,7 @@ type stage struct {
 // target is a program that admissions are sent to.
 type target struct {
 	name string
-	*process
+	program
 	address string
 	admin   string // address of what a dispatcher tells of itself
 	path    string // with %s for the cluster
@@ -100,7 +100,7 @@ func (s *stage) startWebhooks(l *lab) error {
 	if err != nil {
 		return err
 	}
-	s.webhooks, err = p.await(func(line string) string { return line })
+	s.webhooks, err = p.Await(func(line string) string { return line })
 	return err
 }
 
@@ -155,8 +155,8 @@ func (s *stage) startPlain(l *lab) error {
 	if err != nil {
 		return err
 	}
-	address, err := p.await(func(line string) string { return line })
-	s.plain = &target{name: "plain", process: p, address: address, path: "/%s?timeout=10s"}
+	address, err := p.Await(func(line string) string { return line })
+	s.plain = &target{name: "plain", program: p, address: address, path: "/%s?timeout=10s"}
 	return err
 }
 
@@ -166,7 +166,7 @@ func (s *stage) startNginx(l *lab) error {
 	if errors.Is(err, errNoNginx) {
 		return nil
 	}
-	s.nginx = &target{name: "nginx", process: p, address: address, path: "/%s?timeout=10s"}
+	s.nginx = &target{name: "nginx", program: p, address: address, path: "/%s?timeout=10s"}
 	return err
 }
 

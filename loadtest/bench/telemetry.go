@@ -52,7 +52,7 @@ func (t telemetry) measure(l *lab) (reading, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer silent.kill()
+		defer silent.Kill()
 		return l.race(s, payload.PodCreate(), contestant{s.dispatcher, t.webhooks}, contestant{silent, t.webhooks})
 	})
 	if err != nil {

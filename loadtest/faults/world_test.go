@@ -271,9 +271,8 @@ func (w *world) serve(r *row) *dispatcher {
 	}
 	cmd.Env = append(os.Environ(), w.telemetry()...)
 	d := &dispatcher{}
-	serving := make(chan string, 1)
 	var err error
-	d.Process, err = process.Start(cmd, func(line []byte) { d.follow(line, w.start, serving) })
+	d.Process, err = process.Start(cmd, func(line []byte) { d.follow(line, w.start) })
 	w.must(err)
 	w.t.Cleanup(func() {
 		d.Kill()
@@ -281,13 +280,8 @@ func (w *world) serve(r *row) *dispatcher {
 			w.t.Logf("the dispatcher's log ends:\n%s", d.Tail())
 		}
 	})
-	select {
-	case d.address = <-serving:
-	case <-d.Exited():
-		w.t.Fatalf("the dispatcher has ended:\n%s", d.Tail())
-	case <-time.After(patience):
-		w.t.Fatal("the dispatcher does not serve")
-	}
+	d.address, d.admin, err = d.Serving()
+	w.must(err)
 	w.servers = append(w.servers, d)
 	return d
 }
@@ -310,19 +304,15 @@ func (w *world) hangingCollector() {
 }
 
 // follow takes what a line of the log says.
-func (d *dispatcher) follow(line []byte, start time.Time, serving chan<- string) {
+func (d *dispatcher) follow(line []byte, start time.Time) {
 	d.reading.Lock()
 	defer d.reading.Unlock()
-	var record struct{ Msg, Listen, Admin, Snapshot string }
+	var record struct{ Msg, Snapshot string }
 	_ = json.Unmarshal(line, &record) // a line of another kind has none of these
-	switch record.Msg {
-	case "configuration loaded":
+	if record.Msg == "configuration loaded" {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.loaded = append(d.loaded, loaded{time.Since(start), record.Snapshot})
-	case "serving":
-		d.admin = record.Admin
-		serving <- record.Listen
 	}
 }
 

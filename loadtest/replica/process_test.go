@@ -5,7 +5,6 @@ package replica_test
 import (
 	"bufio"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -93,23 +92,13 @@ func (w *world) issue(file, name string) {
 // join starts one more replica and has the balancer know it.
 func (w *world) join() {
 	w.t.Helper()
-	serving := make(chan replicaProcess, 1)
-	p, err := process.Start(exec.Command(w.binary, "serve", "--config", filepath.Join(w.dir, "dispatcher.yaml")), func(line []byte) {
-		var record struct{ Msg, Listen, Admin string }
-		if json.Unmarshal(line, &record) == nil && record.Msg == "serving" {
-			serving <- replicaProcess{record.Listen, record.Admin}
-		}
-	})
+	p, err := process.Start(exec.Command(w.binary, "serve", "--config", filepath.Join(w.dir, "dispatcher.yaml")), nil)
 	w.must(err)
 	w.t.Cleanup(p.Kill)
-	select {
-	case r := <-serving:
-		w.replicas = append(w.replicas, r)
-	case <-p.Exited():
-		w.t.Fatalf("the dispatcher has ended:\n%s", p.Tail())
-	case <-time.After(patience):
-		w.t.Fatal("the dispatcher does not serve")
-	}
+	var r replicaProcess
+	r.listen, r.admin, err = p.Serving()
+	w.must(err)
+	w.replicas = append(w.replicas, r)
 	var targets []string
 	for _, r := range w.replicas {
 		targets = append(targets, r.listen)
