@@ -15,6 +15,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // Phase is mutating or validating.
@@ -100,7 +101,7 @@ type Entry struct {
 	Stage         Stage
 	Compat        codec.Compatibility
 	Repeat        transport.Repeat // Safe as far as the class of side effects says
-	Wire          transport.Wire   // how reviews are written for it
+	Wire          webhook.Wire     // how reviews are written for it
 	Probe         Probe
 	Join          Join
 	// Pending is why the webhook is not called yet: it is new, joins when it is

@@ -9,7 +9,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // Explanation says what Dispatch would do with a review, without calling.
@@ -116,9 +116,9 @@ func explain(w *chain.Entry, m match.Decision, r *codec.Review) WebhookExplained
 // payloadForm names the form of the review that w gets before any mutation; "at
 // first" where it changes as soon as the webhook's answers offer another.
 func payloadForm(w *chain.Entry, r *codec.Review) string {
-	form := w.Target.Form(w.Version, w.Wire, r.Body.Len(), time.Now())
+	form := webhook.FormOf(w.Target, w.Version, w.Wire, r.Body.Len(), time.Now())
 	text := form.Encoding.String() + " " + form.Version.String()
-	if w.Wire.Encoding == transport.Auto || w.Wire.Compression == transport.CompressAuto {
+	if w.Wire.Encoding == webhook.Auto || w.Wire.Compression == webhook.CompressAuto {
 		text += " at first"
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // The payload that is explained is the one that is sent.
@@ -18,18 +19,18 @@ func TestPayloadForm(t *testing.T) {
 	for _, row := range []struct {
 		review  *codec.Review
 		version codec.Version
-		wire    transport.Wire
+		wire    webhook.Wire
 		want    string
 	}{
-		{&json, codec.V1, transport.Wire{}, "JSON v1 at first, as received"},
-		{&json, codec.V1, transport.Wire{Encoding: transport.JSON}, "JSON v1, as received"},
-		{&json, codec.V1beta1, transport.Wire{Encoding: transport.JSON}, "JSON v1beta1, spliced"},
-		{&json, codec.V1, transport.Wire{Encoding: transport.Protobuf, Compression: transport.CompressZstd}, "Protobuf v1"},
-		{&large, codec.V1, transport.Wire{Encoding: transport.Protobuf, Compression: transport.CompressZstd}, "Protobuf v1, zstd"},
-		{&large, codec.V1, transport.Wire{Encoding: transport.JSON, Compression: transport.CompressAuto}, "JSON v1 at first, as received"},
-		{&json, codec.V1, transport.Wire{Encoding: transport.ProtobufNative}, "ProtobufNative v1, or Protobuf where that would lose something"},
-		{&protobuf, codec.V1, transport.Wire{Encoding: transport.Protobuf}, "Protobuf v1, as received"},
-		{&protobuf, codec.V1, transport.Wire{Encoding: transport.JSON}, "JSON v1"},
+		{&json, codec.V1, webhook.Wire{}, "JSON v1 at first, as received"},
+		{&json, codec.V1, webhook.Wire{Encoding: webhook.JSON}, "JSON v1, as received"},
+		{&json, codec.V1beta1, webhook.Wire{Encoding: webhook.JSON}, "JSON v1beta1, spliced"},
+		{&json, codec.V1, webhook.Wire{Encoding: webhook.Protobuf, Compression: webhook.CompressZstd}, "Protobuf v1"},
+		{&large, codec.V1, webhook.Wire{Encoding: webhook.Protobuf, Compression: webhook.CompressZstd}, "Protobuf v1, zstd"},
+		{&large, codec.V1, webhook.Wire{Encoding: webhook.JSON, Compression: webhook.CompressAuto}, "JSON v1 at first, as received"},
+		{&json, codec.V1, webhook.Wire{Encoding: webhook.ProtobufNative}, "ProtobufNative v1, or Protobuf where that would lose something"},
+		{&protobuf, codec.V1, webhook.Wire{Encoding: webhook.Protobuf}, "Protobuf v1, as received"},
+		{&protobuf, codec.V1, webhook.Wire{Encoding: webhook.JSON}, "JSON v1"},
 	} {
 		target, err := transport.NewTarget(transport.TargetSpec{URL: "https://policy.example.com/"})
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // invocation is one webhook that wants the review. It owns what its call needs,
@@ -24,6 +25,7 @@ type invocation struct {
 	webhook  *chain.Entry
 	position int
 	round    int
+	request  webhook.Request
 	call     transport.Call
 
 	batch   *batch
@@ -55,12 +57,12 @@ func (a *admission) prepare(inv *invocation) error {
 			return err
 		}
 	}
-	form := w.Target.Form(w.Version, w.Wire, a.Review.Body.Len(), time.Now())
+	form := webhook.FormOf(w.Target, w.Version, w.Wire, a.Review.Body.Len(), time.Now())
 	body, err := a.payload(form)
 	if err != nil {
 		return err
 	}
-	inv.call = transport.Call{
+	inv.request = webhook.Request{
 		Target: w.Target,
 		Body:   body,
 		Form:   form,
@@ -71,6 +73,9 @@ func (a *admission) prepare(inv *invocation) error {
 			Mutating: a.Phase == chain.Mutating,
 			Compat:   w.Compat,
 		},
+	}
+	inv.call = transport.Call{
+		Target:   w.Target,
 		Cluster:  a.Cluster.Name,
 		Resource: a.resource(),
 		Shadow:   w.Mode == chain.Shadow,
@@ -120,7 +125,7 @@ func (a *admission) plain(w *chain.Entry, form codec.Form) codec.Deferred {
 func (d *Dispatcher) start(ctx context.Context, inv *invocation) {
 	inv.begin = time.Now()
 	inv.call.Over = &inv.batch.over
-	inv.call.Retain()
+	inv.call.Message = webhook.NewMessage(inv.request)
 	inv.batch.users.Add(1)
 	d.calls.Add(1)
 	defer func() {
@@ -136,7 +141,7 @@ func (d *Dispatcher) start(ctx context.Context, inv *invocation) {
 // Receive implements webhook.Receiver.
 func (inv *invocation) Receive(resp codec.Response, err error) {
 	inv.resp, inv.err, inv.elapsed = resp, err, time.Since(inv.begin)
-	inv.call.Release()
+	inv.call.Message.Release()
 	b := inv.batch
 	defer b.calls.Done()
 	b.answers <- inv

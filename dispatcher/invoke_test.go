@@ -11,7 +11,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
-	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // What keeps a webhook from being called at all is found before any call.
@@ -54,7 +54,7 @@ func TestPlainOfAMutatedReview(t *testing.T) {
 	}
 	a := &admission{Request: Request{Review: review}, generation: 1, object: []byte(`{"mutated":true}`)}
 	a.payloads.Reset(review, nil)
-	pinned := &chain.Entry{Wire: transport.Wire{Encoding: transport.Protobuf}}
+	pinned := &chain.Entry{Wire: webhook.Wire{Encoding: webhook.Protobuf}}
 	form := codec.Form{Version: codec.V1, Encoding: codec.Protobuf}
 	if later := a.plain(pinned, form); !later.IsZero() {
 		t.Error("there is something to send in place of a form that is pinned")

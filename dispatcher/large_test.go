@@ -30,6 +30,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 const largeCluster = `
@@ -256,7 +257,7 @@ func TestPatchGivesWhatTheLastWebhookSaw(t *testing.T) {
 		var sent struct {
 			Request struct{ Object json.RawMessage }
 		}
-		if err := json.Unmarshal(call.Body.Bytes(), &sent); err != nil {
+		if err := json.Unmarshal(call.Message.(*webhook.Message).Body.Bytes(), &sent); err != nil {
 			t.Error(err)
 		}
 		last = bytes.Clone(sent.Request.Object)

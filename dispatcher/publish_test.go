@@ -17,6 +17,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // witness remembers what it is told.
@@ -94,7 +95,7 @@ func TestPanicOfACallIsNotQuoted(t *testing.T) {
 	d, _, log := watched(t, calling(func(*transport.Call, hook.Receiver) { panic(secret) }))
 	a := &admission{Request: request()}
 	inv := d.newBatch().add(&chain.Entry{Name: "a"}, 0, 0)
-	inv.call.Body = a.Review.Body
+	inv.request = webhook.Request{Target: new(transport.Target), Body: a.Review.Body}
 	d.start(t.Context(), inv)
 	v := Verdict{Outcomes: []Outcome{a.judge(inv, codec.Response{}, (<-inv.batch.answers).err, 1)}}
 	d.record(t.Context(), a.Request, &v, time.Second)
@@ -146,7 +147,7 @@ func TestShadowIsTold(t *testing.T) {
 			d, told, _ := watched(t, calling(func(_ *transport.Call, to hook.Receiver) { later = to }))
 			a := &admission{Request: request(), ctx: t.Context()}
 			inv := d.newBatch().add(&chain.Entry{Name: "a", Mode: chain.Shadow, FailurePolicy: c.policy}, 0, 0)
-			inv.call.Body = a.Review.Body
+			inv.request = webhook.Request{Target: new(transport.Target), Body: a.Review.Body}
 			d.shadow(a, inv)
 			d.shadow(a, inv) // while the other is under way
 			later.Receive(c.resp, c.err)
@@ -181,7 +182,7 @@ func testShadowCallsAreShared(t *testing.T, said, calls int) {
 			a := &admission{Request: request(), ctx: t.Context()}
 			a.Cluster = &chain.Cluster{Name: cluster}
 			inv := d.newBatch().add(&chain.Entry{Name: "a", Mode: chain.Shadow}, 0, 0)
-			inv.call.Body = a.Review.Body
+			inv.request = webhook.Request{Target: new(transport.Target), Body: a.Review.Body}
 			d.shadow(a, inv)
 		}
 		return len(later) - before

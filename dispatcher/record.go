@@ -126,7 +126,7 @@ func (d *Dispatcher) recordUnheard(ctx context.Context, req Request, o *Outcome,
 func (d *Dispatcher) recordShadow(ctx context.Context, cluster *chain.Cluster, inv *invocation, o *Outcome) {
 	attrs := append(outcomeAttrs(inv.webhook, o.Err),
 		slog.String("cluster", cluster.Name),
-		slog.String("uid", cutBytes(string(inv.call.Want.UID), maxLogged)),
+		slog.String("uid", cutBytes(string(inv.request.Want.UID), maxLogged)),
 		slog.String("outcome", o.Result.String()),
 		slog.Bool("allowed", o.Result == Allowed),
 		slog.Int("code", int(o.Response.Code)),

@@ -21,6 +21,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // A bypass is said at once and then once per interval, with how many there were.
@@ -88,7 +89,7 @@ func TestRecords(t *testing.T) {
 			if c.bypass == nil {
 				a := &admission{Request: req, outcomes: nil}
 				inv := d.newBatch().add(w, 0, 0)
-				inv.call.Body = review.Body
+				inv.request = webhook.Request{Target: new(transport.Target), Body: review.Body}
 				d.start(t.Context(), inv)
 				a.settle(a.judge(inv, codec.Response{}, (<-inv.batch.answers).err, 0))
 				v = merge(a)

@@ -19,6 +19,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // script is how one webhook of a story behaves, a line per command:
@@ -117,7 +118,8 @@ func (s script) answer(call *transport.Call) (codec.Response, error) {
 	if s.err != nil {
 		return codec.Response{}, s.err
 	}
-	resp, err := codec.Verify(s.body(call.Want), call.Want)
+	want := call.Message.(*webhook.Message).Want
+	resp, err := codec.Verify(s.body(want), want)
 	if bad := (*codec.AnswerError)(nil); errors.As(err, &bad) && !bad.Denies {
 		err = &hook.CallError{Cause: hook.BadAnswer, Err: err}
 	}
@@ -140,11 +142,12 @@ func (c *scriptedCaller) begin(call *transport.Call) script {
 			Object json.RawMessage
 		}
 	}
-	if err := json.Unmarshal(call.Body.Bytes(), &sent); err != nil {
+	message := call.Message.(*webhook.Message)
+	if err := json.Unmarshal(message.Body.Bytes(), &sent); err != nil {
 		c.t.Errorf("%s: the body sent is not JSON: %v", name, err)
 	}
-	if sent.Request.UID != string(call.Want.UID) {
-		c.t.Errorf("%s: sent uid %q, expects %q", name, sent.Request.UID, call.Want.UID)
+	if sent.Request.UID != string(message.Want.UID) {
+		c.t.Errorf("%s: sent uid %q, expects %q", name, sent.Request.UID, message.Want.UID)
 	}
 	c.calls = append(c.calls, fmt.Sprintf("%s %s cluster=%s%s object=%s", name, sent.APIVersion, call.Cluster, c.uid(sent.Request.UID), sent.Request.Object))
 	if s, ok := c.scripts[fmt.Sprintf("%s#%d", name, c.count[name])]; ok {

@@ -23,7 +23,7 @@ func (d *Dispatcher) shadow(a *admission, inv *invocation) {
 	s.unheard, _ = a.failurePolicy(inv.webhook) // later the review is gone
 	own := d.newBatch()                         // not the admission's, where nobody waits for it
 	alone := own.add(inv.webhook, inv.position, inv.round)
-	alone.call = inv.call
+	alone.request, alone.call = inv.request, inv.call
 	d.start(s.ctx, alone)
 	d.calls.Go(func() {
 		defer d.shadowSlots.Give(s.cluster.Name, 1)

@@ -18,6 +18,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // bound is what a binding can say of a webhook, as it came out.
@@ -32,7 +33,7 @@ type bound struct {
 	Repeat        transport.Repeat
 	Probe         chain.Probe
 	Join          chain.Join
-	Wire          transport.Wire
+	Wire          webhook.Wire
 	Target        transport.Identity
 }
 
@@ -74,7 +75,7 @@ func (h bindingHome) bind(specs ...string) {
 }
 
 func (h bindingHome) registry() *registry.Registry {
-	return registry.New(registry.Settings{Directories: []string{h.dir}, Compile: compile.Options{Encoding: transport.JSON}})
+	return registry.New(registry.Settings{Directories: []string{h.dir}, Compile: compile.Options{Encoding: webhook.JSON}})
 }
 
 // bound returns what became of the webhook.
@@ -95,7 +96,7 @@ func TestBindingFields(t *testing.T) {
 	plain := transport.TargetSpec{URL: "https://hook.example.com/"}
 	unsaid := bound{
 		Position: 1, Timeout: 5 * time.Second, FailurePolicy: chain.Ignore, Conditions: "Ignore",
-		Wire: transport.Wire{Encoding: transport.JSON}, Target: plain.Identity(),
+		Wire: webhook.Wire{Encoding: webhook.JSON}, Target: plain.Identity(),
 	}
 	if diff := cmp.Diff(unsaid, h.bound()); diff != "" {
 		t.Fatalf("nothing is said (-want +got):\n%s", diff)
@@ -168,14 +169,14 @@ func TestBindingFields(t *testing.T) {
 		{"probe", "Skip", func(b *bound) { b.Probe = chain.ProbeSkip }},
 		{"join", "Enforce", same},
 		{"join", "WhenReady", func(b *bound) { b.Join = chain.JoinWhenReady }},
-		{"encoding", "Auto", func(b *bound) { b.Wire.Encoding = transport.Auto }},
+		{"encoding", "Auto", func(b *bound) { b.Wire.Encoding = webhook.Auto }},
 		{"encoding", "JSON", same},
-		{"encoding", "Protobuf", func(b *bound) { b.Wire.Encoding = transport.Protobuf }},
-		{"encoding", "ProtobufNative", func(b *bound) { b.Wire.Encoding = transport.ProtobufNative }},
+		{"encoding", "Protobuf", func(b *bound) { b.Wire.Encoding = webhook.Protobuf }},
+		{"encoding", "ProtobufNative", func(b *bound) { b.Wire.Encoding = webhook.ProtobufNative }},
 		{"compression", `"Off"`, same},
-		{"compression", "Auto", func(b *bound) { b.Wire.Compression = transport.CompressAuto }},
-		{"compression", "Gzip", func(b *bound) { b.Wire.Compression = transport.CompressGzip }},
-		{"compression", "Zstd", func(b *bound) { b.Wire.Compression = transport.CompressZstd }},
+		{"compression", "Auto", func(b *bound) { b.Wire.Compression = webhook.CompressAuto }},
+		{"compression", "Gzip", func(b *bound) { b.Wire.Compression = webhook.CompressGzip }},
+		{"compression", "Zstd", func(b *bound) { b.Wire.Compression = webhook.CompressZstd }},
 		{"compatibility", "Strict", same},
 		{"compatibility", "APIServer", func(b *bound) { b.Compat = codec.APIServer }},
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // patience bounds every wait of these tests. Nothing is expected to come near it.
@@ -114,10 +115,9 @@ func TestDrainedAfterItsLastCall(t *testing.T) {
 	go func() {
 		body := codec.NewBody([]byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u"}}`), func([]byte) {})
 		defer body.Release()
-		_, err := client.Call(context.Background(), transport.Call{
-			Target: target, Body: body, Cluster: "dev", Deadline: time.Now().Add(patience),
-			Want: codec.Expectation{UID: []byte("u"), Version: codec.V1},
-		})
+		message := webhook.NewMessage(webhook.Request{Target: target, Body: body, Want: codec.Expectation{UID: []byte("u"), Version: codec.V1}})
+		defer message.Release()
+		_, err := client.Call(context.Background(), transport.Call{Target: target, Message: message, Cluster: "dev", Deadline: time.Now().Add(patience)})
 		answered <- err
 	}()
 	<-hook.asked

@@ -4,7 +4,6 @@ package transport_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -503,7 +502,7 @@ func TestNoHedgesDuringAPause(t *testing.T) {
 			body := codec.NewBody([]byte(reviewBody), nil)
 			call := newCall(target, body, patience)
 			call.Repeat = w.repeat
-			if _, err := w.client.Call(context.Background(), call); err != nil {
+			if _, err := w.ask(call); err != nil {
 				t.Error(err)
 			}
 			<-time.After(time.Second) // the hedge, which has lost, has the body too

@@ -4,7 +4,6 @@ package transport
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -12,21 +11,12 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
-// Call is one question to one webhook.
+// Call is one question to one Target.
 type Call struct {
 	Target *Target
-	// Body is the AdmissionReview to send. The caller keeps its own reference until
-	// it has the answer; attempts that outlive the call keep theirs.
-	Body *codec.Body
-	// Form is the form of Body.
-	Form codec.Form
-	// Plain, if any, is the same review without what of Form the webhook has only
-	// said that it reads: what is sent in place of Body, in the same call where that
-	// is possible, if it turns out not to. The caller keeps it as long as Body.
-	Plain codec.Deferred
-	// Want is what the answer must fit. Its UID must not change before the
-	// deadline: an attempt that lost its race still verifies what it gets.
-	Want codec.Expectation
+	// Message is what is sent. The caller keeps its own reference until Start has
+	// returned; the call has one for as long as an attempt may need it.
+	Message Message
 	// Cluster is sent as the Admission-Cluster header. What its reviews bring about
 	// counts against it alone.
 	Cluster string
@@ -52,30 +42,6 @@ type Call struct {
 	Owner any
 }
 
-// Retain adds a reference to the Bodies of the Call.
-func (c *Call) Retain() {
-	c.Body.Retain()
-	c.Plain.Retain()
-}
-
-// Release takes back Retain.
-func (c *Call) Release() {
-	c.Body.Release()
-	c.Plain.Release()
-}
-
-// sent returns what an attempt sends, with a reference of the caller's.
-func (c *Call) sent(plain bool) (*codec.Body, codec.Form, error) {
-	if !plain {
-		return c.Body.Retain(), c.Form, nil
-	}
-	body, err := c.Plain.Body()
-	if err != nil {
-		return nil, codec.Form{}, &hook.CallError{Cause: hook.NotConvertible, Err: fmt.Errorf("the review cannot be written as %s: %w", c.Plain.Form().Encoding, err)}
-	}
-	return body, c.Plain.Form(), nil
-}
-
 // Start asks, perhaps more than once, and tells to a verified answer or an error:
 // a *CallError, or a *codec.AnswerError whose Denies is set. ctx carries shutdown
 // and trace; the deadline is the Call's. The Call is copied, but not what it
@@ -88,6 +54,7 @@ func (c *Client) Start(ctx context.Context, call *Call, to hook.Receiver) {
 	}
 	r := c.races.Get().(*race)
 	r.ctx, r.Call, r.to = ctx, *call, to
+	r.Message.Retain()
 	c.running.Add(1)
 	r.run(now)
 }

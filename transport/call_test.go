@@ -26,6 +26,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // The memory of a Body is handed back once, when the call is over, even if the
@@ -43,7 +44,7 @@ func TestBodyIsHeldByTheCall(t *testing.T) {
 	target := w.target()
 	done := make(chan error)
 	go func() {
-		_, err := w.client.Call(context.Background(), newCall(target, body, patience))
+		_, err := w.ask(newCall(target, body, patience))
 		done <- err
 	}()
 	<-asked
@@ -57,11 +58,15 @@ func TestBodyIsHeldByTheCall(t *testing.T) {
 	}
 }
 
-func newCall(target *transport.Target, body *codec.Body, timeout time.Duration) transport.Call {
+// newCall is a call about body; change may adapt what is sent.
+func newCall(target *transport.Target, body *codec.Body, timeout time.Duration, change ...func(*webhook.Request)) transport.Call {
+	r := webhook.Request{Target: target, Body: body, Want: codec.Expectation{UID: []byte("u-1"), Version: codec.V1}}
+	for _, f := range change {
+		f(&r)
+	}
 	return transport.Call{
 		Target:   target,
-		Body:     body,
-		Want:     codec.Expectation{UID: []byte("u-1"), Version: codec.V1},
+		Message:  webhook.NewMessage(r),
 		Cluster:  "east",
 		Deadline: time.Now().Add(timeout),
 	}
@@ -111,9 +116,8 @@ func TestCallsAtOnce(t *testing.T) {
 				uid := fmt.Sprintf("u-%d-%d", caller, i)
 				text := strings.Replace(reviewBody, "u-1", uid, 1) + strings.Repeat(" ", i*10_000)
 				body := codec.NewBody([]byte(text), func(b []byte) { clear(b) })
-				call := newCall(target, body, patience)
-				call.Want.UID = []byte(uid)
-				if resp, err := w.client.Call(context.Background(), call); err != nil || !resp.Allowed {
+				call := newCall(target, body, patience, func(r *webhook.Request) { r.Want.UID = []byte(uid) })
+				if resp, err := w.ask(call); err != nil || !resp.Allowed {
 					t.Errorf("%s: %+v, %v", uid, resp, err)
 				}
 				body.Release()
@@ -207,7 +211,7 @@ func TestCallsToOneEndpointAreBounded(t *testing.T) {
 			c := newCall(target, body, timeout)
 			c.Cluster = cluster
 			begin := time.Now()
-			_, err := w.client.Call(context.Background(), c)
+			_, err := w.ask(c)
 			return causeOf(err), time.Since(begin)
 		}
 		start := func(cluster string, n int, want hook.Cause, within time.Duration) {
@@ -297,7 +301,7 @@ func TestObserver(t *testing.T) {
 			defer body.Release()
 			c := newCall(target, body, patience)
 			c.Owner, c.Repeat.Safe = "owner", true
-			_, _ = w.client.Call(context.Background(), c)
+			_, _ = w.ask(c)
 			<-time.After(100 * time.Millisecond)
 			return o.taken()
 		}

@@ -13,7 +13,7 @@ import (
 type choice struct {
 	endpoint *Endpoint
 	ticket   breaker.Ticket // the zero one where no breaker was asked
-	plain    bool           // it is sent Call.Plain
+	plain    bool           // it is sent the plain wording
 	kind     Kind           // why it is asked
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package transport
+package transport_test
 
 import (
 	"bytes"
@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/valyala/fasthttp"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionv1beta1 "k8s.io/api/admission/v1beta1"
@@ -32,6 +31,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // composedLimit is the limit of an answer's body here, in bytes: small, so that
@@ -44,7 +46,7 @@ const composedLimit = 8 << 10
 func TestComposedAnswers(t *testing.T) {
 	n, seed := fromEnvironment(t, "COMPOSED_ANSWERS", composedAnswers), fromEnvironment(t, "COMPOSED_SEED", 1)
 	server := newAPIServer(t)
-	ours := newReader()
+	ours := newReader(t)
 	counts := map[string]int{}
 	for i := range n {
 		c := compose(uint64(seed+i), server)
@@ -137,37 +139,32 @@ func (s *scripted) LocalAddr() net.Addr              { return &net.TCPAddr{} }
 func (s *scripted) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 
 // reader is our side.
-type reader struct {
-	endpoint Endpoint
-	call     Call
-	request  request
-}
+type reader struct{ target *transport.Target }
 
-func newReader() *reader {
-	r := &reader{call: Call{Target: &Target{host: "w.example.com", url: "https://w.example.com/check"}}}
-	r.endpoint.pool = fasthttp.HostClient{ReadBufferSize: readBuffer, WriteBufferSize: writeBuffer, MaxResponseBodySize: composedLimit}
-	h := newHead("w.example.com", "/check", "")
-	r.request = request{head: &h, timeout: time.Second, body: []byte("{}")}
-	return r
+func newReader(t *testing.T) *reader {
+	target, err := transport.NewTarget(transport.TargetSpec{URL: "https://w.example.com/check"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &reader{target}
 }
 
 func (r *reader) judge(c *composed, compat codec.Compatibility) judged {
-	answer := fasthttp.AcquireResponse()
-	defer fasthttp.ReleaseResponse(answer)
-	r.call.Want = codec.Expectation{UID: []byte("u1"), Version: c.version, Mutating: c.mutating, Compat: compat}
-	end := ending{}
-	if _, err := talk(&r.endpoint.pool, newScripted(c.raw), &r.request, answer, time.Now().Add(time.Hour)); err != nil {
-		end = r.endpoint.failed(err, &r.call, time.Hour)
-	} else {
-		end = r.endpoint.read(answer, &r.call)
-	}
+	body := codec.NewBody([]byte("{}"), nil)
+	message := webhook.NewMessage(webhook.Request{
+		Target: r.target, Body: body,
+		Want: codec.Expectation{UID: []byte("u1"), Version: c.version, Mutating: c.mutating, Compat: compat},
+	})
+	defer message.Release()
+	resp, err := transport.Exchange(newScripted(c.raw), composedLimit, transport.Call{Target: r.target, Message: message})
+	var unusable *hook.CallError
 	switch {
-	case end.err != nil && end.verdict(), end.err == nil && !end.resp.Allowed:
-		return judged{verdict: "deny", err: end.err}
-	case end.err != nil:
-		return judged{verdict: "fail", err: end.err}
+	case errors.As(err, &unusable):
+		return judged{verdict: "fail", err: err}
+	case err != nil, !resp.Allowed:
+		return judged{verdict: "deny", err: err}
 	}
-	return judged{verdict: "allow", patch: string(end.resp.Patch)}
+	return judged{verdict: "allow", patch: string(resp.Patch)}
 }
 
 // apiServer is kube-apiserver's side: the client that k8s.io/apiserver's
@@ -192,12 +189,12 @@ func newAPIServer(t *testing.T) *apiServer {
 		Serializer: factory.LegacyCodec(admissionv1beta1.SchemeGroupVersion, admissionv1.SchemeGroupVersion),
 	})
 	cfg.ContentType = runtime.ContentTypeJSON
-	transport := &http.Transport{
+	roundTripper := &http.Transport{
 		DisableKeepAlives: true,
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return s.next, nil },
 	}
 	client, err := rest.UnversionedRESTClientForConfigAndClient(cfg, &http.Client{
-		Transport:     transport,
+		Transport:     roundTripper,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // C11
 	})
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/valyala/fasthttp"
+
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
 )
@@ -25,10 +27,11 @@ type ending struct {
 	// stale: a connection that had been used before, and gave no byte. The webhook
 	// may just have closed it, which says nothing about it.
 	stale bool
-	// misread: the webhook perhaps does not read the form that it was sent, because
+	// doubtful: the server perhaps does not read the wording that it was sent, because
 	// it had said that it does.
-	misread bool
-	plain   bool // it was sent Call.Plain
+	doubtful bool
+	plain    bool    // it was sent the plain wording
+	heard    *Switch // as in the Judgment
 	// pause is how long the webhook asks to be spared extra attempts.
 	pause time.Duration
 }
@@ -88,6 +91,41 @@ func (e *ending) judge(late time.Duration, fair, lost bool) breaker.Result {
 	return breaker.Of(kind)
 }
 
+// read is the ending of an attempt that got an HTTP answer, or the beginning of one.
+func (e *Endpoint) read(reply Reply, call *Call) ending {
+	j := call.Message.Judge(reply)
+	end := ending{endpoint: e, resp: j.Response, err: j.Err, doubtful: j.Doubtful, heard: j.Switch, kind: kindOf(j.Response, j.Err)}
+	if reply.Cut != nil {
+		end.doubtful = end.kind == breaker.BadAnswer || end.kind == breaker.Reset
+		return end
+	}
+	end.status = reply.Status
+	if j.Err != nil {
+		end.kind, end.pause = reply.kind(), reply.pause()
+	}
+	return end
+}
+
+// failed is the ending of an attempt that got no HTTP answer, or none that could be
+// read.
+func (e *Endpoint) failed(err error, call *Call, left time.Duration) ending {
+	var (
+		dial   *dialError
+		silent *silentError
+	)
+	end := ending{endpoint: e, err: callError(err, call.Target.host, left)}
+	end.kind = kindOf(codec.Response{}, end.err)
+	closed := errors.As(err, &silent) && silent.reused
+	end.unsent = errors.As(err, &dial) || errors.Is(err, errNoSlot) || errors.Is(err, fasthttp.ErrNoFreeConns) || closed && silent.unwritten
+	end.stale = closed && end.kind == breaker.Reset
+	end.doubtful = end.kind == breaker.BadAnswer || end.kind == breaker.Reset && !end.stale // as when its server panics
+	return end
+}
+
+func noTimeLeft() error {
+	return &hook.CallError{Cause: hook.NoTimeLeft, Err: errors.New("no time left for the call")}
+}
+
 // kindOf says how an attempt ended whose error is err.
 func kindOf(resp codec.Response, err error) breaker.Kind {
 	switch {
@@ -125,19 +163,6 @@ func kindOfError(err error) breaker.Kind {
 		return breaker.Refused
 	case call.Cause == hook.Unreachable:
 		return breaker.Reset
-	}
-	return breaker.BadAnswer
-}
-
-// kindOfStatus is the kind of an answer that is none because of its HTTP status.
-func kindOfStatus(status int) breaker.Kind {
-	switch {
-	case status == 429:
-		return breaker.TooManyRequests
-	case status >= 500:
-		return breaker.ServerError
-	case status >= 400:
-		return breaker.ClientError
 	}
 	return breaker.BadAnswer
 }

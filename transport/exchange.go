@@ -4,17 +4,80 @@ package transport
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"net"
-	"strconv"
+	"net/http"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
-	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
+
+// attempt is one HTTP try, which ends by the call's deadline. Nothing is sent once
+// nobody needs the answer. With fresh it goes over a connection that is new; idle
+// ones, which the server may have closed as well, are given up.
+func (c *Client) attempt(ctx context.Context, r *race, chosen *choice, fresh bool) ending {
+	call := &r.Call
+	e, who := chosen.endpoint, holder{call.Cluster, call.Shadow}
+	c.adopt(e)
+	if !e.slots.acquire(who, call.Deadline) {
+		return e.failed(errNoSlot, call, 0)
+	}
+	defer e.slots.release(who)
+	left := time.Until(call.Deadline)
+	if left <= 0 {
+		return ending{endpoint: e, kind: breaker.NotSent, unsent: true, err: noTimeLeft()}
+	}
+	payload, err := call.Message.Payload(chosen.plain)
+	if err != nil {
+		return ending{endpoint: e, kind: breaker.NotSent, err: err}
+	}
+	resp := fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseResponse(resp)
+	req := c.requests.Get().(*request)
+	*req = request{head: &call.Target.head, payload: payload, timeout: left, cluster: call.Cluster, race: r}
+	inject(ctx, &req.trace)
+	err = e.exchange(req, resp, &chosen.ticket, call.Deadline, fresh)
+	*req = request{} // it has borrowed
+	c.requests.Put(req)
+	return e.judge(resp, err, call, left)
+}
+
+// judge is the ending of an attempt that brought resp, or err.
+func (e *Endpoint) judge(resp *fasthttp.Response, err error, call *Call, left time.Duration) ending {
+	if err == nil {
+		return e.read(replyOf(resp, e.pool.MaxResponseBodySize), call)
+	}
+	if cut, ok := errors.AsType[*cutError](err); ok {
+		reply := cut.reply
+		reply.Cut = callError(err, call.Target.host, left)
+		return e.read(reply, call)
+	}
+	if errors.Is(err, errNotNeeded) {
+		return ending{endpoint: e, kind: breaker.NotSent, unsent: true, err: &hook.CallError{Cause: hook.NoTimeLeft, Err: err}}
+	}
+	return e.failed(err, call, left)
+}
+
+// replyOf returns what there is of an answer, which it borrows.
+func replyOf(resp *fasthttp.Response, limit int) Reply {
+	h := &resp.Header
+	return Reply{
+		Status:          resp.StatusCode(),
+		ContentType:     h.ContentType(),
+		ContentEncoding: h.ContentEncoding(),
+		AcceptPost:      h.Peek("Accept-Post"),
+		AcceptEncoding:  h.Peek(fasthttp.HeaderAcceptEncoding),
+		Location:        h.Peek(fasthttp.HeaderLocation),
+		RetryAfter:      h.Peek(fasthttp.HeaderRetryAfter),
+		Body:            resp.Body(),
+		Limit:           limit,
+	}
+}
 
 // exchange sends one request and reads its answer, by the deadline. With fresh it
 // goes over a connection that is new; idle ones are given up. The ticket learns
@@ -110,79 +173,90 @@ func talk(pool *fasthttp.HostClient, c net.Conn, req *request, resp *fasthttp.Re
 	return whole && rest == 0 && !resp.ConnectionClose(), nil
 }
 
-// request is a review on its way to a webhook. It borrows all that it points to.
-type request struct {
-	head    *head
-	form    codec.Form
-	timeout time.Duration // rounded up to seconds for ?timeout=
-	cluster string
-	trace   traceFields
-	body    []byte
-	race    *race // that needs the answer, or not any more; nil: somebody does
+const (
+	// maxHeader is the limit of an answer's headers.
+	maxHeader = 64 << 10
+	// lookTime is how long the beginning of an answer that is over a limit may take
+	// to arrive.
+	lookTime = time.Second
+)
+
+// cutError says that an answer could not be read, because it is over a limit or not
+// HTTP as we read it, and what could be seen of it.
+type cutError struct {
+	err   error
+	reply Reply
 }
 
-// head is what all requests to one Target begin with.
-type head struct {
-	line   string // of the request, up to the value of timeout
-	fields string // the rest of the line, and header fields
-}
+func (e *cutError) Error() string { return e.err.Error() }
 
-// newHead returns the head of requests to a host and path; authorize is the value
-// of the Authorization header, or empty. None of them has control characters.
-func newHead(host, path, authorize string) head {
-	fields := "s HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: " + userAgent + "\r\n"
-	if authorize != "" {
-		fields += "Authorization: " + authorize + "\r\n"
+func (e *cutError) Unwrap() error { return e.err }
+
+// readAnswer reads an answer of at most limit bytes by the deadline. rest is how
+// many bytes behind it have been read. Of one that is over a limit it reads the
+// beginning, which may deny: a webhook may quote a large object (C12).
+func readAnswer(r *bufio.Reader, c net.Conn, resp *fasthttp.Response, limit int, deadline time.Time) (rest int, err error) {
+	err = resp.ReadLimitBody(r, limit)
+	large := r
+	if err != nil && isHeaderTooLarge(err) && startsAnswer(r) {
+		large = bufio.NewReaderSize(r, maxHeader)
+		err = resp.ReadLimitBody(large, limit)
 	}
-	return head{line: "POST " + path + "?timeout=", fields: fields}
-}
-
-// write writes the request and flushes. Only the error of the last step is looked
-// at: a bufio.Writer keeps the first.
-func (q *request) write(w *bufio.Writer) error {
-	seconds := (q.timeout + time.Second - 1) / time.Second
-	_, _ = w.WriteString(q.head.line)
-	_, _ = w.Write(strconv.AppendInt(w.AvailableBuffer(), int64(seconds), 10))
-	_, _ = w.WriteString(q.head.fields)
-	_, _ = w.WriteString(formFields(q.form))
-	_, _ = w.WriteString("Admission-Cluster: ")
-	_, _ = w.WriteString(q.cluster)
-	if q.trace.parent != "" {
-		_, _ = w.WriteString("\r\ntraceparent: ")
-		_, _ = w.WriteString(q.trace.parent)
+	if err == nil {
+		if rest = r.Buffered(); large != r {
+			rest += large.Buffered()
+		}
+		return rest, nil
 	}
-	if q.trace.state != "" {
-		_, _ = w.WriteString("\r\ntracestate: ")
-		_, _ = w.WriteString(q.trace.state)
+	if soon := time.Now().Add(lookTime); soon.Before(deadline) {
+		_ = c.SetReadDeadline(soon)
 	}
-	_, _ = w.WriteString("\r\nContent-Length: ")
-	_, _ = w.Write(strconv.AppendInt(w.AvailableBuffer(), int64(len(q.body)), 10))
-	_, _ = w.WriteString("\r\n\r\n")
-	_, _ = w.Write(q.body)
-	return w.Flush()
-}
-
-// formFields are the header fields of a form. A webhook that is sent protobuf may
-// answer in it.
-func formFields(f codec.Form) string {
-	const (
-		json     = "Content-Type: application/json\r\nAccept: application/json, */*\r\n"
-		protobuf = "Content-Type: application/vnd.kubernetes.protobuf\r\nAccept: application/vnd.kubernetes.protobuf, application/json, */*\r\n"
-		gzip     = "Content-Encoding: gzip\r\n"
-		zstd     = "Content-Encoding: zstd\r\n"
-	)
-	isJSON := f.Encoding == codec.JSON
+	beginning := Reply{}
 	switch {
-	case isJSON && f.Coding == codec.Gzip:
-		return json + gzip
-	case isJSON && f.Coding == codec.Zstd:
-		return json + zstd
-	case isJSON:
-		return json
-	case f.Coding == codec.Gzip:
-		return protobuf + gzip
-	case f.Coding == codec.Zstd:
-		return protobuf + zstd
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		beginning = beyond(resp, large, limit)
+	case startsAnswer(large):
+		beginning = unread(large, limit)
 	}
-	return protobuf
+	if !beginning.IsSuccess() {
+		return 0, err
+	}
+	return 0, &cutError{err: err, reply: beginning}
+}
+
+// startsAnswer reports whether the header of an answer is what is to be read next.
+func startsAnswer(r *bufio.Reader) bool {
+	const version = "HTTP/1."
+	if r.Buffered() < len(version) {
+		return false
+	}
+	start, err := r.Peek(len(version))
+	return err == nil && string(start) == version
+}
+
+// beyond is the beginning of an answer whose body is over the limit, of which r has
+// the rest.
+func beyond(resp *fasthttp.Response, r io.Reader, limit int) Reply {
+	reply := replyOf(resp, limit)
+	if reply.IsSuccess() {
+		more, _ := io.ReadAll(io.LimitReader(r, int64(limit-min(len(reply.Body), limit)))) // as far as it comes
+		reply.Body = append(reply.Body[:len(reply.Body):len(reply.Body)], more...)
+	}
+	return reply
+}
+
+// unread is an answer whose header our own HTTP client does not read, as
+// kube-apiserver's client reads it.
+func unread(r io.Reader, limit int) Reply {
+	resp, err := http.ReadResponse(bufio.NewReader(io.LimitReader(r, int64(maxHeader+limit))), nil)
+	if err != nil {
+		return Reply{}
+	}
+	body, _ := io.ReadAll(resp.Body) // as far as it comes
+	return Reply{
+		Status:          resp.StatusCode,
+		ContentEncoding: []byte(resp.Header.Get(fasthttp.HeaderContentEncoding)),
+		Body:            body,
+		Limit:           limit,
+	}
 }

@@ -20,7 +20,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
-	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 )
 
@@ -65,14 +64,14 @@ func TestNoTimeToDial(t *testing.T) {
 
 func newRequest() *request {
 	head := newHead("policy", "/", "")
-	return &request{head: &head, timeout: time.Second, cluster: "east", body: []byte("{}")}
+	return &request{head: &head, timeout: time.Second, cluster: "east", payload: Payload{Body: []byte("{}")}}
 }
 
 // What a request looks like on the wire.
 func TestRequest(t *testing.T) {
 	var out bytes.Buffer
 	head := newHead("policy.shop.svc:8443", "/check", "Bearer secret")
-	req := request{head: &head, timeout: 1500 * time.Millisecond, cluster: "east", body: []byte(`{"a":1}`)}
+	req := request{head: &head, timeout: 1500 * time.Millisecond, cluster: "east", payload: Payload{Fields: "Content-Type: application/json\r\n", Body: []byte(`{"a":1}`)}, trace: traceFields{parent: "00-a-b-01", state: "c=d"}}
 	if err := req.write(bufio.NewWriter(&out)); err != nil {
 		t.Fatal(err)
 	}
@@ -85,45 +84,15 @@ func TestRequest(t *testing.T) {
 		t.Errorf("body %q of %d bytes, %v", body, got.ContentLength, err)
 	}
 	want := http.Header{
-		"Accept": {"application/json, */*"}, "Admission-Cluster": {"east"}, "Authorization": {"Bearer secret"},
+		"Admission-Cluster": {"east"}, "Authorization": {"Bearer secret"},
 		"Content-Length": {"7"}, "Content-Type": {"application/json"}, "User-Agent": {"admission-dispatcher"},
+		"Traceparent": {"00-a-b-01"}, "Tracestate": {"c=d"},
 	}
 	if diff := cmp.Diff(want, got.Header); diff != "" {
 		t.Errorf("header (-want +got):\n%s", diff)
 	}
 	if got.Method != http.MethodPost || got.Host != "policy.shop.svc:8443" || got.RequestURI != "/check?timeout=2s" {
 		t.Errorf("%s %s to %s", got.Method, got.RequestURI, got.Host)
-	}
-}
-
-// The header says what the body is, and what an answer may be.
-func TestRequestForms(t *testing.T) {
-	const protobuf = "application/vnd.kubernetes.protobuf"
-	head := newHead("policy", "/check", "")
-	for form, want := range map[codec.Form]http.Header{
-		{}:                               {"Content-Type": {"application/json"}, "Accept": {"application/json, */*"}},
-		{Coding: codec.Gzip}:             {"Content-Type": {"application/json"}, "Accept": {"application/json, */*"}, "Content-Encoding": {"gzip"}},
-		{Coding: codec.Zstd}:             {"Content-Type": {"application/json"}, "Accept": {"application/json, */*"}, "Content-Encoding": {"zstd"}},
-		{Encoding: codec.Protobuf}:       {"Content-Type": {protobuf}, "Accept": {protobuf + ", application/json, */*"}},
-		{Encoding: codec.ProtobufNative}: {"Content-Type": {protobuf}, "Accept": {protobuf + ", application/json, */*"}},
-		{Encoding: codec.Protobuf, Coding: codec.Gzip}: {"Content-Type": {protobuf}, "Accept": {protobuf + ", application/json, */*"}, "Content-Encoding": {"gzip"}},
-		{Encoding: codec.Protobuf, Coding: codec.Zstd}: {"Content-Type": {protobuf}, "Accept": {protobuf + ", application/json, */*"}, "Content-Encoding": {"zstd"}},
-	} {
-		var out bytes.Buffer
-		req := request{head: &head, form: form, timeout: time.Second, cluster: "east", trace: traceFields{parent: "00-a-b-01", state: "c=d"}}
-		if err := req.write(bufio.NewWriter(&out)); err != nil {
-			t.Fatal(err)
-		}
-		got, err := http.ReadRequest(bufio.NewReader(&out))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, values := range map[string][]string{"Admission-Cluster": {"east"}, "User-Agent": {"admission-dispatcher"}, "Content-Length": {"0"}, "Traceparent": {"00-a-b-01"}, "Tracestate": {"c=d"}} {
-			want[name] = values
-		}
-		if diff := cmp.Diff(want, got.Header); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", form, diff)
-		}
 	}
 }
 

@@ -16,12 +16,12 @@ import (
 // isDoubtful reports whether an ending is not yet to be taken for an answer: a
 // misreading, or an allow in the form in which a denial was perhaps one.
 func (r *race) isDoubtful(end *ending) bool {
-	return end.misread || r.denial.err != nil && !end.plain && end.allows()
+	return end.doubtful || r.denial.err != nil && !end.plain && end.allows()
 }
 
 // doubt keeps what a doubtful ending says, if it denies. It is called under the lock.
 func (r *race) doubt(end *ending) {
-	if !end.misread || !end.verdict() || r.holding && r.held.plain {
+	if !end.doubtful || !end.verdict() || r.holding && r.held.plain {
 		return
 	}
 	r.denial = *end
@@ -66,24 +66,29 @@ func (r *race) toPlain(next *choice) bool {
 // fails too, it is not.
 func (r *race) noteForm(end *ending) {
 	switch {
-	case end.misread && r.misread == nil && !r.plain:
+	case end.doubtful && r.misread == nil && !r.plain:
 		r.misread = end.err
 	case end.plain && r.misread != nil && (end.err == nil || end.kind == breaker.TimedOut):
 		r.refuse()
 	case end.plain && r.misread != nil && end.isAnswer():
-		r.Target.language.clear(time.Now())
-	case end.err == nil && !end.plain && !r.Plain.IsZero():
-		r.Target.language.confirm()
+		r.Message.Learn(Blameless, time.Now())
+	case end.err == nil && !end.plain:
+		r.Message.Learn(Read, time.Now())
 	}
 }
 
 // refuse has the Target sent the plain form for a while. It is called under the lock.
 func (r *race) refuse() {
-	t, now := r.Target, time.Now()
-	t.stats.misread.Add(1)
+	r.Target.stats.misread.Add(1)
 	r.rules.observer.Misread(r.ctx, r.Owner)
-	if t.language.refuse(now) {
-		r.rules.observer.Switched(r.ctx, Switch{Owner: r.Owner, Target: t, Reads: t.Reads(now), Err: r.misread})
+	if s := r.Message.Learn(Misread, time.Now()); s != nil {
+		s.Err = r.misread
+		r.switched(s)
 	}
 	r.misread = nil
+}
+
+func (r *race) switched(s *Switch) {
+	s.Owner, s.Target = r.Owner, r.Target
+	r.rules.observer.Switched(r.ctx, *s)
 }

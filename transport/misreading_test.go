@@ -3,7 +3,6 @@
 package transport_test
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // Whatever a webhook answers to a form that it does not read, it is asked in plain
@@ -62,7 +62,7 @@ func TestAnswersOfWhoDoesNotRead(t *testing.T) {
 				_, _ = io.WriteString(out, allowBody)
 			})
 			target := w.target()
-			resp, err := w.client.Call(context.Background(), learnedCall(target))
+			resp, err := w.ask(learnedCall(target))
 			if allowed := err == nil && resp.Allowed; allowed == row.other {
 				t.Errorf("allowed %v, error %v", allowed, err)
 			}
@@ -85,7 +85,7 @@ func TestBrokenInEveryForm(t *testing.T) {
 	})
 	target := w.target()
 	for range 3 {
-		if _, err := w.client.Call(context.Background(), learnedCall(target)); err == nil {
+		if _, err := w.ask(learnedCall(target)); err == nil {
 			t.Error("no error")
 		}
 	}
@@ -99,9 +99,10 @@ func TestBrokenInEveryForm(t *testing.T) {
 // stands for protobuf here nobody reads.
 func learnedCall(target *transport.Target) transport.Call {
 	received := &codec.Review{Body: codec.NewBody([]byte(reviewBody), nil), Version: codec.V1}
-	call := newCall(target, received.Body, patience)
-	call.Form = codec.Form{Version: codec.V1, Encoding: codec.Protobuf}
-	call.Plain = codec.NewPayloads(received, nil).Later(codec.Form{Version: codec.V1}, 0, nil)
+	call := newCall(target, received.Body, patience, func(r *webhook.Request) {
+		r.Form = codec.Form{Version: codec.V1, Encoding: codec.Protobuf}
+		r.Plain = codec.NewPayloads(received, nil).Later(codec.Form{Version: codec.V1}, 0, nil)
+	})
 	call.Repeat.Safe = true
 	return call
 }

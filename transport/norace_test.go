@@ -2,7 +2,7 @@
 
 //go:build !race
 
-package transport
+package transport_test
 
 // composedAnswers is how many answers TestComposedAnswers composes by default.
 const composedAnswers = 20_000

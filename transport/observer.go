@@ -39,15 +39,6 @@ type Attempt struct {
 	Lost     bool  // the call was decided without it
 }
 
-// Switch is a change of the form in which a Target is sent reviews where nothing is
-// pinned.
-type Switch struct {
-	Owner  any // of the Call that brought it about
-	Target *Target
-	Reads  string // Target.Reads, as of now
-	Err    error  // why reviews are plainer than before; nil: they are not
-}
-
 // Observer is told what calls do, on the goroutines that do it: it must be
 // quick, and must not block.
 type Observer interface {

@@ -26,7 +26,7 @@ type race struct {
 	to     hook.Receiver
 	begin  time.Time
 	caller *caller      // whose call it is
-	size   int          // of Body
+	size   int          // of the Message
 	timer  *time.Timer  // calls alarm; armed for the hedge, or while held waits
 	parts  atomic.Int32 // attempts that run, and the timer while it is armed
 
@@ -36,7 +36,7 @@ type race struct {
 	running  int
 	wait     time.Duration // before the next repeat
 	redialed bool
-	plain    bool  // what is asked from now on is sent Call.Plain
+	plain    bool  // the plain wording is sent from now on
 	misread  error // of an attempt, while it is not known whether it was the form's fault
 	armed    bool
 	over     bool
@@ -59,7 +59,7 @@ type rules struct {
 // returns.
 func (r *race) run(now time.Time) {
 	r.begin = now
-	r.caller, r.size = r.Target.callers.of(r.Cluster, now), r.Body.Len()
+	r.caller, r.size = r.Target.callers.of(r.Cluster, now), r.Message.Len()
 	r.parts.Store(1)
 	defer r.leave()
 	r.mu.Lock()
@@ -87,26 +87,10 @@ func (r *race) first(now time.Time) (choice, bool) {
 	return first, true
 }
 
-// enter counts an attempt that is about to run. Until the receiver is told the
-// Bodies are its caller's, so that they can be retained.
+// enter counts an attempt that is about to run.
 func (r *race) enter(c *choice) {
 	r.running++
 	c.plain = r.plain
-	if c.plain {
-		r.Plain.Retain()
-	} else {
-		r.Body.Retain()
-	}
-}
-
-// exit takes back enter.
-func (r *race) exit(c *choice) {
-	r.running--
-	if c.plain {
-		r.Plain.Release()
-	} else {
-		r.Body.Release()
-	}
 }
 
 // leave ends one part of the race. With the last one the race is free.
@@ -120,9 +104,12 @@ func (r *race) leave() {
 // anything.
 func (r *race) ended(c choice, end ending) (next choice, again bool) {
 	r.mu.Lock()
-	r.exit(&c)
+	r.running--
 	r.noteForm(&end)
 	if r.over { // it has lost
+		if r.running == 0 {
+			r.Message.Release()
+		}
 		r.mu.Unlock()
 		return choice{}, false
 	}
@@ -167,7 +154,7 @@ func (r *race) ended(c choice, end ending) (next choice, again bool) {
 
 // settle decides between the allow that waits and its twin.
 func (r *race) settle(twin ending) ending {
-	if twin.verdict() && !twin.allows() && !twin.misread {
+	if twin.verdict() && !twin.allows() && !twin.doubtful {
 		r.disagree()
 		return twin
 	}
@@ -182,6 +169,9 @@ func (r *race) finish(end ending) {
 	}
 	r.decided, r.allowed = end.err == nil, end.allows()
 	r.disarm()
+	if r.running == 0 {
+		r.Message.Release()
+	}
 	r.mu.Unlock()
 	if end.err != nil {
 		var unusable *hook.CallError

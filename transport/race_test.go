@@ -49,13 +49,47 @@ var (
 	never     = reply{after: time.Hour}
 )
 
+// negotiated is a Message whose first wording is in doubt, and that remembers what it
+// has learned.
+type negotiated struct {
+	mu      sync.Mutex
+	refs    int
+	lessons []Lesson
+}
+
+func (m *negotiated) Retain()                       { m.count(1) }
+func (m *negotiated) Release()                      { m.count(-1) }
+func (m *negotiated) Len() int                      { return 0 }
+func (m *negotiated) Payload(bool) (Payload, error) { return Payload{}, nil }
+func (m *negotiated) Judge(Reply) Judgment          { return Judgment{} }
+func (m *negotiated) IsNegotiated(time.Time) bool   { return !m.has(Blameless) }
+func (m *negotiated) Learn(l Lesson, _ time.Time) *Switch {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lessons = append(m.lessons, l)
+	return nil
+}
+
+func (m *negotiated) count(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refs += n
+}
+
+func (m *negotiated) has(l Lesson) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Contains(m.lessons, l)
+}
+
 // table is a Target whose Endpoints answer by script, in the order of attempts.
 type table struct {
-	t      *testing.T
-	target *Target
-	wait   bool        // as calls under Fail do
-	over   atomic.Bool // nobody needs the answer any more
-	losers sync.WaitGroup
+	t       *testing.T
+	target  *Target
+	wait    bool        // as calls under Fail do
+	over    atomic.Bool // nobody needs the answer any more
+	losers  sync.WaitGroup
+	message negotiated
 
 	mu      sync.Mutex
 	replies []reply     // of the attempts to come; the last is repeated
@@ -115,11 +149,8 @@ func (x *table) one(timeout time.Duration) (codec.Response, error) { return x.ma
 
 func (x *table) make(repeat Repeat, timeout time.Duration) (codec.Response, error) {
 	now := time.Now()
-	body := codec.NewBody(nil, nil)
-	defer body.Release()
-	plain := codec.NewPayloads(&codec.Review{Body: body}, nil).Later(codec.Form{}, 0, nil)
 	r := &race{
-		Call: Call{Target: x.target, Body: body, Plain: plain, Repeat: repeat, Deadline: now.Add(timeout), Wait: x.wait, Over: &x.over, Resource: "pods"},
+		Call: Call{Target: x.target, Message: &x.message, Repeat: repeat, Deadline: now.Add(timeout), Wait: x.wait, Over: &x.over, Resource: "pods"},
 		ctx:  context.Background(),
 		to:   &wait{told: make(chan struct{}, 1)},
 		rules: rules{
@@ -130,6 +161,7 @@ func (x *table) make(repeat Repeat, timeout time.Duration) (codec.Response, erro
 		},
 	}
 	x.losers.Add(1)
+	r.Message.Retain() // as Start does
 	told := r.to.(*wait)
 	r.run(now)
 	<-told.told
@@ -224,7 +256,7 @@ func TestRace(t *testing.T) {
 // at once or after a pause, and not the same in plain JSON.
 func TestNothingIsAskedAfterTheAnswer(t *testing.T) {
 	unsupported := fails(100*time.Millisecond, hook.HTTPStatus, breaker.ClientError)
-	unsupported.misread = true
+	unsupported.doubtful = true
 	late := func(r reply) reply { return reply{100 * time.Millisecond, r.ending} }
 	for _, row := range []struct {
 		name   string
@@ -330,7 +362,7 @@ func TestFallbackIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTable(t, 1)
 		unsupported := fails(0, hook.HTTPStatus, breaker.ClientError)
-		unsupported.misread = true
+		unsupported.doubtful = true
 		for range 2 * budgetBurst {
 			if _, _, err := x.call(Repeat{Safe: true}, unsupported, says(0, true)); err != nil {
 				t.Fatal(err)
@@ -432,7 +464,7 @@ func TestWhatIsNobodysFaultOpensNoBreaker(t *testing.T) {
 // A denial that is in doubt, in a race with a hedge, stands unless plain JSON brings
 // a verdict.
 func TestMisreadDenialAmongTwins(t *testing.T) {
-	denies := reply{30 * time.Millisecond, ending{err: &codec.AnswerError{Denies: true}, kind: breaker.BadAnswer, misread: true}}
+	denies := reply{30 * time.Millisecond, ending{err: &codec.AnswerError{Denies: true}, kind: breaker.BadAnswer, doubtful: true}}
 	fast := denies
 	fast.after = time.Millisecond
 	broken := fails(time.Millisecond, hook.HTTPStatus, breaker.ServerError)
@@ -484,7 +516,7 @@ func TestDisagreement(t *testing.T) {
 // if there are no side effects. That opens no breaker and takes no budget.
 func TestMisread(t *testing.T) {
 	misread := func(r reply) reply {
-		r.misread = true
+		r.doubtful = true
 		return r
 	}
 	unsupported := misread(fails(time.Millisecond, hook.HTTPStatus, breaker.ClientError))
@@ -529,7 +561,7 @@ func TestMisread(t *testing.T) {
 				if s := x.target.Stats(); s != want {
 					t.Errorf("%+v, want %+v", s, want)
 				}
-				if refused := x.target.language.plainUntil.Load() > time.Now().UnixNano(); refused != row.refused {
+				if refused := x.message.has(Misread); refused != row.refused {
 					t.Errorf("the form is refused: %v", refused)
 				}
 			})

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhook calls one webhook: it owns the Targets with their Endpoints
-// and connection pools and is the only outbound HTTP of the process.
+// Package transport asks an HTTP server within a deadline, with attempts, hedges,
+// retries, breakers and slots. It owns the Targets with their Endpoints and connection
+// pools and is the only outbound HTTP of the process.
 package transport
 
 import (
@@ -95,7 +96,7 @@ type Target struct {
 	breaking breaker.Settings
 	unspared bool // no breaker is asked
 	latency  latency
-	language language
+	kept     sync.Map // what protocols keep
 	callers  callers
 	stats    stats
 }
@@ -118,7 +119,7 @@ func NewTarget(spec TargetSpec) (*Target, error) {
 	if strings.ContainsFunc(authorize, unicode.IsControl) {
 		return nil, errors.New("the bearer token has a line break or another control character")
 	}
-	t.head = newHead(u.Host, cleanPath(u), authorize)
+	t.head = newHead(u.Host, PathOf(u), authorize)
 	t.unspared = spec.Breaker.Off
 	t.breaking = breaker.Settings{
 		FailureRatio: spec.Breaker.FailureRatio,
@@ -139,10 +140,10 @@ func NewTarget(spec TargetSpec) (*Target, error) {
 	return t, nil
 }
 
-// cleanPath returns the path that kube-apiserver calls for u: client-go joins the
+// PathOf returns the path that kube-apiserver calls for u: client-go joins the
 // elements of the decoded path, so that no slash is doubled or at the end, no dots
 // are left, and %2F is a slash.
-func cleanPath(u *url.URL) string {
+func PathOf(u *url.URL) string {
 	return (&url.URL{Path: path.Join("/", u.Path)}).EscapedPath()
 }
 
@@ -155,6 +156,19 @@ func portOf(u *url.URL) string {
 
 // Identity returns the identity of the spec that t was made from.
 func (t *Target) Identity() Identity { return t.identity }
+
+// Host returns the host of the URL, with its port if it has one.
+func (t *Target) Host() string { return t.host }
+
+// Keep returns what a protocol keeps with the Target under a key of its own, made by
+// fresh if there is nothing.
+func (t *Target) Keep(key any, fresh func() any) any {
+	kept, ok := t.kept.Load(key)
+	if !ok {
+		kept, _ = t.kept.LoadOrStore(key, fresh())
+	}
+	return kept
+}
 
 // URL returns the URL of the spec.
 func (t *Target) URL() string { return t.url }

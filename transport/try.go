@@ -64,8 +64,11 @@ func (r *race) try(c choice, fresh bool) ending {
 		r.caller.pause(now.Add(end.pause))
 	}
 	lost := r.lost(&end)
-	end.plain, end.misread = c.plain, end.misread && !c.plain && !r.Plain.IsZero() && !t.language.isClear(now)
-	if result = end.judge(now.Sub(r.Deadline), r.isFair(allowed, now), lost); end.misread {
+	if end.heard != nil {
+		r.switched(end.heard)
+	}
+	end.plain, end.doubtful = c.plain, end.doubtful && !c.plain && r.Message.IsNegotiated(now)
+	if result = end.judge(now.Sub(r.Deadline), r.isFair(allowed, now), lost); end.doubtful {
 		result = breaker.Excluded // the same review in another form may be answered
 	}
 	if result == breaker.Failure {

@@ -2,7 +2,7 @@
 
 //go:build race
 
-package transport
+package transport_test
 
 // composedAnswers is small with the race detector, which takes 20 times as long
 // and looks for something else.

@@ -266,15 +266,9 @@ func (w *world) call(target *transport.Target, timeout time.Duration) (codec.Res
 	w.t.Helper()
 	var freed atomic.Int64
 	body := codec.NewBody(bytes.Clone(w.review), func(b []byte) { clear(b); freed.Add(1) })
-	resp, err := w.client.Call(context.Background(), transport.Call{
-		Target:   target,
-		Body:     body,
-		Want:     codec.Expectation{UID: []byte("u-1"), Version: codec.V1},
-		Cluster:  w.cluster,
-		Deadline: time.Now().Add(timeout),
-		Repeat:   w.repeat,
-		Over:     &w.over,
-	})
+	call := newCall(target, body, timeout)
+	call.Cluster, call.Repeat, call.Over = w.cluster, w.repeat, &w.over
+	resp, err := w.ask(call)
 	if freed.Load() != 0 {
 		w.t.Error("the body was released more often than retained")
 	}
@@ -283,6 +277,12 @@ func (w *world) call(target *transport.Target, timeout time.Duration) (codec.Res
 		w.t.Error("the call still holds the body")
 	}
 	return resp, err
+}
+
+// ask makes a call, whose Message it releases.
+func (w *world) ask(call transport.Call) (codec.Response, error) {
+	defer call.Message.Release()
+	return w.client.Call(context.Background(), call)
 }
 
 // causeOf returns the cause of a CallError, or a text that is none.

@@ -12,6 +12,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // probeTimeout bounds how long a new webhook is asked whether it is there.
@@ -35,11 +36,16 @@ func (a *App) probe(t *transport.Target, q *registry.Question) error {
 	}
 	body := codec.NewBody(fmt.Appendf(nil, probeReview, q.Webhook.Version), nil)
 	defer body.Release()
+	message := webhook.NewMessage(webhook.Request{
+		Target: t,
+		Body:   body,
+		Form:   codec.Form{Version: q.Webhook.Version},
+		Want:   codec.Expectation{UID: []byte(probeUID), Version: q.Webhook.Version, Mutating: q.Phase == chain.Mutating, Compat: q.Webhook.Compat},
+	})
+	defer message.Release()
 	_, err := a.client.Call(context.Background(), transport.Call{
 		Target:   t,
-		Body:     body,
-		Form:     codec.Form{Version: q.Webhook.Version},
-		Want:     codec.Expectation{UID: []byte(probeUID), Version: q.Webhook.Version, Mutating: q.Phase == chain.Mutating, Compat: q.Webhook.Compat},
+		Message:  message,
 		Cluster:  q.Cluster,
 		Resource: "/configmaps",
 		Deadline: time.Now().Add(probeTimeout),

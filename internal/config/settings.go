@@ -12,6 +12,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // Registry returns the settings of the registry that the configuration asks for.
@@ -26,7 +27,7 @@ func (c *Config) Registry(own []netip.AddrPort, log *slog.Logger) registry.Setti
 			Bypass:     c.bypass(),
 			FailOpen:   c.failOpen(),
 			MaxTimeout: c.Deadline.Max.Duration,
-			Encoding:   transport.ParseEncoding(c.Encoding),
+			Encoding:   webhook.ParseEncoding(c.Encoding),
 		},
 		Logger: log,
 	}

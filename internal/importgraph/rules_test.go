@@ -24,20 +24,21 @@ func packages() map[string][]string {
 		"breaker":           {},
 		"hook":              {"codec"},
 		"transport":         {"codec", "hook", "breaker", "internal/crash"},
+		"webhook":           {"codec", "hook", "transport"},
 		"exempt":            {"codec", "match"},
-		"chain":             {"codec", "match", "exempt", "transport"},
+		"chain":             {"codec", "match", "exempt", "transport", "webhook"},
 		"registry/manifest": {"chain", "exempt"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
-		"registry/compile": {"codec", "match", "exempt", "chain", "transport", "registry/manifest", "internal/celenv", "internal/trust"},
+		"registry/compile": {"codec", "match", "exempt", "chain", "transport", "webhook", "registry/manifest", "internal/celenv", "internal/trust"},
 		"registry":         {"chain", "match", "transport", "registry/manifest", "registry/compile"},
 		"internal/trust":   {},
 		"registry/kube":    {"match", "chain", "registry/manifest"}, // match for the interface of sources
-		"dispatcher":       {"codec", "codec/jsonpatch", "match", "internal/crash", "internal/share", "internal/throttle", "chain", "exempt", "hook", "transport"},
+		"dispatcher":       {"codec", "codec/jsonpatch", "match", "internal/crash", "internal/share", "internal/throttle", "chain", "exempt", "hook", "transport", "webhook"},
 		"internal/server":  {"dispatcher", "registry", "codec", "internal/crash", "internal/throttle", "internal/trust", "chain"},
 		// What there is to tell of a process, from everywhere that knows.
-		"internal/status":      {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport"},
+		"internal/status":      {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport", "webhook"},
 		"internal/admin":       {"internal/status", "registry/manifest"},
-		"internal/config":      {"registry", "internal/objectpath", "exempt", "registry/compile", "registry/manifest", "transport"}, // types of its fields
+		"internal/config":      {"registry", "internal/objectpath", "exempt", "registry/compile", "registry/manifest", "transport", "webhook"}, // types of its fields
 		"internal/telemetry":   {"dispatcher", "registry", "breaker", "codec", "internal/objectpath", "internal/throttle", "internal/share", "chain", "transport"},
 		"internal/objectpath":  {},
 		"internal/app":         {anything},
@@ -74,35 +75,34 @@ func packages() map[string][]string {
 // one below a path. A foreign API has few homes, so that it can be replaced.
 func modules() map[string][]string {
 	return map[string][]string{
-		"github.com/klauspost/compress":                                 {"codec", "webhookserver"},
-		"github.com/valyala/fasthttp":                                   {"internal/server", "loadtest/load", "loadtest/bench", "transport"},
-		"github.com/HdrHistogram/hdrhistogram-go":                       {"loadtest/load", "transport"},
-		"golang.org/x/net":                                              {"loadtest/zone"},
-		"github.com/spf13/cobra":                                        {"cmd/dispatcher"},
-		"github.com/google/cel-go":                                      {"internal/celenv"},
-		"k8s.io/apiserver/pkg/apis/cel":                                 {"internal/celenv"},
-		"k8s.io/apiserver/pkg/cel":                                      {"internal/celenv"},
-		"k8s.io/apiserver/pkg/admission/plugin/cel":                     {"internal/celenv"},
-		"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions": {},
-		"k8s.io/api":                           {"internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "chain", "registry/compile", "registry/manifest"},
-		"k8s.io/apimachinery":                  {"internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "registry/compile", "registry/manifest"},
-		"k8s.io/client-go":                     {"registry/kube"},
-		"k8s.io/klog":                          {"registry/kube"},  // to keep client-go silent
-		"golang.org/x/sys":                     {"loadtest/bench"}, // to pin processes
-		"sigs.k8s.io/json":                     {"internal/config", "codec/native", "registry/manifest"},
-		"sigs.k8s.io/yaml":                     {"codec", "registration", "internal/config", "registry/manifest"},
-		"go.opentelemetry.io/otel":             {"internal/telemetry"},
-		"go.opentelemetry.io/otel/attribute":   {anything}, // the API
-		"go.opentelemetry.io/otel/codes":       {anything},
-		"go.opentelemetry.io/otel/metric":      {anything},
-		"go.opentelemetry.io/otel/propagation": {anything},
-		"go.opentelemetry.io/otel/trace":       {anything},
-		"go.opentelemetry.io/otel/sdk":         {"internal/telemetry"},
-		"go.opentelemetry.io/otel/exporters":   {"internal/telemetry"},
-		"go.opentelemetry.io/contrib/bridges":  {"internal/telemetry"},
-		"github.com/prometheus/client_golang":  {"internal/telemetry"},
-		"github.com/go-logr/logr":              {"internal/telemetry"}, // to keep OpenTelemetry and gRPC
-		"google.golang.org/grpc":               {"internal/telemetry"}, // off standard error
+		"github.com/klauspost/compress":             {"codec", "webhookserver"},
+		"github.com/valyala/fasthttp":               {"internal/server", "loadtest/load", "loadtest/bench", "transport"},
+		"github.com/HdrHistogram/hdrhistogram-go":   {"loadtest/load", "transport"},
+		"golang.org/x/net":                          {"loadtest/zone"},
+		"github.com/spf13/cobra":                    {"cmd/dispatcher"},
+		"github.com/google/cel-go":                  {"internal/celenv"},
+		"k8s.io/apiserver/pkg/apis/cel":             {"internal/celenv"},
+		"k8s.io/apiserver/pkg/cel":                  {"internal/celenv"},
+		"k8s.io/apiserver/pkg/admission/plugin/cel": {"internal/celenv"},
+		"k8s.io/api":                                {"internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "chain", "registry/compile", "registry/manifest"},
+		"k8s.io/apimachinery":                       {"internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "registry/compile", "registry/manifest"},
+		"k8s.io/client-go":                          {"registry/kube"},
+		"k8s.io/klog":                               {"registry/kube"},  // to keep client-go silent
+		"golang.org/x/sys":                          {"loadtest/bench"}, // to pin processes
+		"sigs.k8s.io/json":                          {"internal/config", "codec/native", "registry/manifest"},
+		"sigs.k8s.io/yaml":                          {"codec", "registration", "internal/config", "registry/manifest"},
+		"go.opentelemetry.io/otel":                  {"internal/telemetry"},
+		"go.opentelemetry.io/otel/attribute":        {anything}, // the API
+		"go.opentelemetry.io/otel/codes":            {anything},
+		"go.opentelemetry.io/otel/metric":           {anything},
+		"go.opentelemetry.io/otel/propagation":      {anything},
+		"go.opentelemetry.io/otel/trace":            {anything},
+		"go.opentelemetry.io/otel/sdk":              {"internal/telemetry"},
+		"go.opentelemetry.io/otel/exporters":        {"internal/telemetry"},
+		"go.opentelemetry.io/contrib/bridges":       {"internal/telemetry"},
+		"github.com/prometheus/client_golang":       {"internal/telemetry"},
+		"github.com/go-logr/logr":                   {"internal/telemetry"}, // to keep OpenTelemetry and gRPC
+		"google.golang.org/grpc":                    {"internal/telemetry"}, // off standard error
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 func (c *Collector) target(t *transport.Target) Target {
@@ -21,7 +22,7 @@ func (c *Collector) target(t *transport.Target) Target {
 		BudgetRefused: stats.BudgetRefused,
 		Disagreements: stats.Disagreements,
 		Misread:       stats.Misread,
-		Reads:         t.Reads(time.Now()),
+		Reads:         webhook.Reads(t, time.Now()),
 		Latency:       newLatency(t.Latency()),
 		Samples:       c.latencies.of(t),
 	}

@@ -74,14 +74,14 @@ var mutants = []mutant{
 		old: "ResponseLimit:  cfg.Limits.ResponseBytes,", new: "ResponseLimit:  1 << 30,", says: "the process grew by"},
 	{row: "F15", bug: "an answer may take as long as it likes", file: "transport/exchange.go",
 		old: "if err := c.SetDeadline(deadline); err != nil {", new: "if err := c.SetDeadline(deadline.Add(time.Minute)); err != nil {", says: "late-answer"},
-	{row: "F16", bug: "redirects are followed", file: "transport/attempt.go", old: "	*req = request{} // it has borrowed",
-		new: `	if answer.StatusCode() == fasthttp.StatusTemporaryRedirect {
+	{row: "F16", bug: "redirects are followed", file: "transport/exchange.go", old: "	*req = request{} // it has borrowed",
+		new: `	if resp.StatusCode() == fasthttp.StatusTemporaryRedirect {
 		elsewhere := head{line: "POST /elsewhere?timeout=", fields: req.head.fields}
 		req.head = &elsewhere
-		err = e.exchange(req, answer, &chosen.ticket, call.Deadline, fresh)
+		err = e.exchange(req, resp, &chosen.ticket, call.Deadline, fresh)
 	}
 	*req = request{} // it has borrowed`, says: "have followed a redirect"},
-	{row: "F17/each", bug: "an answer with status 422 is read", file: "transport/answer.go", old: "	case !isSuccess(status):", new: "	case !isSuccess(status) && status != 422:", says: "wrong-allow"},
+	{row: "F17/each", bug: "an answer with status 422 is read", file: "webhook/answer.go", old: "	case !reply.IsSuccess():", new: "	case !reply.IsSuccess() && status != 422:", says: "wrong-allow"},
 	{row: "F17/each", bug: "60 ms pass before an HTTP error is noticed", file: "transport/try.go", old: "	if end.pause > 0 {",
 		new: "	if end.status >= 400 {\n		time.Sleep(60 * time.Millisecond)\n	}\n	if end.pause > 0 {", says: "answers come late under the fault"},
 	{row: "F17/open", bug: "one failure in a thousand opens a circuit", file: "breaker/settings.go", old: "positive(s.FailureRatio, 0.5)", new: "positive(s.FailureRatio, 0.001)",
@@ -128,7 +128,7 @@ var mutants = []mutant{
 	{row: "F25", bug: "the deadline is that of the caller", file: "internal/server/handler.go", old: deadline, new: "t -= 10 * time.Millisecond", says: "the deadline was 2.85s"},
 	{row: "F26", bug: "the memory of a review that is cut short is not given back", file: "internal/server/handler.go",
 		old: "	if r := in.receive(c); r != accepted {\n", new: "	if r := in.receive(c); r != accepted {\n		in.taken = false\n", says: "Bodies have not returned"},
-	{row: "F26", bug: "a call without a slot leaves a goroutine behind", file: "transport/attempt.go",
+	{row: "F26", bug: "a call without a slot leaves a goroutine behind", file: "transport/exchange.go",
 		old: "	if !e.slots.acquire(who, call.Deadline) {\n", new: "	if !e.slots.acquire(who, call.Deadline) {\n		go func() { select {} }()\n", says: "goroutines have not returned"},
 	{row: "F26", bug: "a connection to a webhook that hangs is not closed", file: "transport/exchange.go",
 		old: "			e.closeIfRetired()\n		} else {\n", new: "			e.closeIfRetired()\n		} else if err == nil || !isTimeout(err) {\n", says: "descriptors have not returned"},
@@ -268,9 +268,9 @@ var firstPair *keyPair
 		old: "ReadTimeout:        s.cfg.HeaderTimeout,", new: "ReadTimeout:        1 << 42,", says: "is borne with for"},
 	{row: "G10", bug: "a body may take as long as it likes", file: "internal/server/body.go",
 		old: "if err := c.Conn.SetReadDeadline(in.until); err != nil {", new: "if err := c.Conn.SetReadDeadline(time.Time{}); err != nil {", says: "is borne with for"},
-	{row: "G11", bug: "an answer with status 201 is none", file: "transport/answer.go",
-		old: "return status >= fasthttp.StatusOK && status <= fasthttp.StatusPartialContent", new: "return status == fasthttp.StatusOK", says: "failed (HTTPStatus)"},
-	{row: "G11", bug: "an answer that says to be a page is none", file: "transport/answer.go",
+	{row: "G11", bug: "an answer with status 201 is none", file: "transport/reply.go",
+		old: "return r.Status >= http.StatusOK && r.Status <= http.StatusPartialContent", new: "return r.Status == http.StatusOK", says: "failed (HTTPStatus)"},
+	{row: "G11", bug: "an answer that says to be a page is none", file: "webhook/answer.go",
 		old: "if _, _, err := mime.ParseMediaType(string(kind)); err != nil {", new: "if kind, _, err := mime.ParseMediaType(string(kind)); err != nil || kind == \"text/html\" {", says: "failed (BadAnswer)"},
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // binding is a WebhookBinding, compiled.
@@ -40,7 +41,7 @@ type dispatch struct {
 	breaker   transport.BreakerSpec
 	probe     chain.Probe
 	join      chain.Join
-	wire      transport.Wire
+	wire      webhook.Wire
 }
 
 // keyPair is a client certificate and its key in PEM; zero is none.
@@ -63,8 +64,8 @@ type partialDispatch struct {
 	probe     *chain.Probe
 	join      *chain.Join
 
-	encoding    *transport.Encoding
-	compression *transport.Compression
+	encoding    *webhook.Encoding
+	compression *webhook.Compression
 }
 
 // binds reports whether one of the binding's globs selects the webhook.
@@ -105,7 +106,7 @@ type merge struct {
 
 // mergeBindings puts together what the bindings say, where encoding is what holds
 // if none does. Their order decides only which of two that disagree is named first.
-func mergeBindings(bindings []*binding, encoding transport.Encoding) merge {
+func mergeBindings(bindings []*binding, encoding webhook.Encoding) merge {
 	m := merge{setBy: map[string]*binding{}}
 	m.dispatch.wire.Encoding = encoding
 	for _, b := range bindings {

@@ -12,6 +12,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // Options are what a process compiles with.
@@ -19,8 +20,8 @@ type Options struct {
 	Addresses  transport.AddressPolicy
 	Bypass     []exempt.Rule // for every cluster, before the cluster's own
 	FailOpen   []exempt.Rule
-	MaxTimeout time.Duration      // longest time an admission may take; 30 s
-	Encoding   transport.Encoding // for webhooks whose bindings say nothing
+	MaxTimeout time.Duration    // longest time an admission may take; 30 s
+	Encoding   webhook.Encoding // for webhooks whose bindings say nothing
 	// Namespaces, if not nil, returns the source of the namespaces of a cluster
 	// that has a kubeconfigFile, before anybody starts it: compiling neither waits
 	// nor dials. Nobody asks it for other labels than these, which are sorted. One

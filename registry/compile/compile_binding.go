@@ -11,6 +11,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // endpointsKey is a list of endpoints by content; "" is none.
@@ -114,25 +115,25 @@ func hedgeOf(s string) *chain.Hedge {
 	return new(chain.HedgeAuto)
 }
 
-func encodingOf(s string) *transport.Encoding {
+func encodingOf(s string) *webhook.Encoding {
 	if s == "" {
 		return nil
 	}
-	return new(transport.ParseEncoding(s))
+	return new(webhook.ParseEncoding(s))
 }
 
-func compressionOf(s string) *transport.Compression {
+func compressionOf(s string) *webhook.Compression {
 	switch s {
 	case "":
 		return nil
 	case "Auto":
-		return new(transport.CompressAuto)
+		return new(webhook.CompressAuto)
 	case "Gzip":
-		return new(transport.CompressGzip)
+		return new(webhook.CompressGzip)
 	case "Zstd":
-		return new(transport.CompressZstd)
+		return new(webhook.CompressZstd)
 	}
-	return new(transport.Uncompressed)
+	return new(webhook.Uncompressed)
 }
 
 func probeOf(s string) *chain.Probe {

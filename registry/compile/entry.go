@@ -15,7 +15,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
-	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // entry is one webhook of a configuration, compiled as far as all clusters
@@ -31,7 +31,7 @@ type entry struct {
 	bindingNames  []string   // of these; shared by all that is compiled
 	restricted    bool       // serves only clusters that one of them selects
 
-	encoding transport.Encoding    // where no binding says
+	encoding webhook.Encoding      // where no binding says
 	merges   map[string]merge      // by the selected ones of bindings
 	webhooks map[dispatch]*variant // compiled
 	served   []served

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package transport
+package webhook
 
 import (
 	"bytes"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // reading is what a webhook says that it reads beside plain JSON.
@@ -21,8 +20,8 @@ const (
 )
 
 // readingOf is what an answer says. ok is false where it says nothing.
-func readingOf(answer *fasthttp.Response) (r reading, ok bool) {
-	post, coding := answer.Header.Peek("Accept-Post"), answer.Header.Peek("Accept-Encoding")
+func readingOf(reply *transport.Reply) (r reading, ok bool) {
+	post, coding := reply.AcceptPost, reply.AcceptEncoding
 	return readsPost(post) | readsCoding(coding), len(post)+len(coding) > 0
 }
 

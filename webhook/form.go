@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package transport
+package webhook
 
 import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // Wire is how reviews are to be written for a webhook. The zero value is what the
@@ -59,18 +60,18 @@ const (
 // segments (docs/decisions/0011-payload-forms.md).
 const leastCompressed = 14_000
 
-// Form returns the form for a review of size bytes, sent now.
-func (t *Target) Form(v codec.Version, w Wire, size int, now time.Time) codec.Form {
+// FormOf returns the form for a review of size bytes to t, sent now.
+func FormOf(t *transport.Target, v codec.Version, w Wire, size int, now time.Time) codec.Form {
+	return w.form(v, negotiationOf(t).reads(now), size)
+}
+
+func (w Wire) form(v codec.Version, reads reading, size int) codec.Form {
 	form := codec.Form{Version: v}
-	reads := t.language.now(now)
 	switch {
+	case w.Encoding == ProtobufNative, w.Encoding == Auto && reads&readsNative != 0:
+		form.Encoding = codec.ProtobufNative
 	case w.Encoding == Protobuf, w.Encoding == Auto && reads&readsProtobuf != 0:
 		form.Encoding = codec.Protobuf
-	case w.Encoding == ProtobufNative:
-		form.Encoding = codec.ProtobufNative
-	}
-	if w.Encoding == Auto && reads&readsNative != 0 {
-		form.Encoding = codec.ProtobufNative
 	}
 	if size >= leastCompressed {
 		form.Coding = w.Compression.coding(reads)

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/breaker"
+)
+
+// Reply is an HTTP answer. What it points to is valid until the Message has judged it.
+type Reply struct {
+	Status int
+	// Header fields that some protocol looks at.
+	ContentType, ContentEncoding []byte
+	AcceptPost, AcceptEncoding   []byte
+	Location, RetryAfter         []byte
+
+	Body  []byte
+	Limit int // of Body, in bytes; what is made of it must not be longer
+	// Cut is why Body is only the beginning of an answer, or one that only a more
+	// lenient client reads; nil: it is the whole.
+	Cut error
+}
+
+// IsSuccess reports whether kube-apiserver looks at the body.
+func (r *Reply) IsSuccess() bool {
+	return r.Status >= http.StatusOK && r.Status <= http.StatusPartialContent
+}
+
+// IsBusy reports whether the status says that there is too much to do.
+func (r *Reply) IsBusy() bool { return isBusy(r.Status) }
+
+func isBusy(status int) bool {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// kind is the kind of an answer that is none.
+func (r *Reply) kind() breaker.Kind {
+	switch {
+	case r.Status == http.StatusTooManyRequests:
+		return breaker.TooManyRequests
+	case r.Status >= 500:
+		return breaker.ServerError
+	case r.Status >= 400:
+		return breaker.ClientError
+	}
+	return breaker.BadAnswer
+}
+
+// The pauses that a server may ask for.
+const (
+	defaultPause = time.Second
+	maxPause     = time.Minute
+)
+
+// pause returns how long the server asks to be left alone: by Retry-After (RFC 9110,
+// in seconds or as a date) or by 429 alone.
+func (r *Reply) pause() time.Duration {
+	if r.IsSuccess() {
+		return 0
+	}
+	value := string(r.RetryAfter)
+	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
+		return min(time.Duration(min(seconds, int(maxPause/time.Second)))*time.Second, maxPause)
+	}
+	if at, err := time.Parse(http.TimeFormat, value); err == nil {
+		return min(max(time.Until(at), 0), maxPause)
+	}
+	if r.Status == http.StatusTooManyRequests {
+		return defaultPause
+	}
+	return 0
+}
