@@ -11,9 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
 )
 
@@ -44,8 +42,7 @@ func requestIn(t *testing.T, cfg telemetry.DecisionLogConfig, request string) (l
 	if err := review.Decode(codec.NewBody([]byte(text), nil)); err != nil {
 		t.Fatal(err)
 	}
-	f := newFleet(t, 1, 2)
-	r := f.record(f.clusters[0], chain.Validating, dispatcher.Allowed, "")
+	r := decidedIn("east", allowed())
 	r.Review = review
 	l.Observe(context.Background(), r)
 	l.Close()

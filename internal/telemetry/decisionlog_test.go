@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -27,6 +28,23 @@ type collected struct{ bytes.Buffer }
 
 func (*collected) Close() error { return nil }
 
+// allowed is a verdict to which one webhook contributed.
+func allowed() dispatcher.Verdict {
+	asked := &chain.Entry{Configuration: "policies", Name: "w.example.com"}
+	return dispatcher.Verdict{
+		Response: codec.Response{Allowed: true},
+		Outcomes: []dispatcher.Outcome{{Webhook: asked, Result: dispatcher.Allowed, Elapsed: time.Millisecond}},
+	}
+}
+
+// decidedIn is an admission of a cluster with this Verdict.
+func decidedIn(cluster string, v dispatcher.Verdict) *dispatcher.Record {
+	return &dispatcher.Record{
+		Request: dispatcher.Request{Cluster: &chain.Cluster{Name: cluster}, Phase: chain.Validating, Snapshot: "one", Deadline: time.Now().Add(time.Second), Review: &codec.Review{}},
+		Verdict: &v, Start: time.Now(), Elapsed: time.Millisecond,
+	}
+}
+
 // decide has one admission of the object written and returns the line.
 func decide(t *testing.T, cfg telemetry.DecisionLogConfig, resource, object string) string {
 	t.Helper()
@@ -36,8 +54,7 @@ func decide(t *testing.T, cfg telemetry.DecisionLogConfig, resource, object stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFleet(t, 1, 2)
-	r := f.record(f.clusters[0], chain.Validating, dispatcher.Allowed, "")
+	r := decidedIn("east", allowed())
 	r.Review = reviewOf(t, resource, object)
 	l.Observe(context.Background(), r)
 	l.Close()
@@ -125,22 +142,37 @@ func TestDecisionLogNeverBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFleet(t, 2, 2)
 	for range 5000 {
-		l.Observe(context.Background(), f.record(f.clusters[0], chain.Validating, dispatcher.Allowed, ""))
+		l.Observe(context.Background(), decidedIn("east", allowed()))
 	}
 	n := l.Dropped()
 	if n < 5000-2048-1 || n > 5000-2048 {
 		t.Errorf("%d dropped, where one cluster has half of the queue", n)
 	}
 	for range 1000 {
-		l.Observe(context.Background(), f.record(f.clusters[1], chain.Validating, dispatcher.Allowed, ""))
+		l.Observe(context.Background(), decidedIn("west", allowed()))
 	}
 	if more := l.Dropped() - n; more != 0 {
 		t.Errorf("%d of another cluster dropped", more)
 	}
 	close(sink.release)
 	l.Close()
+}
+
+// Of a review that cannot be judged it is not known whether it is about a Secret.
+func TestDecisionLogHasNoUnreadableObject(t *testing.T) {
+	out := &collected{}
+	l, err := telemetry.NewDecisionLog(telemetry.DecisionLogConfig{Out: out, Objects: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := decidedIn("east", dispatcher.Verdict{Unreadable: true})
+	r.Review.Object.Raw = []byte(`{"kind":"Secret","data":{"password":"swordfish"}}`)
+	l.Observe(context.Background(), r)
+	l.Close()
+	if line := out.String(); strings.Contains(line, "swordfish") || !strings.Contains(line, `"decision":"unreadable"`) {
+		t.Errorf("the line is %s", line)
+	}
 }
 
 func TestFileRotates(t *testing.T) {

@@ -3,9 +3,28 @@
 package telemetry
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/sdk/trace"
 )
+
+// Scope is the instrumentation scope of the process's metrics and spans.
+const scope = "github.com/admission-dispatcher/dispatcher"
+
+// flushTimeout bounds how long a process that ends waits for its collector.
+const flushTimeout = 3 * time.Second
 
 // Environment looks up a variable, as os.Getenv does. Those that are not read
 // here the SDK and its exporters read by themselves.
@@ -60,4 +79,75 @@ func (e Environment) queueSize() int {
 		return n
 	}
 	return defaultQueue
+}
+
+// spanExporter returns the exporter of spans that the variables ask for, nil if
+// none.
+func (e Environment) spanExporter() (trace.SpanExporter, error) {
+	switch {
+	case !e.wantsSpans():
+		return nil, nil
+	case e.isGRPC(tracesSignal):
+		return otlptracegrpc.New(context.Background())
+	}
+	return otlptracehttp.New(context.Background())
+}
+
+func (e Environment) wantsSpans() bool {
+	if e.Disabled() {
+		return false
+	}
+	if wanted := e.first("OTEL_TRACES_EXPORTER"); wanted != "" {
+		return wanted == "otlp"
+	}
+	return e.first("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT") != ""
+}
+
+// metricExporter returns the exporter that metrics are pushed with, nil if they
+// are only scraped.
+func (e Environment) metricExporter() (metric.Exporter, error) {
+	switch {
+	case !e.wantsPushes():
+		return nil, nil
+	case e.isGRPC(metricsSignal):
+		return otlpmetricgrpc.New(context.Background())
+	}
+	return otlpmetrichttp.New(context.Background())
+}
+
+// wantsPushes differs from wantsSpans: an endpoint for every signal does not ask
+// for a push. It may be there for traces only, and metrics can be scraped.
+func (e Environment) wantsPushes() bool {
+	if e.Disabled() {
+		return false
+	}
+	if wanted := e.first("OTEL_METRICS_EXPORTER"); wanted != "" {
+		return slices.Contains(words(wanted), "otlp") // the metrics endpoint is there in any case
+	}
+	return e.first("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") != ""
+}
+
+// words returns what stands between commas.
+func words(list string) []string {
+	words := strings.Split(list, ",")
+	for i := range words {
+		words[i] = strings.TrimSpace(words[i])
+	}
+	return words
+}
+
+// describe is the resource that all signals belong to; OTEL_SERVICE_NAME and
+// OTEL_RESOURCE_ATTRIBUTES go on top.
+func describe(version string) (*resource.Resource, error) {
+	r, err := resource.New(context.Background(),
+		resource.WithTelemetrySDK(),
+		resource.WithHost(),
+		resource.WithAttributes(
+			attribute.String("service.name", "admission-dispatcher"),
+			attribute.String("service.version", version)),
+		resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("describe the process to collectors: %w", err)
+	}
+	return r, nil
 }

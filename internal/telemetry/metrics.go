@@ -7,17 +7,17 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	bridge "go.opentelemetry.io/contrib/bridges/prometheus"
 	exporter "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
-
-// scope is the instrumentation scope of metrics and spans of this package.
-const scope = "github.com/admission-dispatcher/dispatcher"
 
 // Metrics counts what happens: it is an Observer of the server, of the dispatcher,
 // also for the mode Shadow, and, but for what is only logged, of webhooks. It is
@@ -117,4 +117,42 @@ func (m *Metrics) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	_ = m.provider.Shutdown(ctx) // what it could not push it has said
+}
+
+// push sends the metrics to a collector from time to time.
+type push struct {
+	sdk.Exporter
+	dropped atomic.Int64
+	log     *slog.Logger
+	secrets secrets
+}
+
+// newPush returns nil where nothing is pushed.
+func newPush(cfg *MetricsConfig) (*push, error) {
+	if cfg.Exporter == nil && cfg.Environment != nil {
+		exporter, err := cfg.Environment.metricExporter()
+		if err != nil {
+			return nil, err
+		}
+		cfg.Exporter = exporter
+	}
+	if cfg.Exporter == nil {
+		return nil, nil
+	}
+	return &push{Exporter: cfg.Exporter, log: cfg.Logger, secrets: cfg.Environment.secrets()}, nil
+}
+
+// reader pushes until it is shut down: what is recorded, and what others gathers.
+func (p *push) reader(others prometheus.Gatherer) sdk.Reader {
+	return sdk.NewPeriodicReader(p, sdk.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(others))))
+}
+
+// Export implements sdk.Exporter. It keeps its error: the SDK's way to tell it is
+// a global one.
+func (p *push) Export(ctx context.Context, all *metricdata.ResourceMetrics) error {
+	if err := p.Exporter.Export(ctx, all); err != nil {
+		p.dropped.Add(1)
+		p.log.Warn("metrics not pushed: the collector does not take them", "error", p.secrets.hide(err))
+	}
+	return nil
 }

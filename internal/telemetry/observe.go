@@ -7,7 +7,9 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // Observe implements dispatcher.Observer.
@@ -50,4 +52,56 @@ func (m *Metrics) outcome(ctx context.Context, g *generation, c *clusterSets, w 
 	if o.FailsOpen() {
 		m.failOpen.Add(ctx, 1, newAttrs(c.name, w.names[0], w.names[1], cause).add...)
 	}
+}
+
+// Attempted is webhook.Observer's.
+func (m *Metrics) Attempted(ctx context.Context, a transport.Attempt) {
+	if s := m.caller(a.Owner); s != nil {
+		m.attempts.Add(ctx, 1, s.attempts[a.Kind].add...)
+	}
+}
+
+// Refused is webhook.Observer's.
+func (m *Metrics) Refused(ctx context.Context, owner any) {
+	if s := m.caller(owner); s != nil {
+		m.refused.Add(ctx, 1, s.plain.add...)
+	}
+}
+
+// Disagreed is webhook.Observer's.
+func (m *Metrics) Disagreed(ctx context.Context, owner any) {
+	if s := m.caller(owner); s != nil {
+		m.disagreed.Add(ctx, 1, s.plain.add...)
+	}
+}
+
+// Misread is webhook.Observer's.
+func (m *Metrics) Misread(ctx context.Context, owner any) {
+	if s := m.caller(owner); s != nil {
+		m.misread.Add(ctx, 1, s.plain.add...)
+	}
+}
+
+// caller returns the sets of the webhook whose call it is, nil if it is nobody's.
+func (m *Metrics) caller(owner any) *callSets {
+	w, ok := owner.(*chain.Entry)
+	if !ok {
+		return nil
+	}
+	return m.sets.newest().caller(w)
+}
+
+// ObserveShadow implements dispatcher.ShadowObserver.
+func (m *Metrics) ObserveShadow(ctx context.Context, r *dispatcher.ShadowRecord) {
+	w := m.sets.newest().webhook(r.Outcome.Webhook, r.Phase)
+	set := &w.outcomes[r.Outcome.Result]
+	if r.Dropped {
+		set = &w.dropped
+	}
+	m.shadow.Add(ctx, 1, set.add...)
+}
+
+// TurnedAway implements server.Observer. What is rare may cost a set of its own.
+func (m *Metrics) TurnedAway(cluster, reason string) {
+	m.refusals.Add(context.Background(), 1, newAttrs(attribute.String("cluster", cluster), attribute.String("reason", reason)).add...)
 }

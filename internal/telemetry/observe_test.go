@@ -10,7 +10,6 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/hook"
-	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
 )
 
 // What an invocation came to is counted as what it is.
@@ -83,23 +82,6 @@ func TestObserveDeclined(t *testing.T) {
 		if got := value(text, series); got != "1" {
 			t.Errorf("%s is %q", series, got)
 		}
-	}
-}
-
-// Of a review that cannot be judged it is not known whether it is about a Secret.
-func TestDecisionLogHasNoUnreadableObject(t *testing.T) {
-	out := &collected{}
-	l, err := telemetry.NewDecisionLog(telemetry.DecisionLogConfig{Out: out, Objects: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := newFleet(t, 1, 2)
-	r := f.declined(f.clusters[0], chain.Validating, dispatcher.Verdict{Unreadable: true})
-	r.Review.Object.Raw = []byte(`{"kind":"Secret","data":{"password":"swordfish"}}`)
-	l.Observe(context.Background(), r)
-	l.Close()
-	if line := out.String(); strings.Contains(line, "swordfish") || !strings.Contains(line, `"decision":"unreadable"`) {
-		t.Errorf("the line is %s", line)
 	}
 }
 

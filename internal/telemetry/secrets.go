@@ -43,11 +43,14 @@ func (s secrets) with(value string) secrets {
 	return s
 }
 
+// hidden stands where a value was.
+const hidden = "***"
+
 // hide returns the text of an error without any of the values.
 func (s secrets) hide(err error) string {
 	text := err.Error()
 	for _, secret := range s {
-		text = strings.ReplaceAll(text, secret, Masked)
+		text = strings.ReplaceAll(text, secret, hidden)
 	}
 	return cutTo(text, maxForeign)
 }

@@ -30,11 +30,14 @@ func (d decided) Decline(context.Context, dispatcher.Request, dispatcher.Defect)
 	return dispatcher.Verdict(d)
 }
 
+// unset is an environment without any of the variables.
+func unset(string) string { return "" }
+
 // spanOf returns the server span of an admission.
 func spanOf(t *testing.T, req dispatcher.Request, v dispatcher.Verdict) sdk.ReadOnlySpan {
 	t.Helper()
 	kept := tracetest.NewInMemoryExporter()
-	tracing, err := NewTracing(TracingConfig{Environment: environmentOf(), Exporter: kept, UserNames: true, Logger: slog.New(slog.DiscardHandler)})
+	tracing, err := NewTracing(TracingConfig{Environment: unset, Exporter: kept, UserNames: true, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,5 +137,12 @@ func TestServerSpanStatus(t *testing.T) {
 		if s.Status().Code != c.code || attributesOf(s)["error.type"] != c.kind {
 			t.Errorf("%s: %v, error.type %q", name, s.Status(), attributesOf(s)["error.type"])
 		}
+	}
+}
+
+func TestNewRefusesWhatIsWrong(t *testing.T) {
+	wrong := func(name string) string { return map[string]string{"OTEL_TRACES_SAMPLER": "nonsense"}[name] }
+	if tracing, err := NewTracing(TracingConfig{Environment: wrong}); err == nil || tracing != nil {
+		t.Errorf("%v, %v", tracing, err)
 	}
 }

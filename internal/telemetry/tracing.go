@@ -4,12 +4,9 @@ package telemetry
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -64,22 +61,6 @@ func NewTracing(cfg TracingConfig) (*Tracing, error) {
 	return t, nil
 }
 
-// describe is the resource that all signals belong to; OTEL_SERVICE_NAME and
-// OTEL_RESOURCE_ATTRIBUTES go on top.
-func describe(version string) (*resource.Resource, error) {
-	r, err := resource.New(context.Background(),
-		resource.WithTelemetrySDK(),
-		resource.WithHost(),
-		resource.WithAttributes(
-			attribute.String("service.name", "admission-dispatcher"),
-			attribute.String("service.version", version)),
-		resource.WithFromEnv())
-	if err != nil {
-		return nil, fmt.Errorf("describe the process to collectors: %w", err)
-	}
-	return r, nil
-}
-
 // Dropped returns how many spans were given up.
 func (t *Tracing) Dropped() int64 {
 	if t == nil {
@@ -87,9 +68,6 @@ func (t *Tracing) Dropped() int64 {
 	}
 	return t.spans.dropped.Load()
 }
-
-// flushTimeout bounds how long a process that ends waits for its collector.
-const flushTimeout = 3 * time.Second
 
 // Close sends what is waiting, as far as the collector takes it at once.
 func (t *Tracing) Close() {
