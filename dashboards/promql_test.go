@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/admission-dispatcher/dispatcher/dashboards"
-	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+	"github.com/admission-dispatcher/dispatcher/internal/metrics"
 )
 
 var (
@@ -77,7 +77,7 @@ func newSchema(t *testing.T) schema {
 	t.Helper()
 	s := schema{"up": {}}
 	s.addProcess(t)
-	for _, f := range telemetry.Families() {
+	for _, f := range metrics.Families() {
 		labels := map[string][]string{"otel_metric_overflow": {"true"}}
 		for _, l := range f.Labels {
 			labels[l.Name] = l.Values
@@ -96,7 +96,7 @@ func newSchema(t *testing.T) schema {
 }
 
 // add makes a family known by the names of its series.
-func (s schema) add(f telemetry.Family, labels map[string][]string) {
+func (s schema) add(f metrics.Family, labels map[string][]string) {
 	name := f.Prometheus()
 	if f.Kind.Type() != "histogram" {
 		s[name] = labels
@@ -111,7 +111,7 @@ func (s schema) add(f telemetry.Family, labels map[string][]string) {
 // addProcess makes known what the Go runtime and the process export.
 func (s schema) addProcess(t *testing.T) {
 	t.Helper()
-	m, err := telemetry.NewMetrics(telemetry.MetricsConfig{})
+	m, err := metrics.New(metrics.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

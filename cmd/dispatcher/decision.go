@@ -14,13 +14,13 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
-	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+	"github.com/admission-dispatcher/dispatcher/internal/decisionlog"
 )
 
 // What a line leaves open, which is decided as if it were not there.
 const (
 	noObject = "the line has no objects: what objectSelector and matchConditions say of them, of options and of userInfo.extra is decided as if there were none"
-	isMasked = "the line has " + telemetry.Masked + " for values in objects, and is decided by that"
+	isMasked = "the line has " + decisionlog.Masked + " for values in objects, and is decided by that"
 	isCut    = "the line has some names or lists cut short"
 )
 
@@ -30,7 +30,7 @@ func explainDecision(cmd *cobra.Command, cfg *config.Config, path string) (*disp
 	if err != nil {
 		return nil, err
 	}
-	var d telemetry.Decision
+	var d decisionlog.Line
 	if err := json.Unmarshal(line, &d); err != nil {
 		return nil, fmt.Errorf("%s: not one line of the decision log: %w", path, err)
 	}
@@ -57,12 +57,12 @@ func explainDecision(cmd *cobra.Command, cfg *config.Config, path string) (*disp
 }
 
 // gaps says what the review had and the line does not.
-func gaps(d *telemetry.Decision) (list []string) {
+func gaps(d *decisionlog.Line) (list []string) {
 	objects := slices.Concat(d.Request.Object, d.Request.OldObject, d.Request.Options)
 	switch {
 	case d.Request.Object == nil && d.Request.OldObject == nil:
 		list = append(list, noObject)
-	case bytes.Contains(objects, []byte(strconv.Quote(telemetry.Masked))):
+	case bytes.Contains(objects, []byte(strconv.Quote(decisionlog.Masked))):
 		list = append(list, isMasked)
 	}
 	if d.Cut {

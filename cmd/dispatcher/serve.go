@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/admission-dispatcher/dispatcher/internal/app"
-	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+	"github.com/admission-dispatcher/dispatcher/internal/logging"
+	"github.com/admission-dispatcher/dispatcher/internal/otlp"
 )
 
 func newServe() *cobra.Command {
@@ -31,7 +32,7 @@ serves on as a lame duck, drains and exits 0; a second one exits at once.`,
 		}
 		log := newLog(cmd.ErrOrStderr(), cfg.Log.Level)
 		defer log.Close()
-		telemetry.Redirect(log.Logger, os.Getenv)
+		otlp.Redirect(log.Logger, os.Getenv)
 		a, err := app.New(cfg, app.Options{Version: version, Logger: log.Logger})
 		if err != nil {
 			return err
@@ -47,8 +48,8 @@ serves on as a lame duck, drains and exits 0; a second one exits at once.`,
 
 // newLog writes one JSON object per line. The configuration has been validated,
 // so the level is one of slog's.
-func newLog(w io.Writer, level string) *telemetry.Log {
+func newLog(w io.Writer, level string) *logging.Log {
 	var l slog.Level
 	_ = l.UnmarshalText([]byte(level))
-	return telemetry.NewLog(w, l)
+	return logging.New(w, l)
 }

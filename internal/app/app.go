@@ -14,9 +14,12 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec/native"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
+	"github.com/admission-dispatcher/dispatcher/internal/decisionlog"
+	"github.com/admission-dispatcher/dispatcher/internal/logging"
+	"github.com/admission-dispatcher/dispatcher/internal/metrics"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
-	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+	"github.com/admission-dispatcher/dispatcher/internal/tracing"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
@@ -38,9 +41,9 @@ type App struct {
 	certificates      *certificates
 	adminCertificates *certificates // nil: plain HTTP
 
-	metrics   *telemetry.Metrics
-	tracing   *telemetry.Tracing     // nil: nothing is traced
-	decisions *telemetry.DecisionLog // nil: there is none
+	metrics   *metrics.Metrics
+	tracing   *tracing.Tracing // nil: nothing is traced
+	decisions *decisionlog.Log // nil: there is none
 	status    *status.Collector
 	// LogDropped, if not nil, returns how many lines the sink of the log has not
 	// taken. It is set before Run.
@@ -56,16 +59,16 @@ type App struct {
 
 // Options are what a process is that its configuration does not say.
 type Options struct {
-	Version string              // what it says it is
-	Logger  *slog.Logger        // required
-	Spans   *telemetry.Recorder // takes the spans of all admissions; default: a collector, if the environment names one
+	Version string            // what it says it is
+	Logger  *slog.Logger      // required
+	Spans   *tracing.Recorder // takes the spans of all admissions; default: a collector, if the environment names one
 }
 
 // New reads the certificates, binds the admin listener and wires everything. It
 // starts nothing, but what it returns must be run. An error names the field of
 // the configuration that is at fault.
 func New(cfg *config.Config, o Options) (*App, error) {
-	log := telemetry.WithTrace(o.Logger)
+	log := logging.WithTrace(o.Logger)
 	certificates, err := newCertificates(admissionListener, cfg.TLS, log)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+	"github.com/admission-dispatcher/dispatcher/internal/metrics"
 )
 
 // scrape returns the metrics as OpenMetrics text.
@@ -73,8 +73,8 @@ func TestMetrics(t *testing.T) {
 	if t.Failed() {
 		t.Log(got)
 	}
-	known := map[string]telemetry.Family{}
-	for _, f := range telemetry.Families() {
+	known := map[string]metrics.Family{}
+	for _, f := range metrics.Families() {
 		known[f.Prometheus()] = f
 	}
 	for line := range strings.Lines(got) {

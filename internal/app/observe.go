@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
-	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+	"github.com/admission-dispatcher/dispatcher/internal/decisionlog"
+	"github.com/admission-dispatcher/dispatcher/internal/metrics"
+	"github.com/admission-dispatcher/dispatcher/internal/otlp"
+	"github.com/admission-dispatcher/dispatcher/internal/tracing"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
@@ -33,27 +36,26 @@ func (a *App) callObserver() transport.Observer {
 	return callObserver{a.metrics, a.log}
 }
 
-func environment() telemetry.Environment { return os.Getenv }
+func environment() otlp.Environment { return os.Getenv }
 
 // wireTelemetry makes what watches the others.
 func (a *App) wireTelemetry(o Options) (err error) {
 	if err := environment().Check(); err != nil {
 		return err
 	}
-	metrics := telemetry.MetricsConfig{Environment: environment(), Version: o.Version, Logger: a.log}
-	if a.metrics, err = telemetry.NewMetrics(metrics); err != nil {
+	if a.metrics, err = metrics.New(metrics.Config{Environment: environment(), Version: o.Version, Logger: a.log}); err != nil {
 		return err
 	}
-	tracing := telemetry.TracingConfig{
+	traces := tracing.Config{
 		Environment: environment(),
 		UserNames:   a.cfg.Telemetry.UserNames,
 		Version:     o.Version,
 		Logger:      a.log,
 	}
 	if o.Spans != nil {
-		tracing.Exporter, tracing.Delay = o.Spans, 50*time.Millisecond
+		traces.Exporter, traces.Delay = o.Spans, 50*time.Millisecond
 	}
-	if a.tracing, err = telemetry.NewTracing(tracing); err != nil {
+	if a.tracing, err = tracing.New(traces); err != nil {
 		return err
 	}
 	return a.openDecisionLog()
@@ -65,11 +67,11 @@ func (a *App) openDecisionLog() error {
 	if cfg.File == "" {
 		return nil
 	}
-	file, err := telemetry.OpenFile(cfg.File, int64(cfg.MaxBytes), cfg.MaxFiles)
+	file, err := decisionlog.OpenFile(cfg.File, int64(cfg.MaxBytes), cfg.MaxFiles)
 	if err != nil {
 		return err
 	}
-	a.decisions, err = telemetry.NewDecisionLog(telemetry.DecisionLogConfig{
+	a.decisions, err = decisionlog.New(decisionlog.Config{
 		Out:     file,
 		Allows:  cfg.Allows,
 		Objects: cfg.Objects,

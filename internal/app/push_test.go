@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
+	metricsproto "go.opentelemetry.io/proto/otlp/metrics/v1"
 
-	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+	"github.com/admission-dispatcher/dispatcher/internal/metrics"
 )
 
 // TestMetricsArePushed has a collector receive what a scraper reads: what is
@@ -32,9 +32,9 @@ func TestMetricsArePushed(t *testing.T) {
 }
 
 // checkPush looks for every family that a scraper finds, and for whose they are.
-func checkPush(t *testing.T, got *metrics.ResourceMetrics, scraped string) {
+func checkPush(t *testing.T, got *metricsproto.ResourceMetrics, scraped string) {
 	t.Helper()
-	for _, f := range telemetry.Families() {
+	for _, f := range metrics.Families() {
 		wanted := strings.Contains(scraped, "# TYPE "+strings.TrimSuffix(f.Prometheus(), "_total")+" ")
 		if pushed := family(got, f.Name) != nil; wanted != pushed {
 			t.Errorf("%s: scraped is %t, pushed is %t", f.Name, wanted, pushed)
@@ -54,7 +54,7 @@ func checkPush(t *testing.T, got *metrics.ResourceMetrics, scraped string) {
 }
 
 // family returns one family of a push.
-func family(of *metrics.ResourceMetrics, name string) *metrics.Metric {
+func family(of *metricsproto.ResourceMetrics, name string) *metricsproto.Metric {
 	for _, scope := range of.GetScopeMetrics() {
 		for _, m := range scope.Metrics {
 			if m.Name == name {
@@ -80,8 +80,8 @@ func TestTelemetryDisabled(t *testing.T) {
 	}
 	scraped := p.scrape()
 	p.end()
-	for _, f := range telemetry.Families() {
-		recorded := f.Kind == telemetry.Counter || f.Kind == telemetry.Histogram
+	for _, f := range metrics.Families() {
+		recorded := f.Kind == metrics.Counter || f.Kind == metrics.Histogram
 		if recorded && strings.Contains(scraped, f.Prometheus()) {
 			t.Errorf("%s is recorded", f.Name)
 		}

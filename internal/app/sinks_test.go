@@ -11,7 +11,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/internal/app"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
-	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+	"github.com/admission-dispatcher/dispatcher/internal/logging"
 )
 
 // blocked is a sink that takes nothing until it is released.
@@ -42,7 +42,7 @@ func TestSinksThatBlock(t *testing.T) {
 	defer close(release)
 
 	w := newWorld(t)
-	sink := telemetry.NewLog(blocked(release), slog.LevelDebug)
+	sink := logging.New(blocked(release), slog.LevelDebug)
 	defer sink.Close()
 	p := w.startWith(sink, "lameDuck: 0s\nlog: {level: debug}\n")
 	c := w.clientOf(p.awaitReady())
@@ -59,7 +59,7 @@ func TestSinksThatBlock(t *testing.T) {
 }
 
 // startWith is start with a Log for the process's log.
-func (w *world) startWith(sink *telemetry.Log, more string) *process {
+func (w *world) startWith(sink *logging.Log, more string) *process {
 	w.t.Helper()
 	w.write("dispatcher.yaml", []byte(fileConfig+more))
 	cfg, problems := config.Load(filepath.Join(w.dir, "dispatcher.yaml"))

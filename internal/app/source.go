@@ -7,12 +7,12 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+	"github.com/admission-dispatcher/dispatcher/internal/metrics"
 )
 
 // source is what metrics are read from when somebody scrapes.
-func (a *App) source(version string) telemetry.Source {
-	return telemetry.Source{
+func (a *App) source(version string) metrics.Source {
+	return metrics.Source{
 		Registry:     a.registry,
 		InFlight:     a.dispatcher.InFlight,
 		Connections:  a.server.Connections,
@@ -27,9 +27,9 @@ func (a *App) source(version string) telemetry.Source {
 }
 
 // limits are those in effect, not those that are configured.
-func (a *App) limits() telemetry.Limits {
+func (a *App) limits() metrics.Limits {
 	l := a.dispatcher.Limits()
-	return telemetry.Limits{
+	return metrics.Limits{
 		Connections:           a.server.ConnectionsLimit(),
 		BodyBytes:             int64(a.cfg.Limits.BodyBytes),
 		InFlight:              l.Admissions,
@@ -72,8 +72,8 @@ func (a *App) dropped() map[string]int64 {
 
 // build says what was built: the version as it was stamped, the rest as far as
 // the binary knows.
-func build(version string) telemetry.Build {
-	b := telemetry.Build{Version: version, Go: runtime.Version()}
+func build(version string) metrics.Build {
+	b := metrics.Build{Version: version, Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

@@ -17,7 +17,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/internal/app"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
-	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+	"github.com/admission-dispatcher/dispatcher/internal/tracing"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -61,7 +61,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { _ = logs.Close() }()
-	stage.spans = new(telemetry.Recorder)
+	stage.spans = new(tracing.Recorder)
 	a, err := app.New(conf, app.Options{Version: cfg.Version, Logger: slog.New(slog.NewJSONHandler(logs, nil)), Spans: stage.spans})
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (s *stage) perform(ctx context.Context, cfg Config, address, statusPage str
 }
 
 // longest returns the trace of the admission that took longest.
-func (s *stage) longest(rows []row) (about string, spans []telemetry.Span) {
+func (s *stage) longest(rows []row) (about string, spans []tracing.Span) {
 	i := 0
 	for j := range rows {
 		if rows[j].elapsed > rows[i].elapsed {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/examples/quickstart"
 	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
-	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+	"github.com/admission-dispatcher/dispatcher/internal/tracing"
 )
 
 // webhookName is the server name of the sample webhooks' certificate: the one
@@ -32,7 +32,7 @@ type stage struct {
 	authority  *pki.Authority
 	webhooks   *webhooks
 	server     *http.Server
-	spans      *telemetry.Recorder
+	spans      *tracing.Recorder
 }
 
 // callers are how the clusters of examples/quickstart/clusters.yaml prove who

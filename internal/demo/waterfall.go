@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/internal/telemetry"
+	"github.com/admission-dispatcher/dispatcher/internal/tracing"
 )
 
 // waterfallWidth is how many characters the time of an admission takes.
 const waterfallWidth = 48
 
 // printWaterfall draws the spans of one admission, each where it was in its time.
-func printWaterfall(w io.Writer, about string, spans []telemetry.Span) {
+func printWaterfall(w io.Writer, about string, spans []tracing.Span) {
 	if len(spans) == 0 {
 		return
 	}
@@ -30,8 +30,8 @@ func printWaterfall(w io.Writer, about string, spans []telemetry.Span) {
 }
 
 // below returns the spans below a parent, each followed by those below it.
-func below(spans []telemetry.Span, parent string) []telemetry.Span {
-	var list []telemetry.Span
+func below(spans []tracing.Span, parent string) []tracing.Span {
+	var list []tracing.Span
 	for _, s := range spans {
 		if s.Parent == parent {
 			list = append(append(list, s), below(spans, s.ID)...)
@@ -41,7 +41,7 @@ func below(spans []telemetry.Span, parent string) []telemetry.Span {
 }
 
 // depth is how many spans s is below.
-func depth(spans []telemetry.Span, s telemetry.Span) int {
+func depth(spans []tracing.Span, s tracing.Span) int {
 	for _, parent := range spans {
 		if parent.ID == s.Parent {
 			return depth(spans, parent) + 1
@@ -50,7 +50,7 @@ func depth(spans []telemetry.Span, s telemetry.Span) int {
 	return 0
 }
 
-func title(s telemetry.Span) string {
+func title(s tracing.Span) string {
 	if kind := s.Attributes["admission.attempt.kind"]; kind != "" {
 		return kind + " attempt"
 	}
@@ -58,7 +58,7 @@ func title(s telemetry.Span) string {
 }
 
 // outcome is what the span came to, in the words of its attributes.
-func outcome(s telemetry.Span) string {
+func outcome(s tracing.Span) string {
 	text := cmp.Or(s.Attributes["admission.decision"], s.Attributes["admission.outcome"])
 	if status := s.Attributes["http.response.status_code"]; text == "" && status != "" {
 		text = "HTTP " + status
@@ -73,7 +73,7 @@ func outcome(s telemetry.Span) string {
 }
 
 // bar draws where s lies within the whole.
-func bar(whole, s telemetry.Span) string {
+func bar(whole, s tracing.Span) string {
 	at := func(t time.Time) int {
 		return min(max(int(waterfallWidth*t.Sub(whole.Start)/max(whole.End.Sub(whole.Start), 1)), 0), waterfallWidth)
 	}

@@ -39,20 +39,26 @@ func packages() map[string][]string {
 		"internal/status":      {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport", "webhook"},
 		"internal/admin":       {"internal/status", "registry/manifest"},
 		"internal/config":      {"registry", "internal/objectpath", "exempt", "registry/compile", "registry/manifest", "transport", "webhook"}, // types of its fields
-		"internal/telemetry":   {"dispatcher", "registry", "breaker", "codec", "internal/objectpath", "internal/throttle", "internal/share", "chain", "transport"},
 		"internal/objectpath":  {},
 		"internal/app":         {anything},
 		"internal/harness/pki": {},
-		"internal/demo":        {"internal/app", "internal/telemetry", "internal/config", "internal/harness/pki", "registry", "examples/quickstart", "webhookserver"},
+		"internal/demo":        {"internal/app", "internal/config", "internal/harness/pki", "registry", "examples/quickstart", "webhookserver", "internal/tracing"},
+		"internal/excerpt":     {},
+		"internal/otlp":        {"internal/excerpt", "internal/throttle"},
+		"internal/metrics":     {"internal/otlp", "dispatcher", "registry", "breaker", "chain", "transport"},
+		"internal/tracing":     {"internal/otlp", "internal/excerpt", "internal/throttle", "dispatcher"},
+		"internal/logging":     {"internal/share"},
+		// logging for how long a sink is waited for.
+		"internal/decisionlog": {"internal/logging", "internal/excerpt", "internal/objectpath", "internal/share", "codec", "dispatcher"},
 		"examples/quickstart":  {},
 		"registration":         {"match", "chain", "exempt"},
 		// codec and dispatcher for explain, which reads a Review.
-		"cmd/dispatcher":  {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/telemetry", "internal/status", "chain", "registry/compile", "registry/manifest"},
+		"cmd/dispatcher":  {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "chain", "registry/compile", "registry/manifest"},
 		"webhookserver":   {}, // for webhook authors: it brings nothing of ours into their binaries
 		"internal/tally":  {},
 		"internal/mutate": {},
 		"internal/corpus": {},
-		"dashboards":      {}, // its tests compare it with internal/telemetry
+		"dashboards":      {}, // its tests compare it with internal/metrics
 		// It judges the dispatcher, so it shares nothing with it.
 		"loadtest/history": {},
 		"loadtest/load":    {"loadtest/history"},
@@ -91,18 +97,18 @@ func modules() map[string][]string {
 		"golang.org/x/sys":                          {"loadtest/bench"}, // to pin processes
 		"sigs.k8s.io/json":                          {"internal/config", "codec/native", "registry/manifest"},
 		"sigs.k8s.io/yaml":                          {"codec", "registration", "internal/config", "registry/manifest"},
-		"go.opentelemetry.io/otel":                  {"internal/telemetry"},
+		"go.opentelemetry.io/otel":                  {"internal/otlp"},
 		"go.opentelemetry.io/otel/attribute":        {anything}, // the API
 		"go.opentelemetry.io/otel/codes":            {anything},
 		"go.opentelemetry.io/otel/metric":           {anything},
 		"go.opentelemetry.io/otel/propagation":      {anything},
 		"go.opentelemetry.io/otel/trace":            {anything},
-		"go.opentelemetry.io/otel/sdk":              {"internal/telemetry"},
-		"go.opentelemetry.io/otel/exporters":        {"internal/telemetry"},
-		"go.opentelemetry.io/contrib/bridges":       {"internal/telemetry"},
-		"github.com/prometheus/client_golang":       {"internal/telemetry"},
-		"github.com/go-logr/logr":                   {"internal/telemetry"}, // to keep OpenTelemetry and gRPC
-		"google.golang.org/grpc":                    {"internal/telemetry"}, // off standard error
+		"go.opentelemetry.io/otel/sdk":              {"internal/metrics", "internal/otlp", "internal/tracing"},
+		"go.opentelemetry.io/otel/exporters":        {"internal/metrics", "internal/otlp"},
+		"go.opentelemetry.io/contrib/bridges":       {"internal/metrics"},
+		"github.com/prometheus/client_golang":       {"internal/metrics"},
+		"github.com/go-logr/logr":                   {"internal/otlp"}, // to keep OpenTelemetry and gRPC
+		"google.golang.org/grpc":                    {"internal/otlp"}, // off standard error
 	}
 }
 

@@ -69,7 +69,7 @@ func parts() []part {
 		{"scheduler: goroutines, channels, timers", []string{"runtime.schedule", "runtime.findRunnable", "runtime.mcall", "runtime.park_m", "runtime.gopark", "runtime.goready", "runtime.ready", "runtime.selectgo", "runtime.chan", "runtime.send", "runtime.recv", "runtime.newproc", "runtime.newstack", "runtime.morestack", "runtime.mstart", "runtime.sysmon", "runtime.lock", "runtime.unlock", "runtime.netpoll", "runtime.(*timer", "runtime.sem", "runtime.goschedImpl", "runtime.execute", "runtime.wakep", "runtime.startm", "runtime.stopm", "runtime.notewakeup", "runtime.gogo", "runtime.exitsyscall", "runtime.entersyscall", "runtime.reentersyscall", "runtime.casgstatus", "runtime.runq"}},
 		{"TLS", []string{"crypto/", "internal/byteorder", "vendor/golang.org/x/crypto", "hash/"}},
 		{"CEL", []string{"github.com/google/cel-go", ours + "internal/celenv", "k8s.io/apiserver/"}},
-		{"telemetry", []string{"go.opentelemetry.io/", "github.com/prometheus/", ours + "internal/telemetry", "log/slog"}},
+		{"telemetry", []string{"go.opentelemetry.io/", "github.com/prometheus/", ours + "internal/metrics", ours + "internal/tracing", ours + "internal/logging", ours + "internal/decisionlog", ours + "internal/otlp", "log/slog"}},
 		{"reading and writing reviews and answers", []string{ours + "codec"}},
 		{"HTTP and connections", []string{"github.com/valyala/", "bufio.", "net.", "net/", "internal/poll."}},
 		{"matching, calling and deciding", []string{ours, "github.com/HdrHistogram"}},

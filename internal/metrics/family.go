@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metrics counts what happens, and says what is, for those who scrape the
+// process and for a collector that it pushes to.
+package metrics
+
+import (
+	"strings"
+
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
+)
+
+// Kind is the kind of instrument behind a Family.
+type Kind string
+
+// The kinds. Observed ones are read when somebody scrapes, the others are
+// recorded as things happen.
+const (
+	Counter         Kind = "counter"
+	Histogram       Kind = "histogram"
+	ObservedCounter Kind = "observed counter"
+	ObservedGauge   Kind = "observed gauge"
+)
+
+// Type returns the type of the family's series in Prometheus.
+func (k Kind) Type() string {
+	switch k {
+	case Counter, ObservedCounter:
+		return "counter"
+	case Histogram:
+		return "histogram"
+	}
+	return "gauge"
+}
+
+// Family is a metric with all its series.
+type Family struct {
+	Name   string // as OpenTelemetry names it
+	Kind   Kind
+	Unit   string // UCUM
+	Labels []Label
+	Help   string
+}
+
+// Prometheus returns the family's name on the metrics endpoint.
+func (f Family) Prometheus() string {
+	name := strings.ReplaceAll(f.Name, ".", "_")
+	if f.Unit == "s" {
+		name += "_seconds"
+	}
+	if f.Kind.Type() == "counter" {
+		name += "_total"
+	}
+	return name
+}
+
+// buckets are the bounds of every histogram of durations, in seconds: from a
+// millisecond to the longest that kube-apiserver waits.
+func buckets() []float64 {
+	return []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
+}
+
+// overflowLabel marks the series that takes what is beyond a family's limit.
+const overflowLabel = "otel_metric_overflow"
+
+// maxSeries bounds the attribute sets of one family. What is beyond goes to one
+// series with overflowLabel, so that sums stay right.
+const maxSeries = 10_000
+
+// What a process exports at most of its own, in lines of the metrics endpoint, with
+// seriesClusters clusters and seriesWebhooks webhooks, each with one address. A test
+// holds the code to it, and the documentation says it.
+const (
+	seriesClusters = 100
+	seriesWebhooks = 200
+	// SeriesWell is where all is well: webhooks allow and deny.
+	SeriesWell = 18_000
+	// SeriesWorst is where everything that can be counted has happened.
+	SeriesWorst = 56_000
+)
+
+// Label is one label of a Family. Its values are a closed set, or names from the
+// configuration; never anything that a request brings.
+type Label struct {
+	Name   string
+	Values []string // the closed set; nil: names from the configuration
+}
+
+func labels(list ...Label) []Label { return list }
+
+func named(name string) Label { return Label{Name: name} }
+
+func closed(name string, values ...string) Label { return Label{Name: name, Values: values} }
+
+func cluster() Label       { return named("cluster") }
+func configuration() Label { return named("configuration") }
+func webhook() Label       { return named("webhook") }
+
+func phase() Label { return closed("phase", "validate", "mutate") }
+
+// decision is what an admission came to.
+func decision() Label {
+	values := make([]string, dispatcher.Decisions)
+	for d := range values {
+		values[d] = dispatcher.Decision(d).String()
+	}
+	return closed("decision", values...)
+}
+
+// outcome is what an invocation came to, in the words of dispatcher.Result.
+func outcome() Label {
+	values := make([]string, results)
+	for r := range values {
+		values[r] = dispatcher.Result(r).String()
+	}
+	return closed("outcome", values...)
+}
+
+// shadowOutcome is what an invocation in mode Shadow would have come to.
+func shadowOutcome() Label {
+	return closed("outcome", "allowed", "denied", "refused", "failed", "failed_open", "skipped", droppedShadow)
+}
+
+// droppedShadow is a Shadow call that was not made.
+const droppedShadow = "dropped"
+
+// reason is why somebody was turned away, in the words of internal/server.
+func reason() Label {
+	return closed("reason", "malformed", "bad_timeout", "cut_short", "bad_encoding", "not_review", "forbidden", "no_route", "not_post",
+		"too_slow", "no_length", "too_large", "long_uri", "wrong_type", "wrong_encoding", "unknown_expect", "long_headers", "panicked",
+		"not_ready", "crowded", "no_memory", "handshake", "too_many_connections")
+}
+
+// cause is why there is no usable answer, in the words of webhook.Cause.
+func cause() Label {
+	return closed("cause", "Timeout", "NoTimeLeft", "Unreachable", "BreakerOpen", "TLS", "HTTPStatus", "BadAnswer",
+		"BadPatch", "NotConvertible", "Panic", "Shed", "Pending", "MatchError", "DryRun")
+}

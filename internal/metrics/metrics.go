@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	bridge "go.opentelemetry.io/contrib/bridges/prometheus"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/admission-dispatcher/dispatcher/internal/otlp"
+)
+
+// Metrics counts what happens: it is an Observer of the server, of the dispatcher,
+// also for the mode Shadow, and, but for what is only logged, of webhooks. It is
+// safe for concurrent use.
+type Metrics struct {
+	provider *sdk.MeterProvider
+	meter    metric.Meter
+	registry *prometheus.Registry // what is counted
+	runtime  *prometheus.Registry // what Go and the system know of the process
+	push     *push                // nil: metrics are scraped only
+	sets     *sets
+	phases   [phases]attrs
+
+	requests, shed, bypasses, failOpen, outdated, refusals, shadow  metric.Int64Counter
+	calls, errors, attempts, refused, disagreed, misread, operation metric.Int64Counter
+	duration, left, call                                            metric.Float64Histogram
+}
+
+// Config is the configuration of Metrics.
+type Config struct {
+	Environment otlp.Environment // the OTEL_* variables; default: none is set
+	Exporter    sdk.Exporter     // takes pushes; default: OTLP, where the Environment asks for it
+	Version     string           // of the service
+	Logger      *slog.Logger     // required where metrics are pushed
+}
+
+// New returns Metrics that count into a registry of their own, and push
+// what they count where that is asked for. Who makes them closes them.
+func New(cfg Config) (*Metrics, error) {
+	push, err := newPush(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	m := &Metrics{registry: prometheus.NewRegistry(), runtime: prometheus.NewRegistry(), push: push, sets: newSets(), phases: byPhase()}
+	m.runtime.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	scraped, err := exporter.New(exporter.WithRegisterer(m.registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	options := []sdk.Option{sdk.WithReader(scraped), sdk.WithCardinalityLimit(maxSeries)}
+	if push != nil {
+		described, err := otlp.Resource(cfg.Version)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, sdk.WithResource(described), sdk.WithReader(push.reader(m.runtime)))
+	}
+	m.provider = sdk.NewMeterProvider(options...)
+	m.meter = m.provider.Meter(otlp.Scope)
+	return m, m.instrument()
+}
+
+// instrument makes the instruments of the families that are recorded.
+func (m *Metrics) instrument() error {
+	counters := map[string]*metric.Int64Counter{
+		requests: &m.requests, shed: &m.shed, bypasses: &m.bypasses, failOpen: &m.failOpen, outdated: &m.outdated, refusals: &m.refusals, shadow: &m.shadow,
+		webhookCalls: &m.calls, webhookErrors: &m.errors, webhookAttempts: &m.attempts,
+		webhookRefused: &m.refused, webhookDisagreed: &m.disagreed, webhookMisread: &m.misread, webhookOperations: &m.operation,
+	}
+	histograms := map[string]*metric.Float64Histogram{
+		requestDuration: &m.duration, deadlineLeft: &m.left, webhookDuration: &m.call,
+	}
+	for _, f := range Families() {
+		var err error
+		switch f.Kind {
+		case Counter:
+			*counters[f.Name], err = m.meter.Int64Counter(f.Name, metric.WithUnit(f.Unit), metric.WithDescription(f.Help))
+		case Histogram:
+			*histograms[f.Name], err = m.meter.Float64Histogram(f.Name, metric.WithUnit(f.Unit), metric.WithDescription(f.Help),
+				metric.WithExplicitBucketBoundaries(buckets()...))
+		}
+		if err != nil {
+			return fmt.Errorf("metric %s: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+// Handler serves the metrics as Prometheus and OpenMetrics text.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(prometheus.Gatherers{m.registry, m.runtime}, promhttp.HandlerOpts{EnableOpenMetrics: true})
+}
+
+// Dropped returns how many pushes the collector has not taken.
+func (m *Metrics) Dropped() int64 {
+	if m.push == nil {
+		return 0
+	}
+	return m.push.dropped.Load()
+}
+
+// Close pushes a last time, as far as the collector takes it at once.
+func (m *Metrics) Close() {
+	if m == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), otlp.FlushTimeout)
+	defer cancel()
+	_ = m.provider.Shutdown(ctx) // what it could not push it has said
+}
+
+// push sends the metrics to a collector from time to time.
+type push struct {
+	sdk.Exporter
+	dropped atomic.Int64
+	log     *slog.Logger
+	secrets otlp.Secrets
+}
+
+// newPush returns nil where nothing is pushed.
+func newPush(cfg *Config) (*push, error) {
+	if cfg.Exporter == nil && cfg.Environment != nil {
+		exporter, err := cfg.Environment.MetricExporter()
+		if err != nil {
+			return nil, err
+		}
+		cfg.Exporter = exporter
+	}
+	if cfg.Exporter == nil {
+		return nil, nil
+	}
+	return &push{Exporter: cfg.Exporter, log: cfg.Logger, secrets: cfg.Environment.Secrets()}, nil
+}
+
+// reader pushes until it is shut down: what is recorded, and what others gathers.
+func (p *push) reader(others prometheus.Gatherer) sdk.Reader {
+	return sdk.NewPeriodicReader(p, sdk.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(others))))
+}
+
+// Export implements sdk.Exporter. It keeps its error: the SDK's way to tell it is
+// a global one.
+func (p *push) Export(ctx context.Context, all *metricdata.ResourceMetrics) error {
+	if err := p.Exporter.Export(ctx, all); err != nil {
+		p.dropped.Add(1)
+		p.log.Warn("metrics not pushed: the collector does not take them", "error", p.secrets.Hide(err))
+	}
+	return nil
+}
