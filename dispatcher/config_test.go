@@ -45,7 +45,7 @@ func TestWords(t *testing.T) {
 			t.Errorf("Decision %d is %q, want %q", i, got, want)
 		}
 	}
-	if Decisions != len(decisions)-1 {
-		t.Errorf("there are %d decisions", Decisions)
+	if Decisions != len(decisions)-1 || Results != len(results)-1 {
+		t.Errorf("there are %d decisions and %d results", Decisions, Results)
 	}
 }

@@ -25,10 +25,10 @@ const (
 	DecisionUnreadable
 	// DecisionPanicked: denied because the dispatcher failed.
 	DecisionPanicked
-)
 
-// Decisions is how many there are.
-const Decisions = int(DecisionPanicked) + 1
+	// Decisions is how many there are.
+	Decisions = iota
+)
 
 // String returns the decision in the spelling of logs and metrics.
 func (d Decision) String() string {

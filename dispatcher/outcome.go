@@ -33,6 +33,9 @@ const (
 	Skipped
 	// Abandoned: a denial was answered before this webhook was heard.
 	Abandoned
+
+	// Results is how many there are.
+	Results = iota
 )
 
 // String returns the result in the spelling of logs and metrics.

@@ -24,6 +24,15 @@ const (
 	DryRun         Cause = "DryRun"
 )
 
+// Causes returns all of them. The labels of metrics and the documentation are
+// tested against it.
+func Causes() []Cause {
+	return []Cause{
+		Timeout, NoTimeLeft, Unreachable, BreakerOpen, TLS, HTTPStatus, BadAnswer,
+		BadPatch, NotConvertible, Panic, Shed, Pending, MatchError, DryRun,
+	}
+}
+
 // Code returns the HTTP status code of a denial for this cause.
 func (c Cause) Code() int32 {
 	switch c {

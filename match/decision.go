@@ -25,9 +25,12 @@ const (
 	NotConvertible
 	// NoTimeLeft: the deadline came before the matchConditions were evaluated: CallError.
 	NoTimeLeft
+
+	// Reasons is how many there are, Matched included.
+	Reasons = iota
 )
 
-var reasonNames = [...]string{
+var reasonNames = [Reasons]string{
 	"Matched", "NoRule", "NamespaceSelector", "ObjectSelector", "MatchCondition",
 	"ConditionError", "ConditionRefusal", "NamespaceUnknown", "NamespaceNotLookedUp", "NotConvertible", "NoTimeLeft",
 }

@@ -44,13 +44,13 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 
 func TestReasonNames(t *testing.T) {
 	seen := map[string]bool{}
-	for r := match.Matched; r <= match.NoTimeLeft; r++ {
+	for r := range match.Reason(match.Reasons) {
 		if name := r.String(); name == "Unknown" || name == "" || seen[name] {
 			t.Errorf("reason %d is called %q", r, name)
 		}
 		seen[r.String()] = true
 	}
-	if got := (match.NoTimeLeft + 1).String(); got != "Unknown" {
+	if got := match.Reason(match.Reasons).String(); got != "Unknown" {
 		t.Errorf("got %q", got)
 	}
 	if got := match.Reason(200).String(); got != "Unknown" {

@@ -15,17 +15,19 @@ const (
 	First Kind = iota
 	Retry
 	Hedge
+
+	// Kinds is how many there are.
+	Kinds = iota
 )
+
+var kindNames = [Kinds]string{First: "first", Retry: "retry", Hedge: "hedge"}
 
 // String returns the kind in the spelling of metrics and spans.
 func (k Kind) String() string {
-	switch k {
-	case Retry:
-		return "retry"
-	case Hedge:
-		return "hedge"
+	if int(k) < len(kindNames) {
+		return kindNames[k]
 	}
-	return "first"
+	return "unknown"
 }
 
 // Attempt is one HTTP try that has ended.

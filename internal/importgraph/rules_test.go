@@ -36,22 +36,23 @@ func packages() map[string][]string {
 		"dispatcher":       {"codec", "codec/jsonpatch", "match", "internal/crash", "internal/share", "internal/throttle", "chain", "exempt", "hook", "transport", "webhook"},
 		"internal/server":  {"dispatcher", "registry", "codec", "internal/crash", "internal/throttle", "internal/trust", "chain"},
 		// What there is to tell of a process, from everywhere that knows.
-		"internal/status":      {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport", "webhook"},
-		"internal/admin":       {"internal/status", "registry/manifest"},
-		"internal/config":      {"registry", "internal/objectpath", "exempt", "registry/compile", "registry/manifest", "transport", "webhook"}, // types of its fields
+		"internal/status":  {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport", "webhook"},
+		"internal/admin":   {"internal/status", "registry/manifest"},
+		"internal/config":  {"registry", "internal/objectpath", "exempt", "registry/compile", "registry/manifest", "transport", "webhook"}, // types of its fields
+		"internal/excerpt": {},
+		"internal/otlp":    {"internal/excerpt", "internal/throttle"},
+		"internal/metrics": {"internal/otlp", "internal/server", "hook", "dispatcher", "registry", "breaker", "chain", "transport"},
+		"internal/tracing": {"internal/otlp", "internal/excerpt", "internal/throttle", "dispatcher"},
+		"internal/logging": {"internal/share"},
+		// logging for how long a sink is waited for.
+		"internal/decisionlog": {"internal/logging", "internal/excerpt", "internal/objectpath", "internal/share", "codec", "dispatcher"},
 		"internal/objectpath":  {},
 		"internal/app":         {anything},
 		"internal/harness/pki": {},
 		"internal/demo":        {"internal/app", "internal/config", "internal/harness/pki", "registry", "examples/quickstart", "webhookserver", "internal/tracing"},
-		"internal/excerpt":     {},
-		"internal/otlp":        {"internal/excerpt", "internal/throttle"},
-		"internal/metrics":     {"internal/otlp", "dispatcher", "registry", "breaker", "chain", "transport"},
-		"internal/tracing":     {"internal/otlp", "internal/excerpt", "internal/throttle", "dispatcher"},
-		"internal/logging":     {"internal/share"},
 		// logging for how long a sink is waited for.
-		"internal/decisionlog": {"internal/logging", "internal/excerpt", "internal/objectpath", "internal/share", "codec", "dispatcher"},
-		"examples/quickstart":  {},
-		"registration":         {"match", "chain", "exempt"},
+		"examples/quickstart": {},
+		"registration":        {"match", "chain", "exempt"},
 		// codec and dispatcher for explain, which reads a Review.
 		"cmd/dispatcher":  {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "chain", "registry/compile", "registry/manifest"},
 		"webhookserver":   {}, // for webhook authors: it brings nothing of ours into their binaries

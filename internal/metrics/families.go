@@ -94,7 +94,7 @@ func webhookFamilies() []Family {
 			"Time from the beginning of a call to its answer, with retries and hedges; of a call that timed out, the time that it had. Left out are webhooks that were not called, and calls that were given up on because another webhook's denial was answered: those of a slow webhook beside one that denies (`abandoned` in `dispatcher_webhook_calls_total`)."},
 		{webhookErrors, Counter, "{call}", labels(configuration(), webhook(), phase(), cause()),
 			"Invocations that ended without a usable answer, or were refused, by cause, whatever came of it."},
-		{webhookAttempts, Counter, "{attempt}", labels(configuration(), webhook(), closed("kind", "first", "retry", "hedge")),
+		{webhookAttempts, Counter, "{attempt}", labels(configuration(), webhook(), kind()),
 			"HTTP tries."},
 		{webhookRefused, Counter, "{attempt}", labels(configuration(), webhook()),
 			"Retries and hedges that were not made because the budget of extra attempts was spent."},

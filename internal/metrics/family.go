@@ -5,9 +5,15 @@
 package metrics
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/server"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // Kind is the kind of instrument behind a Family.
@@ -96,43 +102,51 @@ func cluster() Label       { return named("cluster") }
 func configuration() Label { return named("configuration") }
 func webhook() Label       { return named("webhook") }
 
-func phase() Label { return closed("phase", "validate", "mutate") }
+func phase() Label { return enumerated[chain.Phase]("phase", phases) }
 
 // decision is what an admission came to.
-func decision() Label {
-	values := make([]string, dispatcher.Decisions)
-	for d := range values {
-		values[d] = dispatcher.Decision(d).String()
-	}
-	return closed("decision", values...)
-}
+func decision() Label { return enumerated[dispatcher.Decision]("decision", dispatcher.Decisions) }
 
 // outcome is what an invocation came to, in the words of dispatcher.Result.
-func outcome() Label {
-	values := make([]string, results)
-	for r := range values {
-		values[r] = dispatcher.Result(r).String()
-	}
-	return closed("outcome", values...)
-}
+func outcome() Label { return enumerated[dispatcher.Result]("outcome", dispatcher.Results) }
 
-// shadowOutcome is what an invocation in mode Shadow would have come to.
+// shadowOutcome is what an invocation in mode Shadow would have come to: nothing
+// softens it, and no other webhook's denial comes before it.
 func shadowOutcome() Label {
-	return closed("outcome", "allowed", "denied", "refused", "failed", "failed_open", "skipped", droppedShadow)
+	label := outcome()
+	label.Values = slices.DeleteFunc(label.Values, func(word string) bool {
+		return word == dispatcher.Softened.String() || word == dispatcher.Abandoned.String()
+	})
+	label.Values = append(label.Values, droppedShadow)
+	return label
 }
 
 // droppedShadow is a Shadow call that was not made.
 const droppedShadow = "dropped"
 
-// reason is why somebody was turned away, in the words of internal/server.
-func reason() Label {
-	return closed("reason", "malformed", "bad_timeout", "cut_short", "bad_encoding", "not_review", "forbidden", "no_route", "not_post",
-		"too_slow", "no_length", "too_large", "long_uri", "wrong_type", "wrong_encoding", "unknown_expect", "long_headers", "panicked",
-		"not_ready", "crowded", "no_memory", "handshake", "too_many_connections")
+// kind is why an attempt was made.
+func kind() Label { return enumerated[transport.Kind]("kind", transport.Kinds) }
+
+// reason is why somebody was turned away.
+func reason() Label { return closed("reason", server.Reasons()...) }
+
+// cause is why there is no usable answer.
+func cause() Label {
+	var values []string
+	for _, c := range hook.Causes() {
+		values = append(values, string(c))
+	}
+	return closed("cause", values...)
 }
 
-// cause is why there is no usable answer, in the words of webhook.Cause.
-func cause() Label {
-	return closed("cause", "Timeout", "NoTimeLeft", "Unreachable", "BreakerOpen", "TLS", "HTTPStatus", "BadAnswer",
-		"BadPatch", "NotConvertible", "Panic", "Shed", "Pending", "MatchError", "DryRun")
+// enumerated is a Label whose values are the names of the first n numbers.
+func enumerated[T interface {
+	~uint8
+	fmt.Stringer
+}](name string, n T) Label {
+	var values []string
+	for v := range n {
+		values = append(values, v.String())
+	}
+	return closed(name, values...)
 }

@@ -116,7 +116,7 @@ func (f *fleet) everything(m *metrics.Metrics) {
 	}
 	f.walk(m, dispatcher.Failed, hook.Shed)
 	for _, phase := range phases() {
-		for _, cause := range causes() {
+		for _, cause := range hook.Causes() {
 			m.Observe(ctx, f.record(f.clusters[0], phase, dispatcher.Skipped, cause))
 		}
 		for _, w := range f.clusters[0].Chain(phase).Webhooks {
@@ -136,22 +136,6 @@ func (f *fleet) shadow(m *metrics.Metrics, phase chain.Phase, w *chain.Entry) {
 }
 
 func phases() []chain.Phase { return []chain.Phase{chain.Mutating, chain.Validating} }
-
-func causes() []hook.Cause {
-	return []hook.Cause{hook.Timeout, hook.NoTimeLeft, hook.Unreachable, hook.BreakerOpen, hook.TLS, hook.HTTPStatus,
-		hook.BadAnswer, hook.BadPatch, hook.NotConvertible, hook.Panic, hook.Shed, hook.MatchError, hook.DryRun}
-}
-
-// The reasons of the page are those of the server.
-func TestReasons(t *testing.T) {
-	for _, f := range metrics.Families() {
-		for _, l := range f.Labels {
-			if l.Name == "reason" && fmt.Sprint(l.Values) != fmt.Sprint(server.Reasons()) {
-				t.Errorf("%s: %q, the server says %q", f.Name, l.Values, server.Reasons())
-			}
-		}
-	}
-}
 
 func newMetrics(t testing.TB) *metrics.Metrics {
 	t.Helper()

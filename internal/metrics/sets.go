@@ -26,12 +26,7 @@ func newAttrs(kvs ...attribute.KeyValue) attrs {
 	return attrs{[]metric.AddOption{option}, []metric.RecordOption{option}}
 }
 
-// The sizes of the closed sets that are indexed by number.
-const (
-	phases  = 2
-	results = int(dispatcher.Abandoned) + 1
-	kinds   = int(transport.Hedge) + 1
-)
+const phases = 2
 
 // clusterSets are the sets of a cluster.
 type clusterSets struct {
@@ -56,7 +51,7 @@ func newClusterSets(c *chain.Cluster) *clusterSets {
 type webhookSets struct {
 	names    [2]attribute.KeyValue
 	phase    attribute.KeyValue
-	outcomes [results]attrs
+	outcomes [dispatcher.Results]attrs
 	dropped  attrs // in mode Shadow
 	duration attrs
 }
@@ -78,7 +73,7 @@ func (s *webhookSets) withOutcome(word string) attrs {
 
 // callSets are the sets of a webhook whatever the phase.
 type callSets struct {
-	attempts [kinds]attrs
+	attempts [transport.Kinds]attrs
 	plain    attrs
 }
 
