@@ -4,6 +4,7 @@ package registry
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
@@ -128,4 +129,50 @@ func Validate(s Settings, paths []string) (snapshot *compile.Compiled, problems,
 	r := New(s)
 	in := r.source.Read()
 	return r.compiler.Compile(in, nil, nil, r.emptied(in)...)
+}
+
+// Loads are counts of the changed configurations that a Registry has read.
+type Loads struct {
+	Good, Bad int64
+	// Last is when the configuration that is served was loaded; zero: none is.
+	Last time.Time
+}
+
+// loads keeps the counts.
+type loads struct {
+	good, bad atomic.Int64
+	last      atomic.Pointer[time.Time]
+}
+
+func (l *loads) succeed() {
+	now := time.Now()
+	l.last.Store(&now)
+	l.good.Add(1)
+}
+
+func (l *loads) fail() { l.bad.Add(1) }
+
+// Loads returns the counts as of now.
+func (r *Registry) Loads() Loads {
+	counts := Loads{Good: r.loads.good.Load(), Bad: r.loads.bad.Load()}
+	if last := r.loads.last.Load(); last != nil {
+		counts.Last = *last
+	}
+	return counts
+}
+
+// Change is one change of what is served, or of what is refused.
+type Change struct {
+	// Snapshot is what is served from now on; nil if the change was refused. It
+	// must not be kept: Snapshots go when no admission uses them any more.
+	Snapshot *Snapshot
+	// Problems are why the change was refused.
+	Problems []manifest.Problem
+}
+
+// changed tells whoever wants to know.
+func (r *Registry) changed(c Change) {
+	if r.settings.Changed != nil {
+		r.settings.Changed(c)
+	}
 }

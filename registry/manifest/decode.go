@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -181,3 +183,75 @@ func (d *clusterDocument) DeepCopyObject() runtime.Object { shallow := *d; retur
 type bindingDocument struct{ WebhookBindingObject }
 
 func (d *bindingDocument) DeepCopyObject() runtime.Object { shallow := *d; return &shallow }
+
+// secretFields are names that people give to a secret written out in a manifest.
+// None of them is a field.
+func secretFields() []string {
+	return []string{"bearerToken", "token", "password", "secret", "key", "keyData",
+		"clientKey", "clientKeyData", "privateKey", "certData", "bearerTokens", "tokens"}
+}
+
+// report adds a Problem for each thing that err says.
+func (d *decoder) report(at Origin, err error) {
+	if strict, ok := runtime.AsStrictDecodingError(err); ok {
+		for _, e := range strict.Errors() {
+			d.Problems = append(d.Problems, strictProblem(at, e))
+		}
+		return
+	}
+	d.Problems = append(d.Problems, plainProblem(at, err))
+}
+
+// plainProblem renders the one error that ended decoding.
+func plainProblem(at Origin, err error) Problem {
+	p := Problem{File: at.File, Object: at.Object, Reason: plainError(err)}
+	var typeError *json.UnmarshalTypeError
+	if errors.As(err, &typeError) {
+		p.Field = typeError.Field
+		if _, below, embedded := strings.Cut(p.Field, "Object."); embedded {
+			p.Field = below
+		}
+		p.Reason = fmt.Sprintf("must be %s, not %s", kindOf(typeError.Type), typeError.Value)
+	}
+	return p
+}
+
+// kindOf names what a field holds as its author knows it.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.String:
+		return "a string"
+	}
+	return "a number"
+}
+
+// plainError drops the word json, which says nothing to who wrote YAML.
+func plainError(err error) string {
+	return strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "json: ")), " ")
+}
+
+// strictProblem renders an unknown or duplicate field.
+func strictProblem(at Origin, err error) Problem {
+	p := Problem{File: at.File, Object: at.Object, Reason: plainError(err)}
+	var fieldError interface{ FieldPath() string }
+	if !errors.As(err, &fieldError) {
+		return p
+	}
+	p.Field = fieldError.FieldPath()
+	what, _, _ := strings.Cut(p.Reason, " \"")
+	p.Reason = what
+	name := p.Field[strings.LastIndexByte(p.Field, '.')+1:]
+	if what == "unknown field" && slices.Contains(secretFields(), name) {
+		p.Reason = fmt.Sprintf("a secret %s", fileReference)
+	}
+	return p
+}
+
+// fileReference is what E14 demands of a secret.
+const fileReference = "must be a file reference"

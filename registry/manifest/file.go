@@ -5,7 +5,10 @@ package manifest
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -123,4 +126,173 @@ func printableToken(data []byte) (string, error) {
 		}
 	}
 	return string(token), nil
+}
+
+// errOutside is E17's reason: a manifest names a file that only the process's
+// configuration may name. Whoever may write manifests could otherwise have any
+// file of the host sent to a webhook or to an API server.
+var errOutside = errors.New("lies outside of the manifest's directory: put the file there, or list its directory in fileRoots of the process's configuration")
+
+// roots are directories that files must lie in, symbolic links resolved. They are
+// held open, so that no link that is swapped meanwhile leads out of them.
+type roots struct {
+	directories []root
+}
+
+type root struct {
+	path string // absolute
+	open *os.Root
+}
+
+// openRoots opens those of the directories that exist. The caller closes them.
+func openRoots(directories ...string) *roots {
+	r := &roots{}
+	for _, directory := range directories {
+		path, err := filepath.Abs(directory)
+		if err != nil {
+			continue
+		}
+		if open, err := os.OpenRoot(path); err == nil {
+			r.directories = append(r.directories, root{path, open})
+		}
+	}
+	return r
+}
+
+func (r *roots) close() {
+	for _, d := range r.directories {
+		_ = d.open.Close()
+	}
+}
+
+// read reads a regular file below one of the directories. A file elsewhere is
+// errOutside, whether it exists or not.
+func (r *roots) read(path string) ([]byte, error) {
+	at, err := r.find(path)
+	if err != nil {
+		return nil, err
+	}
+	return readRegular(at.directory, at.name, at.info)
+}
+
+// found is a file below a directory.
+type found struct {
+	directory *os.Root
+	name      string
+	info      os.FileInfo
+}
+
+// find returns where the file is, without opening it.
+func (r *roots) find(path string) (found, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return found{}, err
+	}
+	missing := errOutside
+	for _, d := range r.directories {
+		if name, below := d.below(path); below {
+			info, err := d.open.Stat(name)
+			if err == nil {
+				return found{d.open, name, info}, nil
+			}
+			missing = err
+		}
+	}
+	// A directory by another name, or a symbolic link from one to another.
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return found{}, missing
+	}
+	for _, d := range r.directories {
+		if d.path, err = filepath.EvalSymlinks(d.path); err != nil {
+			continue
+		}
+		if name, below := d.below(resolved); below {
+			info, err := d.open.Stat(name)
+			return found{d.open, name, info}, err
+		}
+	}
+	return found{}, errOutside
+}
+
+// below returns the name of the file at path in the directory, if it is there.
+func (d *root) below(path string) (name string, ok bool) {
+	name, err := filepath.Rel(d.path, path)
+	return name, err == nil && filepath.IsLocal(name)
+}
+
+// maxFile bounds a file, in bytes.
+const maxFile = 64 << 20
+
+// readDirectory reads the manifests in dir itself, in the order of their names:
+// *.yaml, *.yml and *.json, hidden files left out. Subdirectories are not read:
+// a mounted ConfigMap keeps each of its versions in one.
+func readDirectory(dir string) []File {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return []File{{Name: dir, err: err}}
+	}
+	var read []File
+	for _, e := range entries {
+		if name := filepath.Join(dir, e.Name()); isManifest(e.Name()) && !isDirectory(name) {
+			read = append(read, readFile(name))
+		}
+	}
+	return read
+}
+
+func isManifest(name string) bool {
+	if strings.HasPrefix(name, ".") {
+		return false
+	}
+	switch filepath.Ext(name) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}
+
+func isDirectory(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// readFile reads a manifest.
+func readFile(name string) File {
+	info, err := os.Stat(name)
+	if err != nil {
+		return File{Name: name, err: err}
+	}
+	data, err := readRegular(anywhere{}, name, info)
+	return File{Name: name, Data: data, err: err}
+}
+
+// opener is the file system, or a part of it.
+type opener interface {
+	Open(name string) (*os.File, error)
+}
+
+// anywhere is all of the file system.
+type anywhere struct{}
+
+func (anywhere) Open(name string) (*os.File, error) { return os.Open(name) }
+
+// readRegular reads a regular file; anything else could block for ever.
+func readRegular(from opener, name string, info os.FileInfo) ([]byte, error) {
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	f, err := from.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("larger than %d bytes", maxFile)
+	}
+	return data, nil
 }

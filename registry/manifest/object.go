@@ -7,7 +7,11 @@ import (
 	"fmt"
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // Objects is what the manifests say, decoded and not yet judged.
@@ -70,4 +74,87 @@ func (o *Objects) origins() []Origin {
 		all = append(all, o.Bindings[i].Origin)
 	}
 	return all
+}
+
+// Configuration is a Validating- or MutatingWebhookConfiguration of either
+// version in one form: a mutating webhook has every field that a validating one
+// has, and reinvocationPolicy.
+type Configuration struct {
+	Origin
+	Phase    chain.Phase
+	Beta     bool // v1beta1
+	Meta     metav1.ObjectMeta
+	Webhooks []admissionregistrationv1.MutatingWebhook
+}
+
+func validatingConfiguration(c *admissionregistrationv1.ValidatingWebhookConfiguration) Configuration {
+	out := Configuration{Phase: chain.Validating, Meta: c.ObjectMeta}
+	for i := range c.Webhooks {
+		out.Webhooks = append(out.Webhooks, asMutating(&c.Webhooks[i]))
+	}
+	return out
+}
+
+func mutatingConfiguration(c *admissionregistrationv1.MutatingWebhookConfiguration) Configuration {
+	return Configuration{Phase: chain.Mutating, Meta: c.ObjectMeta, Webhooks: c.Webhooks}
+}
+
+func asMutating(w *admissionregistrationv1.ValidatingWebhook) admissionregistrationv1.MutatingWebhook {
+	return admissionregistrationv1.MutatingWebhook{
+		Name:                    w.Name,
+		ClientConfig:            w.ClientConfig,
+		Rules:                   w.Rules,
+		FailurePolicy:           w.FailurePolicy,
+		MatchPolicy:             w.MatchPolicy,
+		NamespaceSelector:       w.NamespaceSelector,
+		ObjectSelector:          w.ObjectSelector,
+		SideEffects:             w.SideEffects,
+		TimeoutSeconds:          w.TimeoutSeconds,
+		AdmissionReviewVersions: w.AdmissionReviewVersions,
+		MatchConditions:         w.MatchConditions,
+	}
+}
+
+// SetDefaults sets what kube-apiserver sets for a webhook of either version
+// (kubernetes pkg/apis/admissionregistration/{v1,v1beta1}/defaults.go). A v1
+// webhook has no default for sideEffects and admissionReviewVersions.
+func SetDefaults(w *admissionregistrationv1.MutatingWebhook, phase chain.Phase, beta bool) {
+	if beta {
+		setBetaDefaults(w)
+	} else {
+		setV1Defaults(w)
+	}
+	setDefault(&w.NamespaceSelector, metav1.LabelSelector{})
+	setDefault(&w.ObjectSelector, metav1.LabelSelector{})
+	if phase == chain.Mutating {
+		setDefault(&w.ReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy)
+	}
+	for i := range w.Rules {
+		setDefault(&w.Rules[i].Scope, admissionregistrationv1.AllScopes)
+	}
+	if w.ClientConfig.Service != nil {
+		setDefault(&w.ClientConfig.Service.Port, 443)
+	}
+}
+
+func setV1Defaults(w *admissionregistrationv1.MutatingWebhook) {
+	setDefault(&w.FailurePolicy, admissionregistrationv1.Fail)
+	setDefault(&w.MatchPolicy, admissionregistrationv1.Equivalent)
+	setDefault(&w.TimeoutSeconds, 10)
+}
+
+func setBetaDefaults(w *admissionregistrationv1.MutatingWebhook) {
+	setDefault(&w.FailurePolicy, admissionregistrationv1.Ignore)
+	setDefault(&w.MatchPolicy, admissionregistrationv1.Exact)
+	setDefault(&w.TimeoutSeconds, 30)
+	setDefault(&w.SideEffects, admissionregistrationv1.SideEffectClassUnknown)
+	if len(w.AdmissionReviewVersions) == 0 {
+		w.AdmissionReviewVersions = []string{"v1beta1"}
+	}
+}
+
+func setDefault[T any](at **T, value T) {
+	if *at == nil {
+		*at = &value
+	}
 }

@@ -6,7 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
+	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -15,6 +17,43 @@ import (
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
+
+// compileClusters compiles every cluster that is valid on its own, and the
+// index of their credentials.
+func (c *compiler) compileClusters() {
+	c.ids = newIdentities()
+	for i := range c.objects.Clusters {
+		m := &c.objects.Clusters[i]
+		before := len(c.problems)
+		c.problem(m.Problems(validateCluster(&m.ClusterObject))...)
+		cluster := &chain.Cluster{
+			Name:         m.Name,
+			Labels:       m.Labels,
+			Anonymous:    m.Spec.Authentication.Anonymous,
+			RequestBytes: m.Spec.Limits.RequestBytes,
+			Bypass:       compileRules(c.Bypass, &m.Spec.Bypass),
+			FailOpen:     compileRules(c.FailOpen, &m.Spec.FailOpen),
+			Namespaces:   c.compileNamespaceSource(m),
+		}
+		cluster.Declared, _ = chain.ParseKubernetesVersion(m.Spec.KubernetesVersion) // validated above; none is unknown
+		if s := m.Spec.TimeoutSeconds; s != nil {
+			cluster.Timeout = time.Duration(*s) * time.Second
+		}
+		c.claimIdentities(m, cluster)
+		if len(c.problems) == before {
+			c.clusters = append(c.clusters, cluster)
+		}
+	}
+	c.ids.index()
+}
+
+// compileRules puts the process's rules and the cluster's own together.
+func compileRules(inherited []exempt.Rule, list *manifest.RequestRuleList) exempt.Rules {
+	if list.Inherit != nil && !*list.Inherit {
+		inherited = nil
+	}
+	return exempt.Compile(slices.Concat(inherited, list.Rules))
+}
 
 func validateCluster(c *manifest.ClusterObject) field.ErrorList {
 	errs := validation.ValidateObjectMeta(&c.ObjectMeta, false, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
