@@ -40,10 +40,10 @@ spec: {authentication: {certificate: {commonNames: [east]}}, kubeconfigFile: ../
 	h.Registry = registry.New(registry.Settings{
 		Directories: []string{h.path("registry")},
 		FileRoots:   []string{h.path("access")},
-		Compile: compile.Options{Namespaces: func(_ string, access manifest.KubeAccess, labels []string) match.Namespaces {
+		Compile: compile.Options{Namespaces: func(_ string, access manifest.KubeAccess, labels []string) chain.NamespaceSource {
 			h.given = append(h.given, access)
 			h.asked = append(h.asked, labels)
-			return nil
+			return source{"east", func(string) {}}
 		}},
 	})
 	return h

@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
@@ -84,13 +85,16 @@ func TestDrainedAfterItsLastCall(t *testing.T) {
 		probed   atomic.Int64
 		r        *registry.Registry
 		loopback = transport.AddressPolicy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
-		resolver = transport.NewResolver(transport.ResolverConfig{Addresses: loopback, Targets: func() []*transport.Target { return r.Targets() }})
+		resolver = transport.NewResolver(transport.ResolverConfig{Addresses: loopback})
 		client   = transport.NewClient(transport.ClientConfig{Addresses: loopback})
 	)
 	r = registry.New(registry.Settings{
 		Directories: []string{h.dir}, Compile: compile.Options{Addresses: loopback}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
-		Prepare: func() { resolver.Refresh(context.Background()) },
-		Probe:   func(*transport.Target, *registry.Question) error { probed.Add(1); return nil },
+		Resource: func(t *transport.Target) chain.Resource {
+			return resource{Unconnected: registry.Unconnected{Target: t},
+				open:  func() { resolver.Refresh(context.Background(), t) },
+				ready: func(*chain.DryRun) error { probed.Add(1); return nil }}
+		},
 	})
 	serve := func(manifest string) {
 		t.Helper()

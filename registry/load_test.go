@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,10 +16,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 const (
@@ -368,11 +368,16 @@ func TestTargetsSurviveReload(t *testing.T) {
 	}
 }
 
-func TestPrepareSeesTheNextTargets(t *testing.T) {
+// While a new Target is opened, those of the Snapshot that is served count too. One
+// that is open is not opened again.
+func TestOpenedTargetsAreListed(t *testing.T) {
 	h := newHome(t)
 	var r *registry.Registry
 	var seen []int
-	r = registry.New(registry.Settings{Directories: []string{h.dir}, Prepare: func() { seen = append(seen, len(r.Targets())) }})
+	see := func() { seen = append(seen, len(r.Targets())) }
+	r = registry.New(registry.Settings{Directories: []string{h.dir}, Resource: func(t *transport.Target) chain.Resource {
+		return resource{Unconnected: registry.Unconnected{Target: t}, open: see, ready: func(*chain.DryRun) error { return nil }}
+	}})
 	h.good(r)
 	h.put("webhook.yaml", strings.ReplaceAll(fmt.Sprintf(webhookYAML, "first.policy"), "/judge", "/other"))
 	h.good(r)
@@ -380,7 +385,7 @@ func TestPrepareSeesTheNextTargets(t *testing.T) {
 	h.good(r)
 	h.put("webhook.yaml", "junk")
 	h.refused(r, "must be an object")
-	if want := []int{1, 2, 1}; !slices.Equal(seen, want) || len(r.Targets()) != 1 {
+	if want := []int{1, 2}; !slices.Equal(seen, want) || len(r.Targets()) != 1 {
 		t.Fatalf("saw %v Targets, want %v; now %d", seen, want, len(r.Targets()))
 	}
 }
@@ -442,15 +447,26 @@ func TestValidatePaths(t *testing.T) {
 	}
 }
 
-// known is a source of namespaces that is told from others by its cluster.
-type known string
+// source is a cluster's source of namespaces that tells what becomes of it.
+type source struct {
+	cluster string
+	told    func(string)
+}
 
-func (known) NamespaceLabels(string) (labels map[string]string, err error) {
+func (source) NamespaceLabels(string) (labels map[string]string, err error) {
 	return nil, nil
 }
 
-// While a Snapshot is being prepared, the sources of namespaces of both count.
-func TestPrepareSeesTheNextNamespaces(t *testing.T) {
+func (s source) Identity() string        { return s.cluster }
+func (s source) String() string          { return s.cluster }
+func (s source) Open(context.Context)    { s.told("open " + s.cluster) }
+func (source) Ready(*chain.DryRun) error { return nil }
+func (source) Busy() bool                { return false }
+func (s source) Close()                  { s.told("close " + s.cluster) }
+
+// A source of namespaces is opened before the first Snapshot that has it is served, and
+// closed when the last one has gone.
+func TestSourcesOfNamespaces(t *testing.T) {
 	h := newHome(t)
 	put := func(name string) {
 		h.put(name+".yaml", fmt.Sprintf("apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: %[1]s}\n"+
@@ -461,27 +477,40 @@ contexts: [{name: a, context: {cluster: a, user: a}}]
 clusters: [{name: a, cluster: {server: "https://api.example.com"}}]
 users: [{name: a, user: {token: abc}}]
 `)
-	var r *registry.Registry
-	names := func() string {
-		sources := map[string]bool{}
-		for _, n := range r.Namespaces() {
-			sources[string(n.(known))] = true
+	var told []string
+	expect := func(when string, want ...string) {
+		t.Helper()
+		if !slices.Equal(told, want) {
+			t.Errorf("%s: %q, want %q", when, told, want)
 		}
-		return strings.Join(slices.Sorted(maps.Keys(sources)), " ")
+		told = nil
 	}
-	var seen []string
+	var r *registry.Registry
+	tell := func(what string) {
+		if s := r.Snapshot(); s != nil && what == "open west" && s.Clusters["west"] != nil {
+			t.Error("it is served before it is opened")
+		}
+		told = append(told, what)
+	}
 	r = registry.New(registry.Settings{
-		Directories: []string{h.dir}, Prepare: func() { seen = append(seen, names()) },
-		Compile: compile.Options{Namespaces: func(cluster string, _ manifest.KubeAccess, _ []string) match.Namespaces { return known(cluster) }},
+		Directories: []string{h.dir},
+		Compile: compile.Options{Namespaces: func(cluster string, _ manifest.KubeAccess, _ []string) chain.NamespaceSource {
+			return source{cluster, tell}
+		}},
 	})
 	put("east")
 	h.good(r)
+	expect("first", "open east")
+	admission := r.Acquire()
 	put("west")
 	h.must(os.Remove(filepath.Join(h.dir, "east.yaml")))
 	h.good(r)
-	if want := []string{"east", "east west"}; !slices.Equal(seen, want) || names() != "west" {
-		t.Errorf("saw %q, want %q; now %q", seen, want, names())
-	}
+	expect("replaced under an admission", "open west")
+	admission.Release()
+	h.good(r)
+	expect("after the admission", "close east")
+	r.Close()
+	expect("at the end", "close west")
 }
 
 func TestLoads(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
-	"sync/atomic"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
@@ -20,24 +19,24 @@ import (
 type Pending struct {
 	Webhook  string // configuration/webhook
 	URL      string
-	Previous bool // its version of before takes part meanwhile
-	Err      error
+	Previous bool  // its version of before takes part meanwhile
+	Err      error // always the latest reason, although the Snapshot stays the same
 }
-
-// unanswered are the Targets that have not answered a probe yet, with the reason.
-type unanswered map[transport.Identity]error
 
 // withheld returns next without the webhooks whose Targets have not answered: a
 // webhook that takes part in previous keeps the version that it has there. One
 // that is new takes part, unless it joins when it is ready: then it is marked as
 // Pending. The result shares all that it can with next, which stays as it is.
-func withheld(next, previous *Snapshot, silent unanswered) *Snapshot {
+func withheld(next, previous *Snapshot) *Snapshot {
+	silent := map[*transport.Target]error{}
+	for _, h := range next.silent() {
+		silent[h.target] = h.waiting
+	}
 	if len(silent) == 0 {
 		return next
 	}
 	w := withholding{previous: previous, silent: silent, chains: map[[2]*chain.Chain]*chain.Chain{}, pending: map[string]Pending{}}
-	s := *next
-	s.users = new(atomic.Int64)
+	s := &Snapshot{Compiled: next.Compiled}
 	s.Clusters = make(map[string]*chain.Cluster, len(next.Clusters))
 	for name, c := range next.Clusters {
 		s.Clusters[name] = w.cluster(c)
@@ -49,14 +48,14 @@ func withheld(next, previous *Snapshot, silent unanswered) *Snapshot {
 		return next
 	}
 	s.Targets = slices.Concat(next.Targets, w.targets(next.Targets))
-	s.Hash = w.hash(next, &s)
-	return &s
+	s.Hash = w.hash(next, s)
+	return s
 }
 
 // withholding is one pass of withheld.
 type withholding struct {
 	previous *Snapshot
-	silent   unanswered
+	silent   map[*transport.Target]error      // those that have not answered, with the reason
 	chains   map[[2]*chain.Chain]*chain.Chain // by the next and the previous Chain
 	pending  map[string]Pending               // by name
 	kept     []*transport.Target              // of previous versions
@@ -97,7 +96,7 @@ func (w *withholding) chain(next, previous *chain.Chain) *chain.Chain {
 // webhook returns what takes part for hook: itself, its previous version, or a copy
 // that is marked as Pending.
 func (w *withholding) webhook(hook *chain.Entry, previous *chain.Chain) *chain.Entry {
-	err, silent := w.silent[hook.Target.Identity()]
+	err, silent := w.silent[hook.Target]
 	if !silent || hook.Probe == chain.ProbeSkip {
 		return hook
 	}

@@ -7,11 +7,11 @@ package registry
 import (
 	"context"
 	"log/slog"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
@@ -27,17 +27,12 @@ type Settings struct {
 	AllowEmpty bool          // an empty configuration may replace another (E12)
 	Compile    compile.Options
 	Logger     *slog.Logger // default: none
-	// Prepare, if not nil, is called before a new Snapshot is swapped in, while
-	// Registry.Targets and Registry.Namespaces return what it has: whoever looks up
-	// addresses or fills caches does it now, so that a changed webhook or cluster is
-	// not without for a while. It must return in bounded time.
-	Prepare func()
-	// Probe, if not nil, reports whether a Target answers, and answers the
-	// Question if there is one, in bounded time. A new webhook takes part once its
-	// Target does; all of them do at a cold start.
-	Probe func(*transport.Target, *Question) error
-	// Changed, if not nil, is told of every change of what is served or refused. It
-	// is called under the Registry's lock: it must be quick and must not call back.
+	// Resource returns a Target as the Resource that it is for whoever connects it. A
+	// new webhook takes part once its Target is ready; all of them do at a cold start.
+	// Default: Unconnected.
+	Resource func(*transport.Target) chain.Resource
+	// Changed, if not nil, is told of every change of what is served or refused. The
+	// next load waits for it: it must be quick and must not load.
 	Changed func(Change)
 }
 
@@ -50,25 +45,37 @@ func (s Settings) withDefaults() Settings {
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
 	}
+	if s.Resource == nil {
+		s.Resource = func(t *transport.Target) chain.Resource { return Unconnected{t} }
+	}
 	return s
 }
 
-// Registry holds the current Snapshot. It is safe for concurrent use.
+// Change is one change of what is served, or of what is refused.
+type Change struct {
+	// Snapshot is what is served from now on; nil if the change was refused. It
+	// must not be kept: Snapshots go when no admission uses them any more.
+	Snapshot *Snapshot
+	// Problems are why the change was refused.
+	Problems []manifest.Problem
+}
+
+// Registry holds the current Snapshot. It is safe for concurrent use: what it
+// returns, it returns at once, also while it loads.
 type Registry struct {
 	settings Settings
 	compiler *compile.Compiler
 	reload   chan struct{}
-	snapshot atomic.Pointer[Snapshot]
-	next     atomic.Pointer[Snapshot] // while it is being prepared
+	rotation rotation
 	problems atomic.Pointer[[]manifest.Problem]
 	loads    loads
-	leaving  atomic.Pointer[[]*transport.Target] // that no Snapshot has any more; replaced, never changed
 
-	mu        sync.Mutex // one load at a time; guards what follows
+	// turn has room for one: there is one load at a time, which may block and holds
+	// no lock. What follows belongs to who has the turn.
+	turn      chan struct{}
 	source    manifest.Source
 	tried     string // hash of the last input, good or bad
 	populated map[string]bool
-	rotation  rotation
 }
 
 // New returns a Registry without a Snapshot. It reads nothing yet.
@@ -78,25 +85,201 @@ func New(s Settings) *Registry {
 		settings: s,
 		compiler: compile.NewCompiler(s.Compile),
 		reload:   make(chan struct{}, 1),
+		turn:     make(chan struct{}, 1),
 		source:   manifest.Source{Paths: s.Directories, FileRoots: s.FileRoots},
+		rotation: rotation{resource: s.Resource, table: map[string]*held{}},
+	}
+}
+
+// settleTime is how long Run lets a changed directory come to rest before it
+// reads it again: a file that is being written can look whole.
+const settleTime = 50 * time.Millisecond
+
+// Run loads now, at every interval and on Reload, until ctx is done.
+func (r *Registry) Run(ctx context.Context) {
+	ticker := time.NewTicker(r.settings.Interval)
+	defer ticker.Stop()
+	r.look(ctx, 0)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-r.reload:
+		}
+		r.look(ctx, settleTime)
+	}
+}
+
+// Reload makes Run load now.
+func (r *Registry) Reload() {
+	select {
+	case r.reload <- struct{}{}:
+	default: // one is waiting already
 	}
 }
 
 // Load reads and compiles the sources once, swaps the Snapshot if there is no
 // problem and something changed, and returns the problems.
-func (r *Registry) Load() []manifest.Problem { return r.look(func() {}) }
+func (r *Registry) Load() []manifest.Problem { return r.look(context.Background(), 0) }
 
-// look loads what has changed, and lets in what was pending and answers now.
-func (r *Registry) look(settle func()) []manifest.Problem {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	problems := r.load(settle)
-	r.reprobe()
+// Close closes all Resources. Nothing may load, and no call be under way.
+func (r *Registry) Close() { r.rotation.close() }
+
+// look loads what has changed, and otherwise lets in what was pending and answers
+// now. It waits for its turn.
+func (r *Registry) look(ctx context.Context, settle time.Duration) []manifest.Problem {
+	r.turn <- struct{}{}
+	defer func() { <-r.turn }()
+	defer r.retire()
+	in, problems, news := r.read(ctx, settle)
+	var served *Snapshot
+	switch {
+	case len(problems) > 0:
+		r.refuse(problems)
+	case news:
+		served = r.try(ctx, in)
+	}
+	if served == nil {
+		served = r.askAgain()
+	}
+	if served != nil {
+		r.logLoaded(served)
+	}
+	return r.Problems()
+}
+
+// reads is how often a source is read that changes all the time.
+const reads = 5
+
+// read reads until two readings agree, with time to settle between them, so that
+// neither a file being written nor a symbolic link being swapped shows as a
+// mixture. It reports whether the input is news.
+func (r *Registry) read(ctx context.Context, settle time.Duration) (in manifest.Input, problems []manifest.Problem, news bool) {
+	in = r.source.Read()
+	for range reads {
+		if in.Hash == r.tried {
+			return in, nil, false
+		}
+		wait(ctx, settle)
+		again := r.source.Read()
+		if again.Hash == in.Hash {
+			r.tried = in.Hash
+			return again, nil, true
+		}
+		in = again
+	}
+	r.tried = "" // whatever comes next is to be judged
+	return in, []manifest.Problem{{Reason: "the directories change while they are read"}}, false
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	if d == 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// try compiles a new input and brings it into service, or keeps the last good
+// Snapshot and returns nil.
+func (r *Registry) try(ctx context.Context, in manifest.Input) *Snapshot {
+	if whole := r.rotation.whole; whole != nil && whole.Hash == in.Hash {
+		r.problems.Store(nil)
+		r.settings.Logger.Info("configuration is back to what is served", "snapshot", r.serving())
+		r.changed(Change{Snapshot: r.Snapshot()})
+		return nil
+	}
+	next, problems := r.compile(in)
+	if len(problems) > 0 {
+		r.refuse(problems)
+		return nil
+	}
+	// Nothing below this line can fail.
+	served := r.rotate(ctx, next)
+	r.loads.succeed()
+	r.problems.Store(nil)
+	r.populated = r.source.Populated()
+	return served
+}
+
+func (r *Registry) compile(in manifest.Input) (*Snapshot, []manifest.Problem) {
+	var current *compile.Compiled
+	if s := r.Snapshot(); s != nil {
+		current = &s.Compiled
+	}
+	compiled, problems, _ := r.compiler.Compile(in, current, slices.Concat(r.Targets(), r.Draining()), r.emptied(in)...)
+	if compiled == nil {
+		return nil, problems
+	}
+	return &Snapshot{Hash: in.Hash, Compiled: *compiled}, nil
+}
+
+// emptied reports sources without any object where there was one (E12). Objects
+// that cannot be read are problems of their own.
+func (r *Registry) emptied(in manifest.Input) []manifest.Problem {
+	if r.settings.AllowEmpty || len(in.Problems) > 0 {
+		return nil
+	}
+	var problems []manifest.Problem
+	now := r.source.Populated()
+	for _, path := range r.source.Paths {
+		if !now[path] && (r.populated[path] || len(now) == 0) {
+			problems = append(problems, manifest.Problem{File: path, Reason: "holds no object; an empty configuration needs allowEmpty: true"})
+		}
+	}
 	return problems
 }
 
+// refuse keeps the Snapshot and remembers and logs why.
+func (r *Registry) refuse(problems []manifest.Problem) {
+	r.problems.Store(&problems)
+	r.loads.fail()
+	r.changed(Change{Problems: problems})
+	for _, p := range problems {
+		r.settings.Logger.Error("configuration refused", p.Attributes()...)
+	}
+	r.settings.Logger.Error("the last good configuration stays", "problems", len(problems), "serving", r.serving())
+}
+
+// changed tells whoever wants to know.
+func (r *Registry) changed(c Change) {
+	if r.settings.Changed != nil {
+		r.settings.Changed(c)
+	}
+}
+
+func (r *Registry) serving() string {
+	if s := r.Snapshot(); s != nil {
+		return s.ShortHash()
+	}
+	return "none"
+}
+
+func (r *Registry) logLoaded(s *Snapshot) {
+	for _, w := range s.Warnings {
+		r.settings.Logger.Warn("configuration warning", w.Attributes()...)
+	}
+	r.settings.Logger.Info("configuration loaded", "snapshot", s.ShortHash(),
+		"clusters", len(s.Clusters), "targets", len(s.Targets), "warnings", len(s.Warnings), "pending", len(s.Pending))
+}
+
+// Validate compiles what is in paths (files or directories) as Load would and
+// returns every problem and lint warning. What is compiled, nil where there are
+// problems, is not for serving.
+func Validate(s Settings, paths []string) (snapshot *compile.Compiled, problems, warnings []manifest.Problem) {
+	s.Directories = paths
+	r := New(s)
+	in := r.source.Read()
+	return r.compiler.Compile(in, nil, nil, r.emptied(in)...)
+}
+
 // Snapshot returns the current Snapshot, or nil before the first good Load.
-func (r *Registry) Snapshot() *Snapshot { return r.snapshot.Load() }
+func (r *Registry) Snapshot() *Snapshot { return r.rotation.current.Load() }
 
 // Problems returns the problems of the last Load; the current Snapshot is then
 // older than the sources.
@@ -107,74 +290,46 @@ func (r *Registry) Problems() []manifest.Problem {
 	return nil
 }
 
-// Targets returns the Targets of the current Snapshot, and of the next one while
-// it is being prepared.
+// Targets returns the Targets of the Snapshots that are alive: of the current one, of
+// the next one while it is being prepared, and of those that admissions still use.
 func (r *Registry) Targets() []*transport.Target {
-	var targets []*transport.Target
-	seen := map[*transport.Target]bool{}
-	for _, s := range []*Snapshot{r.snapshot.Load(), r.next.Load()} {
-		if s == nil {
-			continue
-		}
-		for _, t := range s.Targets {
-			if !seen[t] {
-				seen[t] = true
-				targets = append(targets, t)
-			}
-		}
-	}
-	return targets
+	had, _ := r.rotation.targets()
+	return had
 }
 
-// Namespaces returns the clusters' sources of namespaces, of the current Snapshot,
-// and of the next one while it is being prepared. One source may come twice.
-func (r *Registry) Namespaces() []match.Namespaces {
-	var sources []match.Namespaces
-	for _, s := range []*Snapshot{r.snapshot.Load(), r.next.Load()} {
-		if s == nil {
-			continue
-		}
-		for _, c := range s.Clusters {
-			if c.Namespaces != nil {
-				sources = append(sources, c.Namespaces)
-			}
-		}
-	}
-	return sources
+// Draining returns the Targets that no Snapshot has any more and that still have
+// calls under way.
+func (r *Registry) Draining() []*transport.Target {
+	_, draining := r.rotation.targets()
+	return draining
 }
 
-// settleTime is how long Run lets a changed directory come to rest before it
-// reads it again: a file that is being written can look whole.
-const settleTime = 50 * time.Millisecond
-
-// Run loads at every interval and on Reload until ctx is done.
-func (r *Registry) Run(ctx context.Context) {
-	ticker := time.NewTicker(r.settings.Interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		case <-r.reload:
-		}
-		r.look(func() { wait(ctx, settleTime) })
-	}
+// Loads are counts of the changed configurations that a Registry has read.
+type Loads struct {
+	Good, Bad int64
+	// Last is when the configuration that is served was loaded; zero: none is.
+	Last time.Time
 }
 
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
+// loads keeps the counts.
+type loads struct {
+	good, bad atomic.Int64
+	last      atomic.Pointer[time.Time]
 }
 
-// Reload makes Run load now.
-func (r *Registry) Reload() {
-	select {
-	case r.reload <- struct{}{}:
-	default: // one is waiting already
+func (l *loads) succeed() {
+	now := time.Now()
+	l.last.Store(&now)
+	l.good.Add(1)
+}
+
+func (l *loads) fail() { l.bad.Add(1) }
+
+// Loads returns the counts as of now.
+func (r *Registry) Loads() Loads {
+	counts := Loads{Good: r.loads.good.Load(), Bad: r.loads.bad.Load()}
+	if last := r.loads.last.Load(); last != nil {
+		counts.Last = *last
 	}
+	return counts
 }

@@ -3,14 +3,23 @@
 package registry
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 const (
+	// openTimeout bounds how long a new configuration waits for the addresses of its
+	// webhooks and the namespaces of its clusters. Those that are not known by then
+	// are looked up later.
+	openTimeout  = 5 * time.Second
 	probesAtOnce = 32
 	// maxAlive is how many Snapshots there are at a time, the current one included:
 	// each may hold the memory of a whole configuration.
@@ -18,223 +27,295 @@ const (
 	drainInterval = 10 * time.Millisecond // between two looks whether one has gone
 )
 
-// rotation is what follows a new Snapshot: Targets that must answer first, and
-// those that leave. It is guarded by the Registry's lock.
-type rotation struct {
-	whole    *Snapshot   // of the sources, with everything that is pending
-	silent   unanswered  // of whole
-	asked    bool        // just now
-	previous []*Snapshot // that admissions may still use, oldest first
-	// proven are the living Targets that have answered a probe, or took part in a cold
-	// start. They are not probed again, whatever Snapshot has them.
-	proven map[*transport.Target]bool
-}
-
-// rotate swaps next in, without what is pending, when older Snapshots have made
-// room.
-func (r *Registry) rotate(next *Snapshot) {
+// rotate brings next into service and returns what is served then. It blocks, up to
+// one deadline of an admission, and only those wait who want to load. Nothing in it
+// can fail.
+func (r *Registry) rotate(ctx context.Context, next *Snapshot) *Snapshot {
+	// First, next is counted: its Resources are in every list from now on, and those
+	// that it shares are not closed.
+	added := r.rotation.enter(next)
+	// Blocks. Addresses are needed by the probes, and namespaces by the first
+	// admission: a changed webhook or cluster is not without for a while.
+	open(ctx, added)
 	current := r.Snapshot()
 	if current == nil {
 		// A restart must never switch a policy off: everything takes part, and for
-		// what is down its failure policy speaks.
-		r.rotation = rotation{whole: next, silent: unanswered{}, proven: map[*transport.Target]bool{}}
-		r.prove(next.Targets)
-		r.snapshot.Store(next)
-		r.changed(Change{Snapshot: next})
-		return
+		// what is down its failure policy decides.
+		prove(next.holds)
+		return r.serve(next)
 	}
-	r.rotation.whole = next
-	unproven := r.unproven(next)
-	r.rotation.silent = r.probe(unproven)
-	r.rotation.asked = true
-	r.prove(unproven)
-	for _, t := range unproven {
-		if err, silent := r.rotation.silent[t.Identity()]; silent {
-			r.settings.Logger.Warn("webhook target does not answer", "url", t.URL(), "reason", err.Error())
-		}
+	// Blocks. The probes come before the swap, because the swap needs to know what
+	// to withhold, and because their connections are there for the first calls.
+	for _, h := range r.ask(next) {
+		r.settings.Logger.Warn("webhook target does not answer", "url", h.String(), "reason", h.waiting.Error())
 	}
-	r.swap(withheld(next, current, r.rotation.silent))
+	return r.serve(withheld(next, current))
 }
 
-// reprobe asks again those Targets that have not answered, and lets the webhooks
-// in whose Target does.
-func (r *Registry) reprobe() {
-	defer r.reap()
-	asked := r.rotation.asked
-	r.rotation.asked = false
-	if asked || len(r.rotation.silent) == 0 {
-		return
+// askAgain asks those Resources again that have not answered, and returns what is
+// served if that lets webhooks in; otherwise nil. It blocks like rotate.
+func (r *Registry) askAgain() *Snapshot {
+	whole, current := r.rotation.whole, r.Snapshot()
+	if whole == nil {
+		return nil
 	}
-	var silent []*transport.Target
-	for _, t := range r.rotation.whole.Targets {
-		if _, ok := r.rotation.silent[t.Identity()]; ok {
-			silent = append(silent, t)
-		}
+	before := len(whole.silent())
+	if still := r.ask(whole); len(still) == before {
+		return nil
 	}
-	still := r.probe(silent)
-	if len(still) < len(r.rotation.silent) {
-		r.rotation.silent = still
-		r.prove(silent)
-		if next := withheld(r.rotation.whole, r.Snapshot(), still); next.Hash != r.Snapshot().Hash {
-			r.swap(next)
-			r.logLoaded(next)
-		}
+	next := withheld(whole, current)
+	if next.Hash == current.Hash { // what answers now was not withheld
+		return nil
 	}
+	return r.serve(next)
 }
 
-// unproven returns the Targets of next that have never answered.
-func (r *Registry) unproven(next *Snapshot) []*transport.Target {
-	var list []*transport.Target
-	for _, t := range next.Targets {
-		if !r.rotation.proven[t] {
-			list = append(list, t)
-		}
+// serve makes next the current Snapshot.
+func (r *Registry) serve(next *Snapshot) *Snapshot {
+	// Blocks, until the admissions of the oldest Snapshot have ended: none lasts
+	// longer than its deadline. What is served stays until there is room.
+	for r.retire(); r.rotation.full(); r.retire() {
+		<-time.After(drainInterval)
 	}
-	return list
-}
-
-// prove notes those of the Targets that were probed just now and are not silent.
-func (r *Registry) prove(targets []*transport.Target) {
-	for _, t := range targets {
-		if _, silent := r.rotation.silent[t.Identity()]; !silent {
-			r.rotation.proven[t] = true
-		}
-	}
-}
-
-// probe asks Targets, a few at a time, and returns those that do not answer.
-func (r *Registry) probe(targets []*transport.Target) unanswered {
-	silent := unanswered{}
-	if r.settings.Probe == nil {
-		return silent
-	}
-	var (
-		mu    sync.Mutex
-		wg    sync.WaitGroup
-		slots = make(chan struct{}, probesAtOnce)
-	)
-	for _, t := range targets {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if err := r.settings.Probe(t, r.rotation.whole.question(t)); err != nil {
-				mu.Lock()
-				silent[t.Identity()] = err
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	return silent
-}
-
-// swap makes next the current Snapshot, in place of the one that is.
-func (r *Registry) swap(next *Snapshot) {
-	for r.reap(); len(r.rotation.previous) >= maxAlive-1; r.reap() {
-		<-time.After(drainInterval) // no admission lasts longer than its deadline
-	}
-	r.rotation.previous = append(r.rotation.previous, r.snapshot.Swap(next))
+	r.rotation.swap(next)
+	// Whoever is told finds it served.
 	r.changed(Change{Snapshot: next})
 	for _, p := range next.Pending {
 		r.settings.Logger.Warn("webhook is pending", "webhook", p.Webhook, "url", p.URL, "previous_version_serves", p.Previous, "reason", p.Err.Error())
 	}
+	return next
 }
 
-// reap lets go of Snapshots that no admission uses any more, and closes Targets
-// that are in no other and have no call under way.
-func (r *Registry) reap() {
-	if r.rotation.whole == nil {
-		return
-	}
-	kept := r.rotation.previous[:0]
-	var gone []*Snapshot
-	for _, s := range r.rotation.previous {
-		if s.users.Load() > 0 {
-			kept = append(kept, s)
-		} else {
-			gone = append(gone, s)
+// retire closes the Resources that nobody has and nobody calls any more.
+func (r *Registry) retire() {
+	for _, h := range r.rotation.retire() {
+		h.Close() // may wait for what it ends, so it is not done under the lock
+		if h.target != nil {
+			r.settings.Logger.Info("webhook target is drained, safe to stop", "url", h.String())
 		}
 	}
-	clear(r.rotation.previous[len(kept):])
-	r.rotation.previous = kept
-	r.depart(gone)
 }
 
-// depart moves the Targets of Snapshots that are gone to those that leave, and
-// closes the ones that nobody calls any more.
-func (r *Registry) depart(gone []*Snapshot) {
-	done := map[*transport.Target]bool{} // needed, or looked at already
-	for _, s := range r.alive() {
-		for _, t := range s.Targets {
-			done[t] = true
+// open opens Resources, all at once: none waits for another, which may belong to
+// another cluster.
+func open(ctx context.Context, list []*held) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, h := range list {
+		all.Go(func() { h.Open(ctx) })
+	}
+	all.Wait()
+}
+
+// ask asks the Resources of s that have never answered, a few at a time, and returns
+// those that do not.
+func (r *Registry) ask(s *Snapshot) []*held {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, probesAtOnce)
+	for _, h := range s.silent() {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			err := h.Ready(s.dryRun(h.target))
+			if err == nil {
+				h.proven = true
+				return
+			}
+			h.waiting.latest.Store(&err)
+		})
+	}
+	wg.Wait()
+	return s.silent()
+}
+
+// dryRun returns what the bindings of the webhooks at a Target want it to answer;
+// nil: nothing.
+func (s *Snapshot) dryRun(t *transport.Target) *chain.DryRun {
+	for name, c := range s.Clusters {
+		for _, phase := range []chain.Phase{chain.Mutating, chain.Validating} {
+			for _, w := range c.Chain(phase).Webhooks {
+				if w.Target == t && w.Probe == chain.ProbeReview {
+					return &chain.DryRun{Cluster: name, Phase: phase, Webhook: w}
+				}
+			}
 		}
-	}
-	leaving := slices.Clone(r.Draining())
-	for _, s := range gone {
-		leaving = append(leaving, s.Targets...)
-	}
-	var still []*transport.Target
-	for _, t := range leaving {
-		switch {
-		case done[t]:
-		case t.Outstanding() > 0:
-			still = append(still, t)
-		default:
-			t.Close()
-			delete(r.rotation.proven, t)
-			r.settings.Logger.Info("webhook target is drained, safe to stop", "url", t.URL())
-		}
-		done[t] = true
-	}
-	r.leaving.Store(&still)
-}
-
-// alive returns the Snapshots that are served, about to be or still in use; none
-// before the first.
-func (r *Registry) alive() []*Snapshot {
-	list := slices.Clone(r.rotation.previous)
-	for _, s := range []*Snapshot{r.Snapshot(), r.rotation.whole} {
-		if s != nil {
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
-// living returns the Targets that are not closed: of one identity there is one,
-// whose connections and health outlive every Snapshot. One may come several times.
-func (r *Registry) living() []*transport.Target {
-	list := slices.Clone(r.Draining())
-	for _, s := range r.alive() {
-		list = append(list, s.Targets...)
-	}
-	return list
-}
-
-// Draining returns the Targets that have left the configuration and still have
-// calls under way. It does not wait for a load: readiness asks it.
-func (r *Registry) Draining() []*transport.Target {
-	if list := r.leaving.Load(); list != nil {
-		return *list
 	}
 	return nil
 }
 
-// Acquire returns the current Snapshot, or nil before the first good Load. Who
-// gets one calls Release when the last call by it has been begun.
-func (r *Registry) Acquire() *Snapshot {
-	for {
-		s := r.snapshot.Load()
-		if s == nil {
-			return nil
-		}
-		s.users.Add(1)
-		if r.snapshot.Load() == s {
-			return s
-		}
-		s.users.Add(-1) // it was replaced just now, and may be gone already
+func prove(list []*held) {
+	for _, h := range list {
+		h.proven = true
 	}
 }
 
-// Release ends the use of a Snapshot that Acquire returned.
-func (s *Snapshot) Release() { s.users.Add(-1) }
+// held is a Resource that Snapshots have.
+type held struct {
+	chain.Resource
+	target    *transport.Target // that it is; nil: it is something else
+	snapshots int               // how many have it
+	leaving   bool              // is among those that nobody has, until the next look at them
+	// proven: it has answered, or took part in a cold start. It is not asked again,
+	// whatever Snapshot has it.
+	proven  bool
+	waiting *waiting
+}
+
+// waiting is why a Resource is not ready: always the latest reason. A Snapshot that
+// is served meanwhile points at it.
+type waiting struct{ latest atomic.Pointer[error] }
+
+// Error returns the text of the latest reason.
+func (w *waiting) Error() string { return w.Unwrap().Error() }
+
+// Unwrap returns the latest reason.
+func (w *waiting) Unwrap() error { return *w.latest.Load() }
+
+// rotation is the Snapshots that are alive and the Resources that they have. Who has
+// the Registry's turn changes it, and nobody else. Its lock is for those who look
+// meanwhile; nothing blocks under it.
+type rotation struct {
+	resource func(*transport.Target) chain.Resource
+	current  atomic.Pointer[Snapshot] // what is served, without a lock
+
+	mu       sync.Mutex
+	whole    *Snapshot        // of the sources, with everything that is pending
+	previous []*Snapshot      // that admissions may still use, oldest first
+	table    map[string]*held // all that is not closed, by identity
+	leaving  []*held          // of table, what no Snapshot has, in the order in which it left
+}
+
+// enter makes next what the sources say, and returns the Resources that are new.
+func (r *rotation) enter(next *Snapshot) (added []*held) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.whole
+	r.whole = next
+	added = r.count(next)
+	r.release(before)
+	return added
+}
+
+// swap makes next the current Snapshot, in place of the one that is.
+func (r *rotation) swap(next *Snapshot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count(next)
+	if before := r.current.Swap(next); before != nil {
+		r.previous = append(r.previous, before)
+	}
+}
+
+// full reports whether as many Snapshots are alive as there may be.
+func (r *rotation) full() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.previous) >= maxAlive-1
+}
+
+// retire lets go of Snapshots that no admission uses any more, and of the Resources
+// that no Snapshot has and nobody calls. These are the caller's to close.
+func (r *rotation) retire() (closing []*held) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var gone []*Snapshot
+	r.previous = slices.DeleteFunc(r.previous, func(s *Snapshot) bool {
+		unused := s.users.Load() == 0
+		if unused {
+			gone = append(gone, s)
+		}
+		return unused
+	})
+	for _, s := range gone {
+		r.release(s)
+	}
+	r.leaving = slices.DeleteFunc(r.leaving, func(h *held) bool {
+		if h.snapshots == 0 && h.Busy() {
+			return false
+		}
+		h.leaving = false
+		if h.snapshots == 0 { // otherwise it has come back
+			delete(r.table, h.Identity())
+			closing = append(closing, h)
+		}
+		return true
+	})
+	return closing
+}
+
+// count counts s once among those who have its Resources.
+func (r *rotation) count(s *Snapshot) (added []*held) {
+	if s.holds != nil {
+		return nil
+	}
+	hold := func(identity string, target *transport.Target, made func() chain.Resource) {
+		h := r.table[identity]
+		if h == nil {
+			h = &held{Resource: made(), target: target, waiting: &waiting{}}
+			r.table[identity] = h
+			added = append(added, h)
+		}
+		h.snapshots++
+		s.holds = append(s.holds, h)
+	}
+	s.holds = []*held{}
+	for _, t := range s.Targets {
+		hold(identityOf(t), t, func() chain.Resource { return r.resource(t) })
+	}
+	for _, source := range s.Sources {
+		hold(source.Identity(), nil, func() chain.Resource { return source })
+	}
+	return added
+}
+
+// release gives back the Resources of a Snapshot that is not alive any more.
+func (r *rotation) release(s *Snapshot) {
+	if s == nil || s == r.whole || s == r.current.Load() || slices.Contains(r.previous, s) {
+		return
+	}
+	for _, h := range s.holds {
+		h.snapshots--
+		if h.snapshots == 0 && !h.leaving {
+			h.leaving = true
+			r.leaving = append(r.leaving, h)
+		}
+	}
+	s.holds = nil
+}
+
+// targets returns the Targets that are not closed: those that Snapshots have, and
+// those that none has any more, sorted by URL.
+func (r *rotation) targets() (had, draining []*transport.Target) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range r.table {
+		switch {
+		case h.target == nil:
+		case h.snapshots > 0:
+			had = append(had, h.target)
+		default:
+			draining = append(draining, h.target)
+		}
+	}
+	byURL := func(a, b *transport.Target) int {
+		x, y := a.Identity(), b.Identity() // of one URL there may be several
+		return cmp.Or(cmp.Compare(a.URL(), b.URL()), bytes.Compare(x[:], y[:]))
+	}
+	slices.SortFunc(had, byURL)
+	slices.SortFunc(draining, byURL)
+	return had, draining
+}
+
+// close closes every Resource, all at once.
+func (r *rotation) close() {
+	r.mu.Lock()
+	table := r.table
+	r.table, r.leaving = map[string]*held{}, nil
+	r.mu.Unlock()
+	var all sync.WaitGroup
+	for _, h := range table {
+		all.Go(h.Close)
+	}
+	all.Wait()
+}

@@ -4,6 +4,7 @@ package registry_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
@@ -38,16 +40,38 @@ func newRotating(t *testing.T) *rotating {
 	r.Registry = registry.New(registry.Settings{
 		Directories: []string{r.dir},
 		Logger:      slog.New(slog.NewTextHandler(&r.log, nil)),
-		Probe: func(target *transport.Target, _ *registry.Question) error {
+		Resource: answering(func(target *transport.Target, _ *chain.DryRun) error {
 			r.probed.Add(1)
 			if r.down[target.URL()] {
 				return absent{r.probed.Load()}
 			}
 			return nil
-		},
+		}),
 	})
 	return r
 }
+
+// resource is a Target that is opened and answers as the test says.
+type resource struct {
+	registry.Unconnected
+	open  func()
+	ready func(*chain.DryRun) error
+}
+
+func (r resource) Open(context.Context) {
+	if r.open != nil {
+		r.open()
+	}
+}
+
+// answering makes Resources that answer as ready says.
+func answering(ready func(*transport.Target, *chain.DryRun) error) func(*transport.Target) chain.Resource {
+	return func(t *transport.Target) chain.Resource {
+		return resource{Unconnected: registry.Unconnected{Target: t}, ready: func(d *chain.DryRun) error { return ready(t, d) }}
+	}
+}
+
+func (r resource) Ready(d *chain.DryRun) error { return r.ready(d) }
 
 // absent is why a Target does not answer: another value at each probe.
 type absent struct{ Nth int64 }
@@ -495,7 +519,7 @@ func TestProbesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHome(t)
 		var now, most, all atomic.Int64
-		r := registry.New(registry.Settings{Directories: []string{h.dir}, Probe: func(*transport.Target, *registry.Question) error {
+		r := registry.New(registry.Settings{Directories: []string{h.dir}, Resource: answering(func(*transport.Target, *chain.DryRun) error {
 			for n := now.Add(1); most.Load() < n; {
 				most.Store(n)
 			}
@@ -503,7 +527,7 @@ func TestProbesAtOnce(t *testing.T) {
 			all.Add(1)
 			now.Add(-1)
 			return nil
-		}})
+		})})
 		h.good(r)
 		for i := range 100 {
 			h.put(fmt.Sprintf("%d.yaml", i), fmt.Sprintf(hookYAML, fmt.Sprintf("hook%d", i), fmt.Sprintf("path%d", i), 5))
@@ -521,7 +545,7 @@ func TestProbeQuestion(t *testing.T) {
 	h := newHome(t)
 	var mu sync.Mutex
 	asked := map[string]string{}
-	r := registry.New(registry.Settings{Directories: []string{h.dir}, Probe: func(target *transport.Target, q *registry.Question) error {
+	r := registry.New(registry.Settings{Directories: []string{h.dir}, Resource: answering(func(target *transport.Target, q *chain.DryRun) error {
 		mu.Lock()
 		defer mu.Unlock()
 		asked[strings.TrimPrefix(target.URL(), at(""))] = "connect"
@@ -529,7 +553,7 @@ func TestProbeQuestion(t *testing.T) {
 			asked[strings.TrimPrefix(target.URL(), at(""))] = fmt.Sprintf("%s %s as %s", q.Phase, q.Webhook.Name, q.Cluster)
 		}
 		return nil
-	}})
+	})})
 	h.good(r)
 	for name, manifest := range map[string]string{
 		"one": hookYAML, "two": hookYAML, "three": strings.Replace(hookYAML, "ValidatingW", "MutatingW", 1),

@@ -126,8 +126,8 @@ func TestForbiddenEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := transport.NewResolver(transport.ResolverConfig{Targets: func() []*transport.Target { return []*transport.Target{target} }})
-	r.Refresh(context.Background())
+	r := transport.NewResolver(transport.ResolverConfig{})
+	r.Refresh(context.Background(), target)
 	if n := len(target.Endpoints()); n != 0 {
 		t.Errorf("E2: %d endpoints", n)
 	}

@@ -16,7 +16,7 @@ import (
 
 // ResolverConfig is the configuration of a Resolver. Zero values mean the defaults.
 type ResolverConfig struct {
-	// Targets returns the Targets to keep current.
+	// Targets returns the Targets that Run keeps current.
 	Targets   func() []*Target
 	Addresses AddressPolicy
 	Interval  time.Duration // between two resolutions of one name; 10 s
@@ -36,8 +36,9 @@ const (
 // Resolver keeps the Endpoints of Targets current: names are looked up in the
 // background, never on the request path, and the last good addresses are kept.
 type Resolver struct {
-	cfg ResolverConfig
-	dns *net.Resolver
+	cfg   ResolverConfig
+	dns   *net.Resolver
+	fresh chan struct{} // of what Refresh looks up; Run, which may be slow, has its own
 }
 
 // NewResolver returns a Resolver. It does nothing until Run or Refresh.
@@ -48,7 +49,7 @@ func NewResolver(cfg ResolverConfig) *Resolver {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = defaultResolveTimeout
 	}
-	r := &Resolver{cfg: cfg, dns: net.DefaultResolver}
+	r := &Resolver{cfg: cfg, dns: net.DefaultResolver, fresh: make(chan struct{}, lookupsAtOnce)}
 	if cfg.Server != "" {
 		r.dns = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, cfg.Server)
@@ -66,30 +67,29 @@ func (r *Resolver) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-			r.resolve(ctx, r.cfg.Targets())
+			r.resolve(ctx, r.cfg.Targets(), make(chan struct{}, lookupsAtOnce))
 			// A tenth of jitter keeps replicas from asking in step.
 			timer.Reset(r.cfg.Interval - time.Duration(rand.Int64N(int64(r.cfg.Interval/10)+1)))
 		}
 	}
 }
 
-// Refresh resolves every Target that has no Endpoints yet and returns when each
-// has been tried or ctx is done.
-func (r *Resolver) Refresh(ctx context.Context) {
+// Refresh resolves those of the Targets that have no Endpoints yet and returns when
+// each has been tried or ctx is done.
+func (r *Resolver) Refresh(ctx context.Context, targets ...*Target) {
 	var missing []*Target
-	for _, t := range r.cfg.Targets() {
+	for _, t := range targets {
 		if len(t.Endpoints()) == 0 {
 			missing = append(missing, t)
 		}
 	}
-	r.resolve(ctx, missing)
+	r.resolve(ctx, missing, r.fresh)
 }
 
-// resolve looks up the hosts of all targets, a few at a time.
-func (r *Resolver) resolve(ctx context.Context, targets []*Target) {
+// resolve looks up the hosts of all targets, as many at a time as there are slots.
+func (r *Resolver) resolve(ctx context.Context, targets []*Target, slots chan struct{}) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	slots := make(chan struct{}, lookupsAtOnce)
 	for _, t := range targets {
 		select {
 		case <-ctx.Done():

@@ -179,10 +179,10 @@ func TestResolveInterval(t *testing.T) {
 func TestRefresh(t *testing.T) {
 	z := newZone(t, "10.0.0.1")
 	target := newNamed(t)
-	r := transport.NewResolver(transport.ResolverConfig{Server: z.Address(), Targets: func() []*transport.Target { return []*transport.Target{target} }})
-	r.Refresh(t.Context())
+	r := transport.NewResolver(transport.ResolverConfig{Server: z.Address()})
+	r.Refresh(t.Context(), target)
 	z.Set(at("10.0.0.2"))
-	r.Refresh(t.Context())
+	r.Refresh(t.Context(), target)
 	isAt(t, target, "10.0.0.1:443")
 }
 
@@ -192,9 +192,8 @@ func TestUnresolved(t *testing.T) {
 	target := newNamed(t)
 	w.fails(target, patience, hook.Unreachable)
 	z := newZone(t)
-	r := transport.NewResolver(transport.ResolverConfig{Server: z.Address(), Timeout: patience,
-		Targets: func() []*transport.Target { return []*transport.Target{target} }})
-	r.Refresh(t.Context())
+	r := transport.NewResolver(transport.ResolverConfig{Server: z.Address(), Timeout: patience})
+	r.Refresh(t.Context(), target)
 	if _, err := w.call(target, patience); err == nil || !strings.Contains(err.Error(), "policy.shop.svc") {
 		t.Errorf("the error is %v", err)
 	}

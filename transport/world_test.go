@@ -255,8 +255,8 @@ func (w *world) target() *transport.Target {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	r := transport.NewResolver(transport.ResolverConfig{Targets: func() []*transport.Target { return []*transport.Target{target} }, Addresses: loopback})
-	r.Refresh(context.Background())
+	r := transport.NewResolver(transport.ResolverConfig{Addresses: loopback})
+	r.Refresh(context.Background(), target)
 	w.t.Cleanup(target.Close)
 	return target
 }

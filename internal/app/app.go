@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
-	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec/native"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
@@ -20,7 +18,6 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/server"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 	"github.com/admission-dispatcher/dispatcher/internal/tracing"
-	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
 	"github.com/admission-dispatcher/dispatcher/transport"
@@ -110,12 +107,10 @@ func (a *App) wireRegistry(version string) {
 	cfg := a.cfg
 	settings := cfg.Registry(ownAddresses(cfg.Listen, a.admin.Addr().String()), a.log)
 	a.namespaces = kube.New(kube.Config{
-		Wanted:  func() []match.Namespaces { return a.registry.Namespaces() },
 		Allowed: settings.Compile.Addresses.Check,
 		Logger:  a.log,
 	})
-	settings.Prepare = a.prepare
-	settings.Probe = a.probe
+	settings.Resource = a.resource
 	settings.Compile.Namespaces = a.namespaces.Namespaces
 	settings.Changed = func(c registry.Change) { a.status.Changed(c) }
 	a.registry = registry.New(settings)
@@ -179,22 +174,6 @@ func (a *App) wireServer() {
 		DefaultTimeout: cfg.Deadline.Default.Duration,
 		MaxTimeout:     cfg.Deadline.Max.Duration,
 	})
-}
-
-// prepareTimeout bounds how long a new configuration waits for the addresses of
-// its webhooks and the namespaces of its clusters. Those that are not known by
-// then are looked up later.
-const prepareTimeout = 5 * time.Second
-
-// prepare looks up the addresses of webhooks that have none yet, and the
-// namespaces of clusters that are new.
-func (a *App) prepare() {
-	ctx, cancel := context.WithTimeout(a.loops, prepareTimeout)
-	defer cancel()
-	var both sync.WaitGroup
-	both.Go(func() { a.resolver.Refresh(ctx) })
-	both.Go(func() { a.namespaces.Prepare(ctx) })
-	both.Wait()
 }
 
 // connections returns how many connections of callers there may be: as many as

@@ -30,10 +30,7 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	running.Go(func() { a.status.Run(a.loops) })
 	running.Go(func() { a.namespaces.Run(a.loops) })
-	running.Go(func() {
-		a.registry.Load()
-		a.registry.Run(a.loops)
-	})
+	running.Go(func() { a.registry.Run(a.loops) })
 	if !a.awaitSnapshot(ctx) {
 		return nil
 	}
@@ -112,14 +109,12 @@ func (a *App) drain() error {
 }
 
 // release waits for calls that outlive their admissions and closes the
-// connections to webhooks.
+// connections to webhooks and to the APIs of clusters.
 func (a *App) release() {
 	a.dispatcher.Wait()
 	a.client.Close()
 	a.closeTelemetry()
-	for _, t := range append(a.registry.Targets(), a.registry.Draining()...) {
-		t.Close()
-	}
+	a.registry.Close()
 }
 
 // Reload looks at sources and certificates now.

@@ -30,7 +30,7 @@ func packages() map[string][]string {
 		"registry/manifest": {"chain", "exempt"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
 		"registry/compile": {"codec", "match", "exempt", "chain", "transport", "webhook", "registry/manifest", "internal/celenv", "internal/trust"},
-		"registry":         {"chain", "match", "transport", "registry/manifest", "registry/compile"},
+		"registry":         {"chain", "transport", "registry/manifest", "registry/compile"},
 		"internal/trust":   {},
 		"registry/kube":    {"match", "chain", "registry/manifest"}, // match for the interface of sources
 		"dispatcher":       {"codec", "codec/jsonpatch", "match", "internal/crash", "internal/share", "internal/throttle", "chain", "exempt", "hook", "transport", "webhook"},

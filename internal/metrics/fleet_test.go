@@ -56,7 +56,7 @@ func (f *fleet) load(t testing.TB, clusters, webhooks int) {
 	if problems := f.registry.Load(); len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	transport.NewResolver(transport.ResolverConfig{Targets: f.registry.Targets}).Refresh(t.Context())
+	transport.NewResolver(transport.ResolverConfig{}).Refresh(t.Context(), f.registry.Targets()...)
 	f.clusters = nil
 	for _, c := range f.registry.Snapshot().Clusters {
 		f.clusters = append(f.clusters, c)

@@ -179,9 +179,9 @@ func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []b
 
 var firstPair *keyPair
 `, says: "the certificate for webhooks: not in use"},
-	{row: "F30", bug: "a source that becomes empty is served", file: "registry/load.go",
+	{row: "F30", bug: "a source that becomes empty is served", file: "registry/registry.go",
 		old: "if r.settings.AllowEmpty || len(in.Problems) > 0 {", new: "if true || len(in.Problems) > 0 {", says: "was not refused"},
-	{row: "F30", bug: "nobody is told that the configuration has problems", file: "registry/load.go",
+	{row: "F30", bug: "nobody is told that the configuration has problems", file: "registry/registry.go",
 		old: "	r.problems.Store(&problems)\n	r.loads.fail()\n", new: "	r.loads.fail()\n", says: "is not seen to have problems"},
 	{row: "F31", bug: "whoever logs waits for the sink", file: "internal/logging/log.go",
 		old: "slog.NewJSONHandler(queue, ", new: "slog.NewJSONHandler(out, ", says: "lost-call"},
@@ -199,36 +199,35 @@ var firstPair *keyPair
 	{row: "F35", bug: "a process takes 2 s until it is ready", file: "internal/app/run.go",
 		old: "	running.Go(func() { a.resolver.Run(a.loops) })\n", new: "	<-time.After(2 * time.Second)\n	running.Go(func() { a.resolver.Run(a.loops) })\n", says: "after the start of the process"},
 	{row: "F36", bug: "the configuration is never read again", file: "registry/registry.go",
-		old: "		r.look(func() { wait(ctx, settleTime) })\n", new: "", says: "has had no effect"},
-	{row: "F36", bug: "a new Snapshot keeps one webhook of the old", file: "registry/load.go",
-		old: "	r.prepare(next)\n	// Nothing", new: `	if current := r.Snapshot(); current != nil {
+		old: "		r.look(ctx, settleTime)\n", new: "", says: "has had no effect"},
+	{row: "F36", bug: "a new Snapshot keeps one webhook of the old", file: "registry/registry.go",
+		old: "	// Nothing below this line can fail.\n	served :=", new: `	if current := r.Snapshot(); current != nil {
 		for name, c := range next.Clusters {
 			list := slices.Clone(c.Validating.Webhooks)
 			for i, w := range list {
-				before := current.Clusters[name].Validating.find(w.Configuration, w.Name)
-				if before != nil && len(in.hash) > 0 && in.hash[0] < '8' {
+				before := current.Clusters[name].Validating.Find(w.Configuration, w.Name)
+				if before != nil && len(in.Hash) > 0 && in.Hash[0] < '8' {
 					list[i] = before
 					next.Targets = append(next.Targets, before.Target)
 				}
 			}
-			c.Validating = c.Validating.with(list)
+			c.Validating = c.Validating.With(list)
 		}
 	}
-	r.prepare(next)
-	// Nothing`, says: "has had no effect"},
+	// Nothing below this line can fail.
+	served :=`, says: "has had no effect"},
 	{row: "F36", bug: "a reload takes 3 s", file: "registry/registry.go",
 		old: "const settleTime = 50 * time.Millisecond", new: "const settleTime = 3 * time.Second", says: "takes effect after"},
 	{row: "F36", bug: "the Snapshot of before is served again for a moment", file: "registry/rotation.go",
-		old: "	r.rotation.previous = append(r.rotation.previous, r.snapshot.Swap(next))\n",
-		new: `	previous := r.snapshot.Swap(next)
-	r.rotation.previous = append(r.rotation.previous, previous)
-	go func() {
-		<-time.After(40 * time.Millisecond)
-		if r.snapshot.CompareAndSwap(next, previous) {
-			<-time.After(5 * time.Millisecond)
-			r.snapshot.CompareAndSwap(previous, next)
-		}
-	}()
+		old: "		r.previous = append(r.previous, before)\n",
+		new: `		r.previous = append(r.previous, before)
+		go func() {
+			<-time.After(40 * time.Millisecond)
+			if r.current.CompareAndSwap(next, before) {
+				<-time.After(5 * time.Millisecond)
+				r.current.CompareAndSwap(before, next)
+			}
+		}()
 `, says: "one-snapshot"},
 	{row: "F36", bug: "a configuration with problems is served", file: "registry/compile/compile.go",
 		old: "	if len(c.problems) > 0 {\n		return nil\n	}\n", new: "", says: "was not refused"},

@@ -9,7 +9,6 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
-	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
 	"github.com/admission-dispatcher/dispatcher/webhook"
@@ -23,11 +22,11 @@ type Options struct {
 	MaxTimeout time.Duration    // longest time an admission may take; 30 s
 	Encoding   webhook.Encoding // for webhooks whose bindings say nothing
 	// Namespaces, if not nil, returns the source of the namespaces of a cluster
-	// that has a kubeconfigFile, before anybody starts it: compiling neither waits
-	// nor dials. Nobody asks it for other labels than these, which are sorted. One
-	// that is a KubernetesVersioner says the cluster's version too. Default: one that
-	// knows nothing, for those who contact nobody.
-	Namespaces func(cluster string, access manifest.KubeAccess, labels []string) match.Namespaces
+	// that has a kubeconfigFile, which nobody has opened yet if it is new: compiling
+	// neither waits nor dials. Nobody asks it for other labels than these, which are
+	// sorted. One that is a KubernetesVersioner says the cluster's version too.
+	// Default: one that knows nothing, for those who contact nobody.
+	Namespaces func(cluster string, access manifest.KubeAccess, labels []string) chain.NamespaceSource
 }
 
 const defaultMaxTimeout = 30 * time.Second
@@ -37,7 +36,9 @@ const defaultMaxTimeout = 30 * time.Second
 type Compiled struct {
 	Clusters map[string]*chain.Cluster
 	Warnings []manifest.Problem // lint
-	Targets  []*transport.Target
+	// Targets and Sources are the Resources that it uses, each once.
+	Targets []*transport.Target
+	Sources []chain.NamespaceSource
 
 	identities identities
 }
@@ -126,8 +127,9 @@ func (c *compiler) compile() *Compiled {
 	if len(c.problems) > 0 {
 		return nil
 	}
-	c.compileSources()
-	return c.compiled()
+	all := c.compiled()
+	all.Sources = c.compileSources()
+	return all
 }
 
 func (c *compiler) compiled() *Compiled {

@@ -16,6 +16,7 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
@@ -191,12 +192,12 @@ func (c *compiler) checkAccess(m *manifest.Cluster, a manifest.KubeAccess) error
 }
 
 // compileSources gives each cluster that has an API the source of its namespaces,
-// with the labels that its webhooks' selectors name. A webhook that waits for its
+// with the labels that its webhooks' selectors name, and returns them. A webhook that waits for its
 // Target keeps its previous version in the chain, so the labels that the current
 // one names count too.
-func (c *compiler) compileSources() {
+func (c *compiler) compileSources() (sources []chain.NamespaceSource) {
 	if c.Namespaces == nil {
-		return
+		return nil
 	}
 	for _, cluster := range c.clusters {
 		a, ok := c.accesses[cluster.Name]
@@ -210,6 +211,9 @@ func (c *compiler) compileSources() {
 				before.SelectedLabels(keys)
 			}
 		}
-		cluster.Namespaces = c.Namespaces(cluster.Name, a, slices.Sorted(maps.Keys(keys)))
+		source := c.Namespaces(cluster.Name, a, slices.Sorted(maps.Keys(keys)))
+		cluster.Namespaces = source
+		sources = append(sources, source)
 	}
+	return sources
 }

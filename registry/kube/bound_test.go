@@ -19,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
-	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
 )
 
@@ -259,7 +258,7 @@ func TestListsAtOnce(t *testing.T) {
 		now.Add(-1)
 		a.list(out)
 	})
-	var sources []match.Namespaces
+	var sources []chain.NamespaceSource
 	for i := range clusters {
 		sources = append(sources, w.Namespaces(fmt.Sprint("cluster-", i), a.access(), []string{"tier"}))
 	}

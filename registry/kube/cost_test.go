@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
@@ -82,7 +83,7 @@ func costOf(t *testing.T, namespaces int) cost {
 	access := apiAlone(t, namespaces)
 	w := newWorld(t)
 	before, goroutines := memory(), runtime.NumGoroutine()
-	sources := make([]match.Namespaces, clusters)
+	sources := make([]chain.NamespaceSource, clusters)
 	for i := range sources {
 		sources[i] = w.Namespaces(fmt.Sprint("cluster-", i), access, []string{"environment"})
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
@@ -38,30 +40,24 @@ type world struct {
 	*kube.Sources
 	t testing.TB
 
-	mu     sync.Mutex
-	wanted []match.Namespaces
-	log    strings.Builder
+	open []chain.NamespaceSource
+
+	mu  sync.Mutex
+	log strings.Builder
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t}
 	w.Sources = kube.New(kube.Config{
-		Wanted:   w.all,
 		Interval: 5 * time.Millisecond,
 		Logger:   slog.New(slog.NewTextHandler(w, nil)),
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { w.Run(ctx) })
-	t.Cleanup(func() { stop(); running.Wait() })
+	t.Cleanup(func() { w.want(); stop(); running.Wait() })
 	return w
-}
-
-func (w *world) all() []match.Namespaces {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.wanted
 }
 
 // Write collects the log.
@@ -77,11 +73,27 @@ func (w *world) logged(text string) bool {
 	return strings.Contains(w.log.String(), text)
 }
 
-// want makes these the sources in use.
-func (w *world) want(sources ...match.Namespaces) {
-	w.mu.Lock()
-	w.wanted = sources
-	w.mu.Unlock()
+// want makes these the sources that are open. It waits for no list.
+func (w *world) want(sources ...chain.NamespaceSource) {
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	w.wantBy(done, sources...)
+}
+
+// wantBy is want, but waits for the lists until ctx is done. What is new is opened
+// before what is not wanted any more is closed, as in the registry.
+func (w *world) wantBy(ctx context.Context, sources ...chain.NamespaceSource) {
+	for _, s := range sources {
+		if !slices.Contains(w.open, s) {
+			s.Open(ctx)
+		}
+	}
+	for _, s := range w.open {
+		if !slices.Contains(sources, s) {
+			s.Close()
+		}
+	}
+	w.open = sources
 }
 
 // prepare makes a source for the access the one in use, and waits for its list.
@@ -94,10 +106,9 @@ func (w *world) prepare(cluster string, access manifest.KubeAccess) *kube.Source
 func (w *world) prepareWith(cluster string, access manifest.KubeAccess, labels ...string) *kube.Source {
 	w.t.Helper()
 	s := w.Namespaces(cluster, access, labels).(*kube.Source)
-	w.want(s)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	w.Prepare(ctx)
+	w.wantBy(ctx, s)
 	if ctx.Err() != nil {
 		w.t.Fatal("never prepared")
 	}
@@ -332,10 +343,9 @@ func TestNewLabel(t *testing.T) {
 	if err != nil || labels["team"] != "a" {
 		t.Errorf("before it runs: %v, %v", labels, err)
 	}
-	w.want(both)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	w.Prepare(ctx)
+	w.wantBy(ctx, both)
 	a.now("get", hangs)
 	if labels, err := both.LookUpNamespace("shop", time.Time{}); err != nil || labels["team"] != "a" || labels["tier"] != "gold" {
 		t.Errorf("%v, %v", labels, err)

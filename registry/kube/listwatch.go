@@ -61,11 +61,11 @@ func (l listWatch) List(o metav1.ListOptions) (runtime.Object, error) {
 // ListWithContext implements cache.ListerWatcherWithContext.
 func (l listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	select {
-	case l.lists <- struct{}{}:
+	case l.of.lists <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	defer func() { <-l.lists }()
+	defer func() { <-l.of.lists }()
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	if o.Continue == "" {

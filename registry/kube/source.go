@@ -5,7 +5,7 @@ package kube
 import (
 	"context"
 	"errors"
-	"net/netip"
+	"fmt"
 	"sync"
 	"time"
 
@@ -19,15 +19,16 @@ import (
 )
 
 // Source is the namespaces of one cluster, with the labels that selectors name,
-// and the cluster's version. It may be asked before it runs and after it has
-// stopped: then it asks the cluster.
+// and the cluster's version. It may be asked before it is open and after it was
+// closed: then it asks the cluster. It is a chain.Resource.
 type Source struct {
+	of      *Sources
+	number  int
 	cluster string
 	access  manifest.KubeAccess
 	keys    map[string]string // the labels that are kept, each to itself
 	client  *client
-	broken  error         // why there is no client
-	lists   chan struct{} // places, for all clusters
+	broken  error // why there is no client
 
 	store   store
 	live    *lookups
@@ -36,17 +37,52 @@ type Source struct {
 
 	tried   chan struct{} // closed once it was listed, or could not be
 	tryOnce sync.Once
+	stop    context.CancelFunc // of what goes on while it is open
+	running sync.WaitGroup
 }
 
-func newSource(cluster string, access manifest.KubeAccess, labels []string, lists chan struct{}, allowed func(netip.AddrPort) error) *Source {
-	s := &Source{cluster: cluster, access: access, keys: map[string]string{}, lists: lists, tried: make(chan struct{})}
+func newSource(of *Sources, number int, cluster string, access manifest.KubeAccess, labels []string) *Source {
+	s := &Source{of: of, number: number, cluster: cluster, access: access, keys: map[string]string{}, tried: make(chan struct{})}
 	for _, key := range labels {
 		s.keys[key] = key
 	}
-	s.client, s.broken = newClient(access, allowed)
+	s.client, s.broken = newClient(access, of.cfg.Allowed)
 	s.live = newLookups(s.get)
 	return s
 }
+
+// Identity implements chain.Resource.
+func (s *Source) Identity() string { return fmt.Sprint("namespaces ", s.number) }
+
+// Open begins to watch, and waits until the namespaces have been listed, or could not
+// be, or ctx is done. The watch goes on until Close.
+func (s *Source) Open(ctx context.Context) {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	s.running.Go(func() { s.run(running) })
+	s.of.opened(s)
+	select {
+	case <-s.tried:
+	case <-ctx.Done():
+	}
+}
+
+// Ready returns nil: nothing waits for a cluster's API. A webhook that needs a
+// namespace that is not known refuses the request.
+func (s *Source) Ready(*chain.DryRun) error { return nil }
+
+// Busy returns false: who asks while it is closed asks the cluster.
+func (s *Source) Busy() bool { return false }
+
+// Close ends the watch.
+func (s *Source) Close() {
+	s.of.closed(s)
+	s.stop()
+	s.running.Wait()
+}
+
+// String names the cluster.
+func (s *Source) String() string { return "namespaces of cluster " + s.cluster }
 
 // keeps reports whether all these labels are kept.
 func (s *Source) keeps(labels []string) bool {

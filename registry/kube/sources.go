@@ -15,17 +15,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // Config is the configuration of Sources.
 type Config struct {
-	// Wanted returns the sources in use, as the Snapshots name them; those that
-	// Sources.Namespaces did not return are ignored. Required.
-	Wanted func() []match.Namespaces
-	// Interval is the time between two looks at what is wanted and how fresh it
-	// is; 1 s.
+	// Interval is the time between two looks at how fresh the sources are; 1 s.
 	Interval time.Duration
 	// Allowed, if not nil, returns why an address may not be dialled (E2).
 	Allowed func(netip.AddrPort) error
@@ -43,19 +39,12 @@ const (
 type Sources struct {
 	cfg   Config
 	lists chan struct{} // a place for each list under way
-	kick  chan struct{}
 
-	mu      sync.Mutex
-	running map[*Source]*running
-	ofOne   map[string][]*Source // those that run, by cluster
+	mu   sync.Mutex
+	made int
+	open map[string][]*Source // by cluster
 
 	looked time.Time // at the credentials; of Run alone
-}
-
-// running is a Source with its end.
-type running struct {
-	stop context.CancelFunc
-	done chan struct{}
 }
 
 // New returns Sources without any. It starts nothing.
@@ -67,92 +56,58 @@ func New(cfg Config) *Sources {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Sources{
-		cfg:     cfg,
-		lists:   make(chan struct{}, maxLists),
-		kick:    make(chan struct{}, 1),
-		running: map[*Source]*running{},
-		ofOne:   map[string][]*Source{},
+		cfg:   cfg,
+		lists: make(chan struct{}, maxLists),
+		open:  map[string][]*Source{},
 	}
 }
 
-// Namespaces returns the source that runs for this cluster and access and keeps
-// these labels, or else a new one, which runs as soon as it is wanted. So a label
-// that is new is listed by a source of its own, while the one before goes on. It
-// serves registry.Settings.
-func (s *Sources) Namespaces(cluster string, access manifest.KubeAccess, labels []string) match.Namespaces {
+// Namespaces returns the source that is open for this cluster and access and keeps
+// these labels, or else a new one, which the registry opens. So a label that is new is
+// listed by a source of its own, while the one before goes on. It serves
+// compile.Options.
+func (s *Sources) Namespaces(cluster string, access manifest.KubeAccess, labels []string) chain.NamespaceSource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, source := range s.ofOne[cluster] {
+	for _, source := range s.open[cluster] {
 		if source.access == access && source.keeps(labels) {
 			return source
 		}
 	}
-	return newSource(cluster, access, labels, s.lists, s.cfg.Allowed)
+	s.made++
+	return newSource(s, s.made, cluster, access, labels)
 }
 
-// Run starts the sources that are wanted and stops those that no longer are,
-// until ctx is done. Nothing of them is left when it returns.
+// opened and closed keep the list of the sources that are open.
+func (s *Sources) opened(source *Source) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[source.cluster] = append(s.open[source.cluster], source)
+}
+
+func (s *Sources) closed(source *Source) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := slices.DeleteFunc(s.open[source.cluster], func(other *Source) bool { return other == source })
+	if s.open[source.cluster] = left; len(left) == 0 {
+		delete(s.open, source.cluster)
+	}
+}
+
+// Run looks at how fresh the open sources and their credentials are, until ctx is
+// done.
 func (s *Sources) Run(ctx context.Context) {
 	ticker := time.NewTicker(s.cfg.Interval)
 	defer ticker.Stop()
-	defer s.keep(ctx, nil)
 	for {
-		s.keep(ctx, s.wanted())
 		s.watchFreshness()
 		s.watchCredentials()
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-		case <-s.kick:
 		}
 	}
-}
-
-func (s *Sources) wanted() map[*Source]bool {
-	wanted := map[*Source]bool{}
-	for _, n := range s.cfg.Wanted() {
-		if source, ok := n.(*Source); ok {
-			wanted[source] = true
-		}
-	}
-	return wanted
-}
-
-// keep makes what runs what is wanted, and waits for the end of what stops.
-func (s *Sources) keep(ctx context.Context, wanted map[*Source]bool) {
-	var leaving []*running
-	s.mu.Lock()
-	for source, r := range s.running {
-		if !wanted[source] {
-			r.stop()
-			leaving = append(leaving, r)
-			delete(s.running, source)
-		}
-	}
-	for source := range wanted {
-		if s.running[source] == nil && ctx.Err() == nil {
-			s.running[source] = start(ctx, source)
-		}
-	}
-	clear(s.ofOne)
-	for source := range s.running {
-		s.ofOne[source.cluster] = append(s.ofOne[source.cluster], source)
-	}
-	s.mu.Unlock()
-	for _, r := range leaving {
-		<-r.done
-	}
-}
-
-func start(ctx context.Context, source *Source) *running {
-	ctx, stop := context.WithCancel(ctx)
-	r := &running{stop: stop, done: make(chan struct{})}
-	go func() {
-		defer close(r.done)
-		source.run(ctx)
-	}()
-	return r
 }
 
 // watchFreshness logs who turned stale and who recovered.
@@ -198,22 +153,6 @@ func (s *Sources) watchCredentials() {
 	}
 }
 
-// Prepare starts what is wanted by now, and waits until each of the new ones has
-// been listed, or could not be, or ctx is done. Run must be running.
-func (s *Sources) Prepare(ctx context.Context) {
-	select {
-	case s.kick <- struct{}{}:
-	default: // one is waiting already
-	}
-	for source := range s.wanted() {
-		select {
-		case <-source.tried:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // Status returns how the namespaces of each cluster are, sorted by cluster. While
 // one source follows another it is the better one that counts.
 func (s *Sources) Status() []Status {
@@ -242,9 +181,9 @@ func rank(s Status) int {
 func (s *Sources) sources() []*Source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sources := make([]*Source, 0, len(s.running))
-	for source := range s.running {
-		sources = append(sources, source)
+	var all []*Source
+	for _, sources := range s.open {
+		all = append(all, sources...)
 	}
-	return sources
+	return all
 }

@@ -28,23 +28,37 @@ const probeReview = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/%s
 	`"name":"admission-dispatcher-probe","namespace":"default","operation":"CREATE","userInfo":{"username":"admission-dispatcher-probe"},` +
 	`"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"admission-dispatcher-probe","namespace":"default"}},"oldObject":null,"dryRun":true,"options":null}}`
 
-// probe reports whether a Target can be connected to and, if there is a question,
+// target is a Target as a Resource: whom it is looked up and connected by.
+type target struct {
+	registry.Unconnected
+	resolver *transport.Resolver
+	client   *transport.Client
+}
+
+func (a *App) resource(t *transport.Target) chain.Resource {
+	return target{registry.Unconnected{Target: t}, a.resolver, a.client}
+}
+
+// Open looks up the addresses.
+func (t target) Open(ctx context.Context) { t.resolver.Refresh(ctx, t.Target) }
+
+// Ready reports whether the Target can be connected to and, if there is a dry run,
 // answers it. Any verdict will do: it shows that somebody reads reviews there.
-func (a *App) probe(t *transport.Target, q *registry.Question) error {
-	if err := a.client.Probe(t, probeTimeout); err != nil || q == nil {
+func (t target) Ready(q *chain.DryRun) error {
+	if err := t.client.Probe(t.Target, probeTimeout); err != nil || q == nil {
 		return err
 	}
 	body := codec.NewBody(fmt.Appendf(nil, probeReview, q.Webhook.Version), nil)
 	defer body.Release()
 	message := webhook.NewMessage(webhook.Request{
-		Target: t,
+		Target: t.Target,
 		Body:   body,
 		Form:   codec.Form{Version: q.Webhook.Version},
 		Want:   codec.Expectation{UID: []byte(probeUID), Version: q.Webhook.Version, Mutating: q.Phase == chain.Mutating, Compat: q.Webhook.Compat},
 	})
 	defer message.Release()
-	_, err := a.client.Call(context.Background(), transport.Call{
-		Target:   t,
+	_, err := t.client.Call(context.Background(), transport.Call{
+		Target:   t.Target,
 		Message:  message,
 		Cluster:  q.Cluster,
 		Resource: "/configmaps",

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chain
+
+import (
+	"context"
+
+	"github.com/admission-dispatcher/dispatcher/match"
+)
+
+// A Resource is what a Snapshot uses and what outlives it: a Target with its
+// connections and circuits, a watch on the namespaces of a cluster. It is made when
+// a configuration is compiled, and does nothing until the registry opens it. The
+// registry closes it when no Snapshot has it any more.
+//
+// The interface is here and not in registry, because those who make Resources stand
+// below the registry, which only keeps them.
+type Resource interface {
+	// Identity tells it from all others: of one Identity one Resource is alive.
+	Identity() string
+	// Open starts it, and returns when it is of use, or could not be, or ctx is done.
+	// It is called once, before anything else of it is used.
+	Open(ctx context.Context)
+	// Ready returns nil if it answers, and otherwise why it does not, in bounded time.
+	// With a DryRun, which may be nil, it answers that too. The error shows no secret.
+	Ready(*DryRun) error
+	// Busy reports whether calls are under way. It does not block.
+	Busy() bool
+	// Close ends what Open has begun and waits for its end. It is called once, when no
+	// Snapshot has the Resource and it is not Busy.
+	Close()
+	// String names it in logs.
+	String() string
+}
+
+// A DryRun is a review that a webhook is to answer before it takes part (probe:
+// Review), as this webhook of this cluster.
+type DryRun struct {
+	Cluster string
+	Phase   Phase
+	Webhook *Entry
+}
+
+// NamespaceSource is a source of namespaces that has to be kept current.
+type NamespaceSource interface {
+	match.Namespaces
+	Resource
+}
