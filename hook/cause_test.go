@@ -46,7 +46,7 @@ func TestCauses(t *testing.T) {
 
 // The pages have each cause with its code.
 func TestCausesAreDocumented(t *testing.T) {
-	contract, semantics := page(t, "contract.md"), page(t, "semantics.md")
+	contract, semantics := page(t, "docs/contract.md"), page(t, "docs/semantics.md")
 	_, list, ok := strings.Cut(contract, "cause to code: ")
 	if !ok {
 		t.Fatal("docs/contract.md has no list of causes")
@@ -73,7 +73,7 @@ func TestCausesAreDocumented(t *testing.T) {
 
 func page(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../docs/" + name)
+	text, err := os.ReadFile("../" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
