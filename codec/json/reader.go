@@ -25,21 +25,24 @@ func (r *Reader) Reset(data []byte) {
 // Key consumes a member's key and colon and returns the key.
 func (r *Reader) Key() (key []byte, ok bool) {
 	key, escaped, ok := r.Scanner.Key()
-	return r.meaning(key, escaped && ok), ok
+	if escaped && ok {
+		return r.unescape(key), true
+	}
+	return key[:len(key):len(key)], ok
 }
 
 // Text consumes the string at Pos and returns it.
 func (r *Reader) Text() (text []byte, ok bool) {
 	text, escaped, ok := r.Quoted()
-	return r.meaning(text, escaped && ok), ok
+	if escaped && ok {
+		return r.unescape(text), true
+	}
+	return text[:len(text):len(text)], ok
 }
 
-// meaning returns the text of raw, in Scratch if it is escaped. Where Scratch grows,
-// what was handed out before stays valid in the previous array.
-func (r *Reader) meaning(raw []byte, escaped bool) []byte {
-	if !escaped {
-		return raw[:len(raw):len(raw)]
-	}
+// unescape returns the text of raw in Scratch. Where that grows, what was handed out
+// before stays valid in the previous array.
+func (r *Reader) unescape(raw []byte) []byte {
 	start := len(r.Scratch)
 	r.Scratch = AppendUnescaped(r.Scratch, raw)
 	return r.Scratch[start:len(r.Scratch):len(r.Scratch)]

@@ -5,24 +5,17 @@
 // and patches.
 package json
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "fmt"
 
 // MaxDepth is how deep a document may nest, as in encoding/json and jsontext.
 const MaxDepth = 10_000
-
-// passDepth is how deep a value may nest that Pass consumes: beyond what any writer
-// of JSON gets past the API server, which stops at 10,000.
-const passDepth = 1 << 16
 
 // Text is JSON, or a part of it. It is never written.
 type Text interface{ []byte | string }
 
 // Scanner walks over one document. It does not recurse where the input decides how
-// deep, and neither copies nor allocates, but for a bit per container, kept by Reset,
-// where more than 63 are open. Whether strings are UTF-8 it does not look at.
+// deep, and neither copies nor allocates, but weighs 16 KiB itself. Whether strings are
+// UTF-8 it does not look at.
 //
 // Methods that can fail return false, with Fault and Pos telling why and where.
 type Scanner[T Text] struct {
@@ -37,14 +30,14 @@ type Scanner[T Text] struct {
 	// Halved notes it.
 	Lenient, Halved bool
 
-	// kinds has a bit for each container that skip has open beside the innermost
-	// 64 at most, set if that is an object.
-	kinds []uint64
+	// closers has the closing byte of each container that Skip has open. It is
+	// longer than MaxDepth so that an index masked to its length needs no check.
+	closers [1 << 14]byte
 }
 
 // Reset makes s a scanner at the start of data, which is strict.
 func (s *Scanner[T]) Reset(data T) {
-	*s = Scanner[T]{Data: data, kinds: s.kinds[:0]}
+	s.Data, s.Pos, s.Depth, s.Deepest, s.Fault, s.Lenient, s.Halved = data, 0, 0, 0, "", false, false
 }
 
 // Fail records the first fault, at pos.
@@ -173,128 +166,4 @@ func (s *Scanner[T]) Quoted() (raw T, escaped, ok bool) {
 	}
 	s.Pos = i + 1
 	return s.Data[start:i], escaped, true
-}
-
-// Skip consumes one value of any kind, checking all of it.
-func (s *Scanner[T]) Skip() bool { return s.skip(MaxDepth) }
-
-// Pass is Skip for what need not be right otherwise: it goes deeper.
-func (s *Scanner[T]) Pass() bool { return s.skip(passDepth) }
-
-// skip is where almost all time of reading a review goes, which is why it keeps its
-// state in local variables and looks for the common form of a token, compact and
-// plain, first.
-//
-//nolint:funlen // with a call per string and per white space a pod took 20 % longer
-func (s *Scanner[T]) skip(most int) bool {
-	b, i := s.Data, uint(s.Pos)
-	open, deepest := 0, 0 // containers
-	most -= s.Depth
-	kinds := uint64(0) // of the innermost containers: the lowest bit is set in an object
-	closer := byte(0)  // of the innermost one
-	key := false       // expected next, with its colon
-	for {
-		if i < uint(len(b)) && b[i] <= ' ' {
-			i = spaceEnd(b, i)
-		}
-		if i >= uint(len(b)) {
-			return s.Fail(len(b), faultEnd)
-		}
-		switch c := b[i]; {
-		case c == '"':
-			i++
-			for i+8 <= uint(len(b)) {
-				m := special(word(b[i : i+8]))
-				if m != 0 {
-					i += uint(bits.TrailingZeros64(m)) / 8
-					break
-				}
-				i += 8
-			}
-			if i < uint(len(b)) && b[i] == '"' {
-				i++
-			} else {
-				end := s.stringEnd(b, int(i))
-				if end < 0 {
-					return false
-				}
-				i = uint(end)
-			}
-			if !key {
-				break
-			}
-			if i < uint(len(b)) && b[i] <= ' ' {
-				i = spaceEnd(b, i)
-			}
-			if i >= uint(len(b)) || b[i] != ':' {
-				return s.unexpected(int(i), faultColon)
-			}
-			i++
-			key = false
-			continue
-		case key:
-			return s.Fail(int(i), faultKey)
-		case c == '{' || c == '[':
-			if open%64 == 63 {
-				s.kinds = append(s.kinds[:open/64], kinds)
-			}
-			kinds = kinds<<1 | uint64(c>>5&1)
-			if open++; open > deepest {
-				if deepest = open; deepest > most {
-					return s.Fail(int(i), faultDepth)
-				}
-			}
-			closer = c + 2 // '}' and ']'
-			i++
-			if i < uint(len(b)) && b[i] <= ' ' {
-				i = spaceEnd(b, i)
-			}
-			if i < uint(len(b)) && b[i] == closer {
-				break
-			}
-			key = c == '{'
-			continue
-		default:
-			end := s.scalarEnd(b, int(i))
-			if end < 0 {
-				return false
-			}
-			i = uint(end)
-		}
-		// Behind a value: close containers until another value follows.
-		for {
-			if open == 0 {
-				s.Pos, s.Deepest = int(i), s.Depth+deepest
-				return true
-			}
-			if i < uint(len(b)) && b[i] <= ' ' {
-				i = spaceEnd(b, i)
-			}
-			if i >= uint(len(b)) {
-				return s.Fail(len(b), faultEnd)
-			}
-			c := b[i]
-			i++
-			if c == ',' {
-				key = closer == '}'
-				break
-			}
-			if c != closer {
-				return s.Fail(int(i-1), faultSeparator)
-			}
-			open--
-			kinds >>= 1
-			if open%64 == 63 {
-				kinds = s.kinds[open/64]
-			}
-			closer = ']' + byte(kinds&1)<<5
-		}
-	}
-}
-
-func spaceEnd[T Text](b T, i uint) uint {
-	for i < uint(len(b)) && IsSpace(b[i]) {
-		i++
-	}
-	return i
 }

@@ -5,6 +5,7 @@ package jsonpatch
 import (
 	stdjson "encoding/json"
 	"strings"
+	"sync"
 
 	"github.com/admission-dispatcher/dispatcher/codec/json"
 )
@@ -18,9 +19,18 @@ const (
 // v4, it takes half a surrogate pair for U+FFFD.
 type scanner struct{ json.Scanner[string] }
 
-func scan(text string) (s scanner) {
-	s.Data, s.Lenient = text, true
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
+
+func scan(text string) *scanner {
+	s := scanners.Get().(*scanner)
+	s.Reset(text)
+	s.Lenient = true
 	return s
+}
+
+func (s *scanner) release() {
+	s.Reset("")
+	scanners.Put(s)
 }
 
 // readObject calls visit with each member of the JSON object text: the key as
@@ -28,6 +38,7 @@ func scan(text string) (s scanner) {
 // one level, but fails if any of text is not valid JSON.
 func readObject(text string, visit func(key, value string, nesting int) error) error {
 	s := scan(text)
+	defer s.release()
 	if s.Next() != '{' {
 		return reason("expected a JSON object")
 	}
@@ -56,6 +67,7 @@ func readObject(text string, visit func(key, value string, nesting int) error) e
 // does with members; the element is text[start:end].
 func readArray(text string, visit func(start, end, nesting int) error) error {
 	s := scan(text)
+	defer s.release()
 	if s.Next() != '[' {
 		return reason("expected a JSON array")
 	}

@@ -24,6 +24,7 @@ type converter struct {
 	deadline time.Time // zero: none
 	piece    int
 	buffer   []byte
+	scanner  *json.Scanner[[]byte] // made when it is needed
 }
 
 // value decodes raw, which is valid JSON.
@@ -85,8 +86,15 @@ func (c *converter) object(raw []byte) (any, error) {
 // without the comma at its end, and large with each member or element that is a
 // piece or more by itself: its key, if it has one, and its value.
 func (c *converter) split(raw []byte, few func([]byte) error, large func(key, value []byte) error) error {
-	s := json.Scanner[[]byte]{Data: raw, Lenient: true}
-	closer := raw[0] + 2           // '}' and ']'
+	if c.scanner == nil {
+		c.scanner = new(json.Scanner[[]byte])
+	}
+	s, closer := c.scanner, raw[0]+2 // '}' and ']'
+	at := func(pos, depth int) {
+		s.Reset(raw)
+		s.Pos, s.Depth, s.Lenient = pos, depth, true
+	}
+	at(0, 0)
 	begin, end, scanned := 0, 0, 0 // of what few has not had; since the last look at the clock
 	flush := func() error {
 		part := raw[begin:end]
@@ -116,9 +124,11 @@ func (c *converter) split(raw []byte, few func([]byte) error, large func(key, va
 			if err := flush(); err != nil {
 				return err
 			}
-			if err := large(key, raw[value:s.Pos]); err != nil {
+			pos := s.Pos
+			if err := large(key, raw[value:pos]); err != nil {
 				return err
 			}
+			at(pos, 1) // large has used the scanner
 			continue
 		}
 		if begin == end {
