@@ -33,7 +33,7 @@ func (a *answer) readPatch() bool {
 	}
 	decoded, err := base64.StdEncoding.AppendDecode(nil, text)
 	a.patch = patch{bytes: decoded}
-	a.notBase64 = a.notBase64 || err != nil
+	a.badBase64 = a.badBase64 || err != nil
 	return true
 }
 
@@ -61,70 +61,6 @@ func (a *answer) operations() []byte {
 		return nil
 	}
 	return a.patch.bytes
-}
-
-func (a *answer) validatingBase64Defect() string {
-	if !a.want.Mutating && a.notBase64 {
-		return "response.patch is not base64"
-	}
-	return ""
-}
-
-func (a *answer) base64Defect() string {
-	if a.want.Mutating && a.notBase64 {
-		return "response.patch is not base64"
-	}
-	return ""
-}
-
-func (a *answer) validatingPatchDefect() string {
-	if !a.want.Mutating && len(a.patch.bytes) > 0 {
-		return "validating webhook may not return response.patch"
-	}
-	return ""
-}
-
-func (a *answer) validatingTypeDefect() string {
-	if !a.want.Mutating && a.patchType != nil {
-		return "validating webhook may not return response.patchType"
-	}
-	return ""
-}
-
-func (a *answer) patchWithoutTypeDefect() string {
-	if a.want.Mutating && len(a.patch.bytes) > 0 && a.patchType == nil {
-		return "webhook returned response.patch but not response.patchType"
-	}
-	return ""
-}
-
-func (a *answer) typeWithoutPatchDefect() string {
-	switch {
-	case !a.want.Mutating || a.patchType == nil:
-	case len(a.patch.bytes) == 0:
-		return "webhook returned response.patchType but not response.patch"
-	case len(a.patchType) == 0:
-		return "webhook returned an empty response.patchType"
-	}
-	return ""
-}
-
-func (a *answer) operationsDefect() string {
-	if a.want.Mutating && a.decodedPatch().undecodable {
-		return "response.patch is not a JSON array of objects"
-	}
-	return ""
-}
-
-// patchTypeDefect: the type matters where there is something to apply.
-func (a *answer) patchTypeDefect() string {
-	if !a.want.Mutating || string(a.patchType) == "JSONPatch" {
-		return ""
-	}
-	if a.decodedPatch().operations > 0 {
-		return "webhook returned an unsupported response.patchType"
-	}
-	return ""
 }
 
 // decodedPatch returns the patch with its operations counted.

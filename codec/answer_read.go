@@ -16,8 +16,14 @@ import (
 // answer is what a webhook's answer says, and what is wrong with how it says it.
 // It borrows from the body and from its own scratch.
 type answer struct {
-	want Expectation
 	json.Reader
+	findings
+}
+
+// findings are what an answer is about and what was read of it: all that must not get
+// into the next one.
+type findings struct {
+	want Expectation
 
 	protobuf   bool
 	unreadable string // why there is no whole document
@@ -28,7 +34,7 @@ type answer struct {
 	folded            bool // kind or apiVersion came in a case variant
 	response, allowed spelling
 	absent            bool // the response is null
-	notBase64         bool // any copy of the patch
+	badBase64         bool // any copy of the patch
 	saysFalse         bool // any copy of allowed, in any spelling, is false
 	reply
 	cause      cause // the one being read
@@ -80,14 +86,12 @@ func acquireAnswer(body []byte, want Expectation) *answer {
 }
 
 func (a *answer) release() {
-	a.want = Expectation{}
 	a.Reset(nil)
 	a.Scratch = emptied(a.Scratch, maxPooledAnswerScratch)
-	a.unreadable, a.badType, a.ambiguous = "", "", ""
-	a.apiVersion, a.kind, a.cause, a.annotation = nil, nil, cause{}, Label{}
-	a.response, a.allowed = spelling{}, spelling{}
-	a.folded, a.absent, a.notBase64, a.saysFalse, a.protobuf = false, false, false, false, false
 	a.reset()
+	causes, warnings, annotations := a.status.causes, a.warnings, a.annotations
+	a.findings = findings{}
+	a.status.causes, a.warnings, a.annotations = causes, warnings, annotations
 	answers.Put(a)
 }
 
@@ -209,9 +213,8 @@ func (a *answer) unknown(t *table[*answer], key []byte) bool {
 	if i < 0 {
 		return true
 	}
-	name := t.fields[i].name
-	a.readsDifferently("the answer has a case variant of the key " + name)
-	if take := t.folded[name]; take != nil {
+	a.readsDifferently("the answer has a case variant of the key " + t.fields[i].name)
+	if take := t.fields[i].folded; take != nil {
 		take(a, a.Data[start:a.Pos])
 	}
 	return true

@@ -11,69 +11,69 @@ import (
 var (
 	answerFields = table[*answer]{
 		fields: []field[*answer]{
-			{"kind", func(a *answer) bool { return a.readText("kind", &a.kind) }},
-			{"apiVersion", func(a *answer) bool { return a.readText("apiVersion", &a.apiVersion) }},
-			{"request", func(a *answer) bool { return a.check(&requestShape) }},
-			{"response", (*answer).readResponse},
-		},
-		folded: map[string]func(*answer, []byte){
-			"kind":       func(a *answer, _ []byte) { a.folded = true },
-			"apiVersion": func(a *answer, _ []byte) { a.folded = true },
-			"response": func(a *answer, value []byte) {
-				a.response.note(true)
-				a.saysFalse = a.saysFalse || MentionsDenial(value)
-			},
+			{"kind", func(a *answer) bool { return a.readText("kind", &a.kind) }, (*answer).foldName},
+			{"apiVersion", func(a *answer) bool { return a.readText("apiVersion", &a.apiVersion) }, (*answer).foldName},
+			{"request", func(a *answer) bool { return a.check(&requestShape) }, nil},
+			{"response", (*answer).readResponse, (*answer).foldResponse},
 		},
 	}
 	responseFields = table[*answer]{
 		fields: []field[*answer]{
-			{"uid", func(a *answer) bool { return a.readText("response.uid", &a.uid) }},
-			{"allowed", (*answer).readAllowed},
-			{"status", (*answer).readStatus},
-			{"patch", (*answer).readPatch},
-			{"patchType", func(a *answer) bool { return a.readPointer("response.patchType", &a.patchType) }},
-			{"auditAnnotations", (*answer).readAnnotations},
-			{"warnings", (*answer).readWarnings},
-		},
-		folded: map[string]func(*answer, []byte){
-			"allowed": func(a *answer, value []byte) {
-				a.allowed.note(true)
-				a.saysFalse = a.saysFalse || string(value) == "false"
-			},
+			{"uid", func(a *answer) bool { return a.readText("response.uid", &a.uid) }, nil},
+			{"allowed", (*answer).readAllowed, (*answer).foldAllowed},
+			{"status", (*answer).readStatus, nil},
+			{"patch", (*answer).readPatch, nil},
+			{"patchType", func(a *answer) bool { return a.readPointer("response.patchType", &a.patchType) }, nil},
+			{"auditAnnotations", (*answer).readAnnotations, nil},
+			{"warnings", (*answer).readWarnings, nil},
 		},
 	}
 	statusFields = table[*answer]{
 		fields: []field[*answer]{
-			{"kind", func(a *answer) bool { return a.check(&statusKindShape) }},
-			{"apiVersion", func(a *answer) bool { return a.check(&statusVersionShape) }},
-			{"metadata", func(a *answer) bool { return a.check(&metadataShape) }},
-			{"status", func(a *answer) bool { return a.check(&statusStatusShape) }},
-			{"message", func(a *answer) bool { return a.readText("status.message", &a.status.message) }},
-			{"reason", func(a *answer) bool { return a.readText("status.reason", &a.status.reason) }},
-			{"details", func(a *answer) bool { return a.readObject("status.details", &detailsFields) }},
-			{"code", func(a *answer) bool { return a.readInteger("status.code", &a.status.code) }},
+			{"kind", func(a *answer) bool { return a.check(&statusKindShape) }, nil},
+			{"apiVersion", func(a *answer) bool { return a.check(&statusVersionShape) }, nil},
+			{"metadata", func(a *answer) bool { return a.check(&metadataShape) }, nil},
+			{"status", func(a *answer) bool { return a.check(&statusStatusShape) }, nil},
+			{"message", func(a *answer) bool { return a.readText("status.message", &a.status.message) }, nil},
+			{"reason", func(a *answer) bool { return a.readText("status.reason", &a.status.reason) }, nil},
+			{"details", func(a *answer) bool { return a.readObject("status.details", &detailsFields) }, nil},
+			{"code", func(a *answer) bool { return a.readInteger("status.code", &a.status.code) }, nil},
 		},
 	}
 	detailsFields = table[*answer]{
 		fields: []field[*answer]{
-			{"name", func(a *answer) bool { return a.check(&detailsNameShape) }},
-			{"group", func(a *answer) bool { return a.check(&detailsGroupShape) }},
-			{"kind", func(a *answer) bool { return a.check(&detailsKindShape) }},
-			{"uid", func(a *answer) bool { return a.check(&detailsUIDShape) }},
-			{"causes", (*answer).readCauses},
+			{"name", func(a *answer) bool { return a.check(&detailsNameShape) }, nil},
+			{"group", func(a *answer) bool { return a.check(&detailsGroupShape) }, nil},
+			{"kind", func(a *answer) bool { return a.check(&detailsKindShape) }, nil},
+			{"uid", func(a *answer) bool { return a.check(&detailsUIDShape) }, nil},
+			{"causes", (*answer).readCauses, nil},
 			{"retryAfterSeconds", func(a *answer) bool {
 				return a.readInteger("status.details.retryAfterSeconds", &a.status.retryAfterSeconds)
-			}},
+			}, nil},
 		},
 	}
 	causeFields = table[*answer]{
 		fields: []field[*answer]{
-			{"reason", func(a *answer) bool { return a.readText("a cause's reason", &a.cause.reason) }},
-			{"message", func(a *answer) bool { return a.readText("a cause's message", &a.cause.message) }},
-			{"field", func(a *answer) bool { return a.readText("a cause's field", &a.cause.field) }},
+			{"reason", func(a *answer) bool { return a.readText("a cause's reason", &a.cause.reason) }, nil},
+			{"message", func(a *answer) bool { return a.readText("a cause's message", &a.cause.message) }, nil},
+			{"field", func(a *answer) bool { return a.readText("a cause's field", &a.cause.field) }, nil},
 		},
 	}
 )
+
+// Of a case variant all that matters is whether it denies, or may name another kind.
+
+func (a *answer) foldName([]byte) { a.folded = true }
+
+func (a *answer) foldResponse(value []byte) {
+	a.response.note(true)
+	a.saysFalse = a.saysFalse || MentionsDenial(value)
+}
+
+func (a *answer) foldAllowed(value []byte) {
+	a.allowed.note(true)
+	a.saysFalse = a.saysFalse || string(value) == "false"
+}
 
 // readResponse reads the response. In kube-apiserver's reading a second one is
 // merged into the first, and a null takes that back.

@@ -49,7 +49,31 @@ func Verify(body []byte, want Expectation) (Response, error) {
 	return resp, nil
 }
 
-// effect is what a defect does to the answer that has it.
+// The contract of an answer's content (docs/contract.md, part C) is a table of clauses.
+
+// clause says of the answers to a kind of call what can be wrong with them, and what
+// that does to one, by compatibility.
+type clause struct {
+	version Version // asked for; 0: any
+	phase   phase
+	strict  effect
+	server  effect // APIServer
+	// defect says what is wrong, or "". It quotes nothing of the answer: it goes into
+	// logs.
+	defect func(*answer) string
+}
+
+// phase is what a webhook is asked for.
+type phase uint8
+
+const (
+	either phase = iota
+	validating
+	mutating
+)
+
+// effect is what a defect does to the answer that has it: does the call fail, and does
+// a denial survive?
 type effect uint8
 
 const (
@@ -69,66 +93,61 @@ const (
 	denies
 )
 
-// defect is a row of the table: what can be wrong with an answer, and what that
-// does to it.
-type defect struct {
-	version Version // of the answers that can have it; 0: both
-	// of says what is wrong, or "". It quotes nothing of the answer: it goes into
-	// logs.
-	of                func(*answer) string
-	strict, apiServer effect // by compatibility
-}
-
-// defects is the whole contract of an answer's content, in the order in which it
-// is checked: first what kube-apiserver takes for a failed call, in its order;
-// last what it accepts. The first defect that has an effect decides.
-var defects = [...]defect{
+// contract is all of it, in the order in which it is checked: first what
+// kube-apiserver takes for a failed call, in its order; last what it accepts. The first
+// clause that has an effect decides.
+var contract = [...]clause{
 	// The decoder. Without a whole document nothing further is known.
-	{0, (*answer).syntaxDefect, keepsFalse, failsCall},            // C9
-	{0, (*answer).variantDefect, denies, accepted},                // C6
-	{0, (*answer).typeDefect, keepsFalse, failsCall},              // C7
-	{0, (*answer).otherKindDefect, keepsFalse, failsCall},         // C2, C3, C28
-	{0, (*answer).validatingBase64Defect, keepsDenial, failsCall}, // C13
-	{0, (*answer).base64Defect, failsAllow, failsCall},            // C14, C20
+	{0, either, keepsFalse, failsCall, func(a *answer) string { return a.unreadable }}, // C9
+	{0, either, denies, accepted, (*answer).onlyVariant},                               // C6
+	{0, either, keepsFalse, failsCall, func(a *answer) string { return a.badType }},    // C7
+	{0, either, keepsFalse, failsCall, (*answer).otherKind},                            // C2, C3, C28
+	{0, validating, keepsDenial, failsCall, (*answer).notBase64},                       // C13
+	{0, mutating, failsAllow, failsCall, (*answer).notBase64},                          // C14, C20
 
 	// VerifyAdmissionResponse, and what is done before a patch is applied.
-	{0, (*answer).absenceDefect, keepsFalse, failsCall},           // C4
-	{V1, (*answer).uidDefect, keepsFalse, failsCall},              // C2, C3
-	{V1, (*answer).kindDefect, keepsFalse, failsCall},             // C2, C3
-	{V1, (*answer).validatingPatchDefect, keepsDenial, failsCall}, // C13
-	{V1, (*answer).validatingTypeDefect, keepsDenial, failsCall},  // C13
-	{V1, (*answer).patchWithoutTypeDefect, failsAllow, failsCall}, // C14, C20
-	{V1, (*answer).typeWithoutPatchDefect, failsAllow, failsCall}, // C14, C20
-	{0, (*answer).operationsDefect, failsAllow, failsAllow},       // C14, C20
-	{V1, (*answer).patchTypeDefect, failsAllow, failsAllow},       // C14, C20
+	{0, either, keepsFalse, failsCall, (*answer).noResponse},               // C4
+	{V1, either, keepsFalse, failsCall, (*answer).otherUID},                // C2, C3
+	{V1, either, keepsFalse, failsCall, (*answer).unnamed},                 // C2, C3
+	{V1, validating, keepsDenial, failsCall, (*answer).unwantedPatch},      // C13
+	{V1, validating, keepsDenial, failsCall, (*answer).unwantedType},       // C13
+	{V1, mutating, failsAllow, failsCall, (*answer).patchWithoutType},      // C14, C20
+	{V1, mutating, failsAllow, failsCall, (*answer).typeWithoutPatch},      // C14, C20
+	{0, mutating, failsAllow, failsAllow, (*answer).undecodableOperations}, // C14, C20
+	{V1, mutating, failsAllow, failsAllow, (*answer).unsupportedType},      // C14, C20
 
 	// What kube-apiserver accepts, and another reader might read differently.
-	{V1, (*answer).untypedDefect, keepsDenial, accepted},              // C2, C3
-	{V1beta1, (*answer).uidDefect, keepsDenial, accepted},             // C28
-	{V1beta1, (*answer).kindDefect, keepsDenial, accepted},            // C28
-	{V1beta1, (*answer).untypedDefect, keepsDenial, accepted},         // C28
-	{V1beta1, (*answer).validatingPatchDefect, keepsDenial, accepted}, // C28
-	{0, (*answer).ambiguity, keepsDenial, accepted},                   // C5, C6, C8, C9
+	{V1, either, keepsDenial, accepted, (*answer).unnamedEnvelope},                    // C2, C3
+	{V1beta1, either, keepsDenial, accepted, (*answer).otherUID},                      // C28
+	{V1beta1, either, keepsDenial, accepted, (*answer).unnamed},                       // C28
+	{V1beta1, either, keepsDenial, accepted, (*answer).unnamedEnvelope},               // C28
+	{V1beta1, validating, keepsDenial, accepted, (*answer).unwantedPatch},             // C28
+	{0, either, keepsDenial, accepted, func(a *answer) string { return a.ambiguous }}, // C5, C6, C8, C9
 }
 
-// verify returns the AnswerError of the first defect that has an effect, or nil.
+// verify returns the AnswerError of the first clause that has an effect, or nil.
 func (a *answer) verify() error {
-	for i := range defects {
-		d := &defects[i]
-		e := d.strict
+	for i := range contract {
+		c := &contract[i]
+		e := c.strict
 		if a.want.Compat == APIServer {
-			e = d.apiServer
+			e = c.server
 		}
-		if e == accepted || d.version != 0 && d.version != a.want.Version {
+		if e == accepted || !c.isFor(&a.want) {
 			continue
 		}
-		reason := d.of(a)
+		reason := c.defect(a)
 		if reason == "" || e == failsAllow && !a.verdict {
 			continue
 		}
 		return &AnswerError{Reason: reason, Denies: e.denies(a)}
 	}
 	return nil
+}
+
+// isFor reports whether c is about the answer to this call.
+func (c *clause) isFor(call *Expectation) bool {
+	return (c.version == 0 || c.version == call.Version) && (c.phase == either || (c.phase == mutating) == call.Mutating)
 }
 
 // denies reports whether the defective answer a is a denial all the same.
@@ -142,6 +161,119 @@ func (e effect) denies(a *answer) bool {
 		return a.saysFalse || a.response.exact && !a.absent && !a.verdict
 	}
 	return false
+}
+
+// The defects, in the order of the table.
+
+// onlyVariant: a reader that ignores case sees a verdict where kube-apiserver sees
+// none.
+func (a *answer) onlyVariant() string {
+	switch {
+	case a.response.onlyVariant():
+		return "the answer has only a case variant of the key response"
+	case a.allowed.onlyVariant():
+		return "the answer has only a case variant of the key allowed"
+	}
+	return ""
+}
+
+// otherKind: the answer names another kind or version, which kube-apiserver cannot
+// decode.
+func (a *answer) otherKind() string {
+	kind, version := a.interpreted()
+	if len(kind) > 0 && string(kind) != reviewKind || !isVersion(version, a.want.Version) {
+		return a.expectedKind()
+	}
+	return ""
+}
+
+// isVersion reports whether kube-apiserver takes apiVersion for v, or for none.
+func isVersion(apiVersion []byte, v Version) bool {
+	switch string(apiVersion) {
+	case "", "/", "admission.k8s.io/", v.APIVersion():
+		return true
+	}
+	return false
+}
+
+func (a *answer) expectedKind() string {
+	return fmt.Sprintf("expected webhook response of %s, Kind=AdmissionReview, got another", a.want.Version.APIVersion())
+}
+
+func (a *answer) notBase64() string {
+	return because(a.badBase64, "response.patch is not base64")
+}
+
+func (a *answer) noResponse() string {
+	return because(!a.response.exact || a.absent, "webhook response was absent")
+}
+
+func (a *answer) otherUID() string {
+	if string(a.uid) != string(a.want.UID) {
+		return fmt.Sprintf("expected response.uid=%q, got another", a.want.UID)
+	}
+	return ""
+}
+
+// unnamed: an answer in JSON does not say what it is.
+func (a *answer) unnamed() string {
+	if a.protobuf || a.isNamed() {
+		return ""
+	}
+	return a.expectedKind()
+}
+
+// unnamedEnvelope: in protobuf the type is in the envelope; kube-apiserver takes one
+// that is absent there for the expected one.
+func (a *answer) unnamedEnvelope() string {
+	if !a.protobuf || a.isNamed() {
+		return ""
+	}
+	return a.expectedKind()
+}
+
+func (a *answer) isNamed() bool {
+	return string(a.kind) == reviewKind && string(a.apiVersion) == a.want.Version.APIVersion()
+}
+
+func (a *answer) unwantedPatch() string {
+	return because(len(a.patch.bytes) > 0, "validating webhook may not return response.patch")
+}
+
+func (a *answer) unwantedType() string {
+	return because(a.patchType != nil, "validating webhook may not return response.patchType")
+}
+
+func (a *answer) patchWithoutType() string {
+	return because(len(a.patch.bytes) > 0 && a.patchType == nil, "webhook returned response.patch but not response.patchType")
+}
+
+func (a *answer) typeWithoutPatch() string {
+	switch {
+	case a.patchType == nil:
+	case len(a.patch.bytes) == 0:
+		return "webhook returned response.patchType but not response.patch"
+	case len(a.patchType) == 0:
+		return "webhook returned an empty response.patchType"
+	}
+	return ""
+}
+
+func (a *answer) undecodableOperations() string {
+	return because(a.decodedPatch().undecodable, "response.patch is not a JSON array of objects")
+}
+
+// unsupportedType: the type matters where there is something to apply.
+func (a *answer) unsupportedType() string {
+	return because(string(a.patchType) != "JSONPatch" && a.decodedPatch().operations > 0, "webhook returned an unsupported response.patchType")
+}
+
+// because returns the reason if there is a defect.
+func because(defect bool, reason string) string {
+	if defect {
+		return reason
+	}
+	return ""
 }
 
 // MentionsDenial reports whether text, which need not be a whole answer, has a
@@ -182,82 +314,3 @@ func trimSpace(text []byte) []byte {
 	}
 	return text[n:]
 }
-
-// syntaxDefect: nobody can read it.
-func (a *answer) syntaxDefect() string { return a.unreadable }
-
-// variantDefect: a reader that ignores case sees a verdict where kube-apiserver
-// sees none.
-func (a *answer) variantDefect() string {
-	switch {
-	case a.response.onlyVariant():
-		return "the answer has only a case variant of the key response"
-	case a.allowed.onlyVariant():
-		return "the answer has only a case variant of the key allowed"
-	}
-	return ""
-}
-
-func (a *answer) typeDefect() string { return a.badType }
-
-// otherKindDefect: the answer names another kind or version, which kube-apiserver
-// cannot decode.
-func (a *answer) otherKindDefect() string {
-	kind, version := a.interpreted()
-	if len(kind) > 0 && string(kind) != reviewKind || !isVersion(version, a.want.Version) {
-		return a.expectedKind()
-	}
-	return ""
-}
-
-// isVersion reports whether kube-apiserver takes apiVersion for v, or for none.
-func isVersion(apiVersion []byte, v Version) bool {
-	switch string(apiVersion) {
-	case "", "/", "admission.k8s.io/", v.APIVersion():
-		return true
-	}
-	return false
-}
-
-func (a *answer) expectedKind() string {
-	return fmt.Sprintf("expected webhook response of %s, Kind=AdmissionReview, got another", a.want.Version.APIVersion())
-}
-
-func (a *answer) absenceDefect() string {
-	if !a.response.exact || a.absent {
-		return "webhook response was absent"
-	}
-	return ""
-}
-
-func (a *answer) uidDefect() string {
-	if string(a.uid) != string(a.want.UID) {
-		return fmt.Sprintf("expected response.uid=%q, got another", a.want.UID)
-	}
-	return ""
-}
-
-func (a *answer) kindDefect() string {
-	if a.protobuf {
-		return ""
-	}
-	return a.namedDefect()
-}
-
-// untypedDefect: the type is in the envelope of protobuf; kube-apiserver takes one
-// that is absent there for the expected one.
-func (a *answer) untypedDefect() string {
-	if !a.protobuf {
-		return ""
-	}
-	return a.namedDefect()
-}
-
-func (a *answer) namedDefect() string {
-	if string(a.kind) != reviewKind || string(a.apiVersion) != a.want.Version.APIVersion() {
-		return a.expectedKind()
-	}
-	return ""
-}
-
-func (a *answer) ambiguity() string { return a.ambiguous }

@@ -89,19 +89,19 @@ func (l Labels) normalize() (duplicate []byte) {
 var objectFields = table[*decoder]{
 	foreign: true,
 	fields: []field[*decoder]{
-		{"kind", func(d *decoder) bool { return d.readString(&d.object.Kind) }},
-		{"apiVersion", func(d *decoder) bool { return d.readString(&d.object.APIVersion) }},
-		{"metadata", (*decoder).readMetadata},
+		{"kind", func(d *decoder) bool { return d.readString(&d.object.Kind) }, nil},
+		{"apiVersion", func(d *decoder) bool { return d.readString(&d.object.APIVersion) }, nil},
+		{"metadata", (*decoder).readMetadata, nil},
 	},
 }
 
 var metadataFields = table[*decoder]{
 	unique: true,
 	fields: []field[*decoder]{
-		{"name", func(d *decoder) bool { return d.readString(&d.object.Name) }},
-		{"namespace", func(d *decoder) bool { return d.readString(&d.object.Namespace) }},
-		{"uid", func(d *decoder) bool { return d.readString(&d.object.UID) }},
-		{"labels", (*decoder).readLabels},
+		{"name", func(d *decoder) bool { return d.readString(&d.object.Name) }, nil},
+		{"namespace", func(d *decoder) bool { return d.readString(&d.object.Namespace) }, nil},
+		{"uid", func(d *decoder) bool { return d.readString(&d.object.UID) }, nil},
+		{"labels", (*decoder).readLabels, nil},
 	},
 }
 

@@ -9,39 +9,39 @@ import (
 var requestFields = table[*decoder]{
 	unique: true,
 	fields: []field[*decoder]{
-		{"uid", (*decoder).readUID},
-		{"kind", (*decoder).readOwnKind},
-		{"resource", (*decoder).readOwnResource},
-		{"subResource", func(d *decoder) bool { return d.readString(&d.review.SubResource) }},
-		{"requestKind", (*decoder).readRequestKind},
-		{"requestResource", (*decoder).readRequestResource},
-		{"requestSubResource", func(d *decoder) bool { return d.readString(&d.review.RequestSubResource) }},
-		{"name", func(d *decoder) bool { return d.readString(&d.review.Name) }},
-		{"namespace", func(d *decoder) bool { return d.readString(&d.review.Namespace) }},
-		{"operation", (*decoder).readOperation},
-		{"userInfo", func(d *decoder) bool { return d.readObject(&userFields) }},
-		{"object", (*decoder).readNewObject},
-		{"oldObject", func(d *decoder) bool { return d.readAdmitted(&d.review.OldObject) }},
-		{"dryRun", (*decoder).readDryRun},
-		{"options", (*decoder).readOptions},
+		{"uid", (*decoder).readUID, nil},
+		{"kind", (*decoder).readOwnKind, nil},
+		{"resource", (*decoder).readOwnResource, nil},
+		{"subResource", func(d *decoder) bool { return d.readString(&d.review.SubResource) }, nil},
+		{"requestKind", (*decoder).readRequestKind, nil},
+		{"requestResource", (*decoder).readRequestResource, nil},
+		{"requestSubResource", func(d *decoder) bool { return d.readString(&d.review.RequestSubResource) }, nil},
+		{"name", func(d *decoder) bool { return d.readString(&d.review.Name) }, nil},
+		{"namespace", func(d *decoder) bool { return d.readString(&d.review.Namespace) }, nil},
+		{"operation", (*decoder).readOperation, nil},
+		{"userInfo", func(d *decoder) bool { return d.readObject(&userFields) }, nil},
+		{"object", (*decoder).readNewObject, nil},
+		{"oldObject", func(d *decoder) bool { return d.readAdmitted(&d.review.OldObject) }, nil},
+		{"dryRun", (*decoder).readDryRun, nil},
+		{"options", (*decoder).readOptions, nil},
 	},
 }
 
 var kindFields = table[*decoder]{
 	unique: true,
 	fields: []field[*decoder]{
-		{"group", func(d *decoder) bool { return d.readString(&d.group) }},
-		{"version", func(d *decoder) bool { return d.readString(&d.version) }},
-		{"kind", func(d *decoder) bool { return d.readString(&d.kind) }},
+		{"group", func(d *decoder) bool { return d.readString(&d.group) }, nil},
+		{"version", func(d *decoder) bool { return d.readString(&d.version) }, nil},
+		{"kind", func(d *decoder) bool { return d.readString(&d.kind) }, nil},
 	},
 }
 
 var resourceFields = table[*decoder]{
 	unique: true,
 	fields: []field[*decoder]{
-		{"group", func(d *decoder) bool { return d.readString(&d.group) }},
-		{"version", func(d *decoder) bool { return d.readString(&d.version) }},
-		{"resource", func(d *decoder) bool { return d.readString(&d.resource) }},
+		{"group", func(d *decoder) bool { return d.readString(&d.group) }, nil},
+		{"version", func(d *decoder) bool { return d.readString(&d.version) }, nil},
+		{"resource", func(d *decoder) bool { return d.readString(&d.resource) }, nil},
 	},
 }
 
@@ -184,10 +184,10 @@ func (d *decoder) complete() {
 var userFields = table[*decoder]{
 	unique: true,
 	fields: []field[*decoder]{
-		{"username", func(d *decoder) bool { return d.readString(&d.review.User.Username) }},
-		{"uid", func(d *decoder) bool { return d.readString(&d.review.User.UID) }},
-		{"groups", func(d *decoder) bool { return d.readStrings(&d.review.User.Groups) }},
-		{"extra", (*decoder).readExtra},
+		{"username", func(d *decoder) bool { return d.readString(&d.review.User.Username) }, nil},
+		{"uid", func(d *decoder) bool { return d.readString(&d.review.User.UID) }, nil},
+		{"groups", func(d *decoder) bool { return d.readStrings(&d.review.User.Groups) }, nil},
+		{"extra", (*decoder).readExtra, nil},
 	},
 }
 

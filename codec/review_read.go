@@ -111,6 +111,12 @@ func (d *decoder) asRequestError() error {
 // EnvelopeError further on would outweigh it.
 type decoder struct {
 	json.Reader
+	pass
+	keys [][]byte // of the open objects whose keys must be unique
+}
+
+// pass is what a decoder knows of what it reads: all that must not get into the next.
+type pass struct {
 	review *Review
 	object *Object // the object being read
 	names          // of the kind or resource being read
@@ -121,9 +127,7 @@ type decoder struct {
 	raw, extraKey          []byte
 	kindSpan, resourceSpan span // of the request's kind and resource in data
 
-	at   pointer
-	keys [][]byte // of the open objects whose keys must be unique
-
+	at      pointer
 	entries int // noted by count
 
 	envelope *EnvelopeError
@@ -161,11 +165,7 @@ func acquireDecoder(data []byte) *decoder {
 
 func (d *decoder) release() {
 	d.Reset(nil)
-	d.review, d.object, d.names, d.has = nil, nil, names{}, presence{}
-	d.raw, d.extraKey = nil, nil
-	d.kindSpan, d.resourceSpan = span{}, span{}
-	d.entries = 0
-	d.at.n, d.Scratch, d.envelope, d.request = 0, nil, nil, nil
+	d.pass, d.Scratch = pass{}, nil
 	d.keys = emptied(d.keys, maxPooledKeys)
 	decoders.Put(d)
 }

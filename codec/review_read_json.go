@@ -14,10 +14,10 @@ const maxUID = 128
 var envelopeFields = table[*decoder]{
 	unique: true,
 	fields: []field[*decoder]{
-		{"kind", (*decoder).readReviewKind},
-		{"apiVersion", (*decoder).readReviewVersion},
-		{"request", (*decoder).readRequest},
-		{"response", (*decoder).readResponse},
+		{"kind", (*decoder).readReviewKind, nil},
+		{"apiVersion", (*decoder).readReviewVersion, nil},
+		{"request", (*decoder).readRequest, nil},
+		{"response", (*decoder).readResponse, nil},
 	},
 }
 

@@ -12,14 +12,13 @@ type table[D any] struct {
 	unique bool
 	// foreign: what it has besides belongs to the webhooks.
 	foreign bool
-	// folded is told the value of a case variant of the field of that name.
-	folded map[string]func(D, []byte)
 }
 
-// field is a key and what reads its value, which starts at or behind pos.
+// field is a key and what reads its value, which starts at or behind Pos.
 type field[D any] struct {
-	name string
-	read func(D) bool
+	name   string
+	read   func(D) bool
+	folded func(D, []byte) // is told the value of a case variant; nil: nobody is
 }
 
 // find returns the index of key, or -1. The search starts at from: the index of

@@ -55,7 +55,9 @@ func FuzzText(f *testing.F) {
 // checkText holds the meaning of a quoted string, if it is one.
 func checkText(t *testing.T, quoted string) {
 	t.Helper()
-	s := Scanner[string]{Data: quoted, Lenient: true}
+	var s Scanner[string]
+	s.Reset(quoted)
+	s.Lenient = true
 	raw, escaped, ok := s.Quoted()
 	if !ok || !s.End() {
 		return
@@ -74,7 +76,9 @@ func checkText(t *testing.T, quoted string) {
 
 // accepts reports whether text is a JSON document.
 func accepts[T Text](text T, lenient bool) bool {
-	s := Scanner[T]{Data: text, Lenient: lenient}
+	var s Scanner[T]
+	s.Reset(text)
+	s.Lenient = lenient
 	s.Next()
 	return s.Skip() && s.End()
 }

@@ -19,6 +19,15 @@ type Text interface{ []byte | string }
 //
 // Methods that can fail return false, with Fault and Pos telling why and where.
 type Scanner[T Text] struct {
+	state[T]
+
+	// closers has the closing byte of each container that Skip has open. It is
+	// longer than MaxDepth so that an index masked to its length needs no check.
+	closers [1 << 14]byte
+}
+
+// state is what a Scanner knows of its document.
+type state[T Text] struct {
 	Data  T
 	Pos   int
 	Depth int // of open containers
@@ -29,16 +38,10 @@ type Scanner[T Text] struct {
 	// Lenient takes half a surrogate pair for U+FFFD, as Go's decoders do, and
 	// Halved notes it.
 	Lenient, Halved bool
-
-	// closers has the closing byte of each container that Skip has open. It is
-	// longer than MaxDepth so that an index masked to its length needs no check.
-	closers [1 << 14]byte
 }
 
 // Reset makes s a scanner at the start of data, which is strict.
-func (s *Scanner[T]) Reset(data T) {
-	s.Data, s.Pos, s.Depth, s.Deepest, s.Fault, s.Lenient, s.Halved = data, 0, 0, 0, "", false, false
-}
+func (s *Scanner[T]) Reset(data T) { s.state = state[T]{Data: data} }
 
 // Fail records the first fault, at pos.
 func (s *Scanner[T]) Fail(pos int, fault string) bool {
