@@ -10,7 +10,7 @@ FUZZTIME ?= 10s
 CHECK_FUZZTIME ?= 10000x
 # What reads JSON and protobuf that others write, byte by byte.
 SCANNER_TARGETS := codec:FuzzDecode codec:FuzzComposed codec:FuzzScanObject codec:FuzzSyntax codec:FuzzVerify \
-  codec:FuzzDecodeProtobuf codec:FuzzVerifyProtobuf codec/json:FuzzScan
+  codec:FuzzDecodeProtobuf codec:FuzzVerifyProtobuf codec/json:FuzzScan codec/json:FuzzText
 # Admissions at once, for cost.
 COST_IN_FLIGHT ?= 1
 

@@ -9,8 +9,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/admission-dispatcher/dispatcher/codec/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/admission-dispatcher/dispatcher/codec/json"
 )
 
 // answer is what a webhook's answer says, and what is wrong with how it says it.
@@ -18,10 +19,11 @@ import (
 type answer struct {
 	json.Reader
 	findings
+	reply
 }
 
-// findings are what an answer is about and what was read of it: all that must not get
-// into the next one.
+// findings are what an answer is about and what was read of it beside the reply: all
+// that must not get into the next one.
 type findings struct {
 	want Expectation
 
@@ -33,12 +35,11 @@ type findings struct {
 	apiVersion, kind  []byte
 	folded            bool // kind or apiVersion came in a case variant
 	response, allowed spelling
-	absent            bool // the response is null
-	badBase64         bool // any copy of the patch
-	saysFalse         bool // any copy of allowed, in any spelling, is false
-	reply
-	cause      cause // the one being read
-	annotation Label // likewise
+	absent            bool  // the response is null
+	badBase64         bool  // any copy of the patch
+	saysFalse         bool  // any copy of allowed, in any spelling, is false
+	cause             cause // the one being read
+	annotation        Label // likewise
 }
 
 // reply is the response.
@@ -88,10 +89,8 @@ func acquireAnswer(body []byte, want Expectation) *answer {
 func (a *answer) release() {
 	a.Reset(nil)
 	a.Scratch = emptied(a.Scratch, maxPooledAnswerScratch)
-	a.reset()
-	causes, warnings, annotations := a.status.causes, a.warnings, a.annotations
 	a.findings = findings{}
-	a.status.causes, a.warnings, a.annotations = causes, warnings, annotations
+	a.reset()
 	answers.Put(a)
 }
 
