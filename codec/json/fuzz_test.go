@@ -23,17 +23,28 @@ func FuzzScan(f *testing.F) {
 	for _, text := range scanned {
 		f.Add(text)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if ours, theirs := accepts(text, true), stdjson.Valid([]byte(text)); ours != theirs {
-			t.Fatalf("valid is %v, encoding/json says %v: %q", ours, theirs, text)
-		}
-		if ours, theirs := accepts(text, false), jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true)); utf8.ValidString(text) && ours != theirs {
-			t.Fatalf("strict is %v, jsontext says %v: %q", ours, theirs, text)
-		}
-		if accepts([]byte(text), true) != accepts(text, true) || accepts([]byte(text), false) != accepts(text, false) {
-			t.Fatalf("a string is not read as its bytes are: %q", text)
-		}
-	})
+	f.Fuzz(func(t *testing.T, text string) { checkScan(t, text) })
+}
+
+// checkScan holds text against the oracles, and reports whether it is JSON.
+func checkScan(t *testing.T, text string) bool {
+	t.Helper()
+	lenient := stdjson.Valid([]byte(text))
+	if ours := accepts(text, true); ours != lenient {
+		t.Fatalf("valid is %v, encoding/json says %v: %q", ours, lenient, text)
+	}
+	strict := jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true))
+	if ours := accepts(text, false); utf8.ValidString(text) && ours != strict {
+		t.Fatalf("strict is %v, jsontext says %v: %q", ours, strict, text)
+	}
+	if accepts([]byte(text), true) != accepts(text, true) || accepts([]byte(text), false) != accepts(text, false) {
+		t.Fatalf("a string is not read as its bytes are: %q", text)
+	}
+	s := scanner(text, true)
+	if s.Next(); (s.Pass() && s.End()) != lenient {
+		t.Fatalf("it is skipped %v, but not passed alike: %q", lenient, text)
+	}
+	return lenient
 }
 
 // FuzzText holds what strings and keys mean against encoding/json.
