@@ -20,15 +20,18 @@ import (
 // if there were none: nothing is excused.
 const attacker = "east"
 
+// attackerUIDs begins the uids of its calls.
+const attackerUIDs = "attack"
+
 // attacks are the rows of the matrix in which somebody means harm.
 var attacks = []row{
 	{id: "G1", what: "objects padded with escaped characters", rate: 1, timeout: 10, filler: load.Escapes, bytes: 9 << 20, during: 4 * time.Second},
 	{id: "G2", what: "a cluster whose requests fail, 100 a second", timeout: 5, rate: 10, during: 5 * time.Second,
-		fault: behave(script.Behaviour{Form: script.Persuasive, Cluster: attacker}), attack: flood(100), within: 200 * time.Millisecond},
+		fault: watched(script.Behaviour{Form: script.Persuasive, Cluster: attacker}), check: noneForAll, attack: flood(100), within: 200 * time.Millisecond},
 	{id: "G3", what: "a cluster whose deadlines are too short", rate: 10, timeout: 5, during: 8 * time.Second,
-		fault: behave(script.Behaviour{Delay: 1500 * time.Millisecond, Cluster: attacker}), attack: flood(40, hasty), within: 200 * time.Millisecond},
+		fault: watched(script.Behaviour{Delay: 1500 * time.Millisecond, Cluster: attacker}), check: noneForAll, attack: flood(40, hasty), within: 200 * time.Millisecond},
 	{id: "G4", what: "a cluster that fails on 500 resources", timeout: 5, rate: 10, during: 5 * time.Second,
-		fault: behave(script.Behaviour{Form: script.NotJSON, Cluster: attacker}), attack: flood(100, inventive(500)), within: 200 * time.Millisecond},
+		fault: watched(script.Behaviour{Form: script.NotJSON, Cluster: attacker}), check: noneForAll, attack: flood(100, inventive(500)), within: 200 * time.Millisecond},
 	{id: "G5", what: "a cluster that takes all connections", timeout: 5, rate: 10, process: "limits: {connections: 100}\n", during: 5 * time.Second,
 		attack: adversary.Silent(150), within: time.Second},
 	{id: "G6", what: "strangers that take all connections", timeout: 5, rate: 10, process: "limits: {connections: 100}\n", during: 5 * time.Second,
@@ -42,7 +45,7 @@ var attacks = []row{
 	{id: "G10", what: "callers that send and read slowly, or stall", timeout: 5, rate: 10, during: 8 * time.Second, process: fmt.Sprintf("timeouts: {headers: %v, body: %[1]v}\n", slowHave),
 		attack: together(adversary.Drip(200, 200*time.Millisecond), adversary.Deaf(32, 50*time.Millisecond), adversary.Stall(sized(200, 700), 30<<10)), memory: 256 << 20, within: time.Second, check: slowIsClosed},
 	{id: "G11", what: "denials that break a formality", timeout: 5, rate: 20, during: 4 * time.Second, fault: sloppy},
-	{id: "G12", what: "objects that cost time to patch", rate: 5, during: 6 * time.Second, phases: []history.Phase{history.Mutating}, hooks: fourThatPatch,
+	{id: "G12", what: "objects that cost time to patch", rate: 10, during: 6 * time.Second, phases: []history.Phase{history.Mutating}, hooks: fourThatPatch,
 		attack: flood(3, heavy), memory: 1 << 30, within: time.Second},
 }
 
@@ -58,9 +61,17 @@ func slowIsClosed(t *testing.T, _ *world, rec *record) {
 	}
 }
 
+// watched makes the webhooks answer so, and looks at the circuits meanwhile.
+func watched(b script.Behaviour) func(*world) {
+	return func(w *world) {
+		behave(b)(w)
+		watchCircuits(w)
+	}
+}
+
 // flood makes admissions as the attacker, at a rate.
 func flood(rate float64, how ...func(*load.Config)) adversary.Attack {
-	cfg := load.Config{Start: time.Now(), Rate: rate, Timeout: 10 * time.Second, Seed: seed, Prefix: "attack"}
+	cfg := load.Config{Start: time.Now(), Rate: rate, Timeout: 10 * time.Second, Seed: seed, Prefix: attackerUIDs}
 	for _, set := range how {
 		set(&cfg)
 	}
@@ -89,10 +100,23 @@ var fourThatPatch = func() []history.Webhook {
 	for i := range 4 {
 		name := fmt.Sprintf("well-%d.example.com", i)
 		all = append(all, history.Webhook{Name: name, Phase: history.Mutating, Order: i, FailurePolicy: history.Fail, SideEffects: history.NoSideEffects,
-			Timeout: 10 * time.Second, Truth: script.Mutating(name)})
+			Timeout: 10 * time.Second, Truth: costly(name)})
 	}
 	return all
 }()
+
+// costly is the usual truth, and patches the attacker's list from its beginning, so
+// that each operation moves all numbers in it.
+func costly(webhook string) func(uid string) history.Answer {
+	const operation = `{"op":"add","path":"/spec/filler/0","value":1}`
+	usual, patch := script.Mutating(webhook), []byte("["+operation+strings.Repeat(","+operation, 19)+"]")
+	return func(uid string) history.Answer {
+		if strings.HasPrefix(uid, attackerUIDs) {
+			return history.Answer{Allowed: true, Patch: patch}
+		}
+		return usual(uid)
+	}
+}
 
 // sloppy answers with the truth in one odd form after the other.
 func sloppy(w *world) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -430,11 +431,44 @@ func twinsAreHeard(t *testing.T, _ *world, rec *record) {
 	progress("F21  %d denials after an error, %d allows after no review", heard[history.Validating], heard[history.Mutating])
 }
 
+// circuitsOpened are the times at which circuits were first seen not to be closed; 0:
+// they never were.
+type circuitsOpened struct {
+	endpoint atomic.Int64 // an Endpoint's own, for every cluster
+	cluster  atomic.Int64 // any of one cluster
+}
+
+// watchCircuits looks at the circuits from now on. Answers do not show every circuit
+// that is open: calls may wait for it, or be forced through.
+func watchCircuits(w *world) {
+	w.opened.endpoint.Store(0)
+	w.opened.cluster.Store(0)
+	w.every(50*time.Millisecond, endless, func(int) {
+		for family, opened := range map[string]*atomic.Int64{"dispatcher_breaker_state": &w.opened.endpoint, "dispatcher_breaker_clusters": &w.opened.cluster} {
+			if w.metric(w.servers[0], family) > 0 {
+				opened.CompareAndSwap(0, int64(w.now()))
+			}
+		}
+	})
+}
+
+// noneForAll: nothing that one cluster does opens a circuit that concerns every cluster.
+func noneForAll(t *testing.T, w *world, _ *record) {
+	if at := w.opened.endpoint.Load(); at > 0 {
+		t.Errorf("an Endpoint's circuit is open for every cluster %v after the start", time.Duration(at))
+	}
+}
+
 // Row F33.
 
 // onlyTheDeadOpen: what this process did not hear while it stood still is nobody's
 // fault. What is dead afterwards opens a breaker as ever.
-func onlyTheDeadOpen(t *testing.T, _ *world, rec *record) {
+func onlyTheDeadOpen(t *testing.T, w *world, rec *record) {
+	for _, opened := range []*atomic.Int64{&w.opened.endpoint, &w.opened.cluster} {
+		if at := time.Duration(opened.Load()); at > 0 && at < rec.repaired {
+			t.Errorf("a breaker opened by our own pause, %v after it began", at-rec.broken)
+		}
+	}
 	missed, opened := 0, false
 	for _, c := range rec.calls {
 		said := c.Message + strings.Join(c.Warnings, "")

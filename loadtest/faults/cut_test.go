@@ -3,15 +3,18 @@
 package faults
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/loadtest/history"
 	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
 	"github.com/admission-dispatcher/dispatcher/loadtest/script"
 	"github.com/admission-dispatcher/dispatcher/loadtest/zone"
@@ -108,12 +111,38 @@ func everyForm(t *testing.T, w *world, rec *record) {
 	wasHit(t, w, 1)
 }
 
+// lostZones are ways in which DNS breaks, each for a while.
+var lostZones = []zone.Zone{
+	{Silent: true}, {}, {Failing: true}, {Addresses: home.Addresses, Delay: 5 * time.Second}, {Addresses: zone.Addresses("169.254.169.254")},
+}
+
+const zoneLasts = 800 * time.Millisecond
+
 // loseNames breaks DNS in one way after the other.
 func loseNames(w *world) {
-	zones := []zone.Zone{
-		{Silent: true}, {}, {Failing: true}, {Addresses: home.Addresses, Delay: 5 * time.Second}, {Addresses: zone.Addresses("169.254.169.254")},
+	w.asked = nil
+	w.every(zoneLasts, len(lostZones), func(i int) {
+		w.asked = append(w.asked, w.names.Queries())
+		w.names.Set(lostZones[i])
+	})
+}
+
+// oneByName leaves one webhook that is found by name. Targets with the same name share
+// their lookups, and a shared one that hangs outlives its timeout: for as long as the
+// name server is silent, the other zones would not be seen.
+func oneByName() []history.Webhook {
+	return slices.DeleteFunc((&row{timeout: 5}).webhooks(), func(h history.Webhook) bool { return h.Name == hurtIgnore })
+}
+
+// everyZone: the dispatcher has met DNS in each of the ways in which it was broken.
+func everyZone(t *testing.T, w *world, _ *record) {
+	now := w.names.Queries()
+	asked := append(w.asked, now)
+	for i, z := range lostZones {
+		if asked[i+1] == asked[i] {
+			t.Errorf("no name was looked up in %+v", z)
+		}
 	}
-	w.every(800*time.Millisecond, len(zones), func(i int) { w.names.Set(zones[i]) })
 }
 
 // moveHome lets the name lead to another address, where the webhooks are as well.
@@ -154,7 +183,7 @@ func forward(from net.Conn, address string) {
 // webhooks are called, and where they lead in the end is followed.
 func namesAreRare(t *testing.T, w *world, rec *record) {
 	expected := int(w.now() / namesEvery)
-	if n := w.names.Queries(); n > 3*expected { // of two kinds each, for two webhooks; jitter
+	if n := w.names.Queries(); n > 3*expected { // of two kinds each; jitter
 		t.Errorf("%d questions to the name server, %d were due", n, expected)
 	}
 	if n := w.moved.Load(); n == 0 {
@@ -214,6 +243,45 @@ func strangers(n int) func(*world) {
 				<-over
 			})
 		}
+	}
+}
+
+// besieged has n strangers connect and send nothing, and connect again a second after
+// they are closed, as long as the row lasts. When they hold as many descriptors as they
+// get, all other connections are reset: callers and webhooks then need new ones.
+func besieged(n int) func(*world) {
+	return func(w *world) {
+		ctx, d := w.t.Context(), w.servers[0]
+		var crowd sync.WaitGroup
+		w.t.Cleanup(crowd.Wait)
+		for range n {
+			crowd.Go(func() {
+				for ctx.Err() == nil {
+					if c, err := net.Dial("tcp", d.address); err == nil {
+						stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+						_, _ = io.Copy(io.Discard, c)
+						stop()
+						_ = c.Close()
+					}
+					select {
+					case <-ctx.Done():
+					case <-time.After(time.Second):
+					}
+				}
+			})
+		}
+		var was int
+		if !eventually(func() bool {
+			pass(200 * time.Millisecond)
+			before := was
+			was, _ = descriptors(d)
+			return was > 100 && was <= before
+		}) {
+			w.t.Error("the strangers take no descriptors")
+		}
+		progress("F32  %d descriptors are open", was)
+		all(proxy.Fault{Sever: true})(w)
+		w.must(w.front.Set(proxy.Fault{Sever: true}))
 	}
 }
 

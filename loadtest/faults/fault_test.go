@@ -101,12 +101,19 @@ func slowWell(w *world) {
 // stopAndContinue has the process stand still while calls are under way. Those that
 // come afterwards, all at once, are answered at once.
 func stopAndContinue(w *world) {
+	watchCircuits(w)
 	w.servers[0].Signal(syscall.SIGSTOP)
 	go func() {
 		pass(2 * time.Second)
 		behave(script.Behaviour{})(w)
 		w.servers[0].Signal(syscall.SIGCONT)
 	}()
+}
+
+// slowNow makes a tenth of the answers come later than a process that stops stops
+// accepting, so that there are calls under way when it does.
+func slowNow(w *world) {
+	behave(script.Behaviour{SlowBy: lameDuck + 500*time.Millisecond, SlowShare: 0.1})(w)
 }
 
 // Between two restarts, and two kills.

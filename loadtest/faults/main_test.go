@@ -67,7 +67,7 @@ func progress(format string, args ...any) {
 }
 
 func header() string {
-	return fmt.Sprintf("%-10s %-52s %6s %7s %6s %6s %5s %5s %7s %7s %8s %8s %8s %8s %9s %8s", "row", "fault", "calls", "allowed", "denied", "failed", "shed", "extra",
+	return fmt.Sprintf("%-18s %-52s %6s %7s %6s %6s %5s %5s %7s %7s %8s %8s %8s %8s %9s %8s", "row", "fault", "calls", "allowed", "denied", "failed", "shed", "extra",
 		"direct", "its p90", "control", "p50", "p90", "p99", "bound", "stall")
 }
 

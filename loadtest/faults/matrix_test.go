@@ -33,6 +33,9 @@ const (
 	rarely = 0.3 // where each takes a second
 )
 
+// openAfter is when a circuit is open that ten failures in a row open.
+const openAfter = 1500 * time.Millisecond
+
 // until is a fault that makes calls fail with some causes until the circuit is open,
 // at the latest at a time after the fault: then only those fail so that try whether it
 // may close. It does not open before three calls have failed.
@@ -123,7 +126,14 @@ var matrix = []row{
 		excuses: failing(10, history.HTTPStatus), within: 20 * time.Millisecond,
 		variants: []variant{
 			{"each", func(r *row) { r.binding, r.check = "  breaker: {enabled: false}\n", everyStatus }},
-			{"open", func(r *row) { r.fault = behave(script.Behaviour{Form: script.Persuasive, Statuses: serverErrors}) }},
+			{"open", func(r *row) {
+				r.fault = behave(script.Behaviour{Form: script.Persuasive, Statuses: serverErrors})
+				r.excuses = []excuse{
+					{causes: []history.Cause{history.HTTPStatus}, until: openAfter},
+					{causes: []history.Cause{history.HTTPStatus}, from: openAfter, share: often},
+					{causes: []history.Cause{history.BreakerOpen}, after: 10},
+				}
+			}},
 		}},
 	{id: "F18", what: "flapping 1 s up, 1 s down", variants: []variant{
 		{"every-Endpoint", flappingWhole}, {"one-of-two", flappingHalf},
@@ -150,8 +160,8 @@ var matrix = []row{
 	{id: "F23", what: "mutating: no time left for the next", rate: 10, caller: time.Second, phases: []history.Phase{history.Mutating}, hooks: patient,
 		binding: "  breaker: {enabled: false}\n", fault: func(w *world) { w.hurt[0].Behave("", script.Behaviour{Hang: true}) },
 		causes: []history.Cause{history.Timeout, history.NoTimeLeft}, within: time.Second, check: lastIsNotAsked},
-	{id: "F24", what: "DNS dead, NXDOMAIN, slow, rebinding", process: patientConnect, timeout: 5, named: true, fault: loseNames, repair: moveHome,
-		during: 4500 * time.Millisecond, after: 2 * time.Second, within: 100 * time.Millisecond, check: namesAreRare},
+	{id: "F24", what: "DNS dead, NXDOMAIN, slow, rebinding", process: patientConnect, timeout: 5, named: true, hooks: oneByName(), fault: loseNames, repair: moveHome,
+		during: zoneLasts * time.Duration(len(lostZones)), after: 2 * time.Second, within: 100 * time.Millisecond, check: allOf(everyZone, namesAreRare)},
 	{id: "F25", what: "8 webhooks hang", timeout: 10, rate: 10, caller: callers, hooks: eight,
 		fault: func(w *world) { w.hurt[0].Behave("", script.Behaviour{Hang: true}) }, causes: append([]history.Cause{history.NoTimeLeft}, timedOut...), within: callers},
 	{id: "F26", what: "callers disconnect", rate: 10, pause: 2 * time.Second, hooks: hooksToAbort(), binding: "  breaker: {enabled: false}\n",
@@ -165,12 +175,12 @@ var matrix = []row{
 	{id: "F30", what: "configuration corrupt, truncated, gone, empty", process: patientConnect, timeout: 5, drive: corrupt},
 	{id: "F31", what: "telemetry collector hangs, log sink blocked", process: patientConnect, timeout: 5, traced: true, rate: 40, fault: blockLog, repair: readLog,
 		during: 4 * time.Second, after: 2 * time.Second, within: 100 * time.Millisecond, check: logIsWhole},
-	{id: "F32", what: "descriptor limit 256 reached", timeout: 5, descriptors: 256, fault: strangers(500), repair: nothing, losses: true, after: 6 * time.Second,
-		causes: append([]history.Cause{history.Shed}, unreachable...), settle: 4 * time.Second, check: servesInTheEnd},
-	{id: "F33", what: "SIGSTOP for 2 s, then dead webhooks", rate: 36, binding: "  breaker: {openTime: 200ms, failurePercent: 4}\n",
+	{id: "F32", what: "descriptor limit 256 reached", process: patientConnect, timeout: 5, descriptors: 256, fault: besieged(500), during: 9 * time.Second,
+		losses: true, cuts: true, causes: append([]history.Cause{history.Shed}, unreachable...), recovers: recovered, check: servesInTheEnd},
+	{id: "F33", what: "SIGSTOP for 2 s, then dead webhooks", rate: 36, binding: "  breaker: {openTime: 200ms, failurePercent: 4, minRequests: 4}\n",
 		begin: behave(script.Behaviour{Delay: 600 * time.Millisecond}), fault: stopAndContinue, during: 3500 * time.Millisecond, pause: 2 * time.Second,
 		repair: all(proxy.Fault{Refuse: true, Sever: true}), after: 2 * time.Second, causes: timedOutByUs, settle: time.Minute, check: onlyTheDeadOpen},
-	{id: "F34", what: "SIGTERM rolling restart, successor up", process: patientConnect, timeout: 5, drive: rollingRestarts(sized(3, 200)), bunch: perProcess},
+	{id: "F34", what: "SIGTERM rolling restart, successor up", process: patientConnect, timeout: 5, begin: slowNow, drive: rollingRestarts(sized(3, 200)), bunch: perProcess},
 	{id: "F35", what: "kill -9 with two replicas", process: patientConnect, timeout: 5, drive: kills(sized(3, 200)), bunch: perProcess, losses: true, check: fewLost(sized(3, 200))},
 	{id: "F36", what: "reloads, some of them invalid", process: fmt.Sprintf("reloadInterval: %v\n", reloadInterval) + patientConnect, rate: float64(sized(40, 333)), hooks: hooksOf(0),
 		drive: reloads(sized(80, 10_000)), snapshots: generationsSeen, check: effective(sized(80, 10_000))},

@@ -31,12 +31,12 @@ func TestFaults(t *testing.T) {
 func (r *row) play(t *testing.T, mayRepeat bool) (again bool) {
 	const still, long = 100 * time.Millisecond, time.Second // within one call
 	if r.skip != "" {
-		progress("%-10s %-52s not run: %s", r.id, r.what, r.skip)
+		progress("%-18s %-52s not run: %s", r.id, r.what, r.skip)
 		t.Skip(r.skip)
 	}
 	w, rec := r.run(t)
 	if stall := rec.stall(); mayRepeat && (stall > long || stall > still && len(r.wrong(w, rec)) > 0) {
-		progress("%-10s %-52s played again: the callers stood still for %v", r.id, r.what, rounded(rec.stall()))
+		progress("%-18s %-52s played again: the callers stood still for %v", r.id, r.what, rounded(rec.stall()))
 		return true
 	}
 	r.judge(t, w, rec)
@@ -69,13 +69,14 @@ func (r *row) judge(t *testing.T, w *world, rec *record) {
 	}
 }
 
-// wrong is all that is wrong by the bounds of the row, and by the model.
+// wrong is all that is wrong: what was seen while the row was played, which is little
+// and explains the rest, then by the bounds of the row, and by the model.
 func (r *row) wrong(w *world, rec *record) []string {
-	said := r.late(rec)
+	said := append(slices.Clone(rec.failures), r.late(rec)...)
 	for _, f := range history.Check(r.judged(w, rec), rec.calls, rec.attempts) {
 		said = append(said, fmt.Sprintf("%v\n%s", f, rec.story(f.UID)))
 	}
-	return append(said, rec.failures...)
+	return said
 }
 
 // story is all that is recorded of one call.
@@ -145,7 +146,7 @@ func (r *row) line(rec *record) string {
 	if r.then > 0 {
 		bound += ", " + r.then.String()
 	}
-	return fmt.Sprintf("%-10s %-52s %6d %7d %6d %6d %5d %5d %7v %7v %8v %8v %8v %8v %9s %8v", r.id, r.what, len(calls), allowed, denied, failed, shed, rec.extra(),
+	return fmt.Sprintf("%-18s %-52s %6d %7d %6d %6d %5d %5d %7v %7v %8v %8v %8v %8v %9s %8v", r.id, r.what, len(calls), allowed, denied, failed, shed, rec.extra(),
 		at(l.control.direct, 0.5), at(l.under.direct, 0.9), at(l.control.took, 0.5), at(l.under.took, 0.5), at(l.under.took, 0.9), at(l.under.took, 0.99), bound, rounded(rec.stall()))
 }
 

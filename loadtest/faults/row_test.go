@@ -62,6 +62,7 @@ type row struct {
 	settle    time.Duration // how long after the repair a breaker may still be open
 	sheds     string        // a cluster that may be shed
 	losses    bool
+	recovers  time.Duration                            // how long after the fault nothing is excused any more, although it lasts; 0: all is, as long as it lasts
 	pause     time.Duration                            // for which the dispatcher stands still
 	bunch     int                                      // extra attempts that the fault may hold up, to arrive together
 	snapshots func(*world, *record) []history.Snapshot // the configurations of the run; nil: all mean the same
@@ -302,6 +303,9 @@ func (r *row) judged(w *world, rec *record) history.World {
 	until := never
 	if r.repair != nil {
 		until = rec.repaired + edge
+	}
+	if r.recovers > 0 {
+		until = rec.broken + r.recovers
 	}
 	for _, h := range r.webhooks() {
 		name := h.Name

@@ -61,6 +61,8 @@ type world struct {
 	started     []time.Duration // how long each took until it was ready
 	moved       atomic.Int64    // connections at the new home
 	strangers   leaving
+	opened      circuitsOpened
+	asked       []int                   // questions to the name server, until each of lostZones began
 	before      holdings                // of the first process, when all was well
 	renewal     atomic.Pointer[renewal] // of certificates; nil: there is none
 }
@@ -202,6 +204,9 @@ func (w *world) write(name string, data []byte) {
 	w.must(os.Rename(path+".tmp", path))
 }
 
+// lameDuck is how long a process that stops goes on serving.
+const lameDuck = time.Second
+
 const processConfiguration = `apiVersion: dispatcher.dev/v1alpha1
 kind: DispatcherConfiguration
 listen: 127.0.0.1:0
@@ -210,7 +215,7 @@ tls: {certFile: serving.crt, keyFile: serving.key, clientCAFile: callers.crt}
 sources: [{directory: registry}]
 fileRoots: [.]
 allowedNetworks: ["127.0.0.0/8"]
-lameDuck: 1s
+lameDuck: %v
 log: {level: info}
 dns: {server: %q, interval: %v, timeout: 200ms}
 `
@@ -219,7 +224,7 @@ dns: {server: %q, interval: %v, timeout: 200ms}
 var home = zone.Zone{Addresses: zone.Addresses("127.0.0.1")}
 
 func (w *world) configure(r *row) {
-	config := fmt.Sprintf(processConfiguration, w.names.Address(), namesEvery)
+	config := fmt.Sprintf(processConfiguration, lameDuck, w.names.Address(), namesEvery)
 	if r.traced { // a pipe that nobody reads is soon full
 		config = strings.Replace(config, "level: info", "level: debug, allowsPerSecond: 100000", 1)
 	}
