@@ -154,3 +154,20 @@ func TestP10CandidatesDoNotFollowTheRegistered(t *testing.T) {
 		t.Errorf("got %d candidates of 10,000, want the 5 that match", len(got))
 	}
 }
+
+// A webhook may want what the user sent, where the API server has converted that to
+// another group, or to another resource.
+func TestCandidatesForWhatWasSent(t *testing.T) {
+	for _, sent := range []codec.GroupVersionResource{resourceOf("extensions", "v1beta1", "ingresses"), resourceOf("networking.k8s.io", "v1beta1", "others")} {
+		spec := everything()
+		spec.MatchPolicy = admissionregistrationv1.Exact
+		spec.Rules = []admissionregistrationv1.RuleWithOperations{rule(string(sent.Group), "*", string(sent.Resource))}
+		m := compile(t, spec)
+		r := reviewOf(codec.Create, "networking.k8s.io", "v1", "ingresses", "", "shop")
+		r.RequestResource = sent
+		expect(t, m, subjectOf(r), match.NotConvertible)
+		if got := match.NewIndex([]*match.Matcher{m}).Candidates(nil, r); len(got) != 1 {
+			t.Errorf("%s/%s: candidates %v", sent.Group, sent.Resource, got)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 )
 
@@ -106,4 +107,116 @@ func (m *Matcher) judge(s *Subject, selected bool) Decision {
 		return Decision{Reason: NotConvertible, Err: errNotConvertible}
 	}
 	return m.conditions.evaluate(s)
+}
+
+// The API server may have converted what the user sent (requestResource) to what
+// the review holds (resource), because it found the resource as sent in no rule of
+// the cluster's registration of us. matchPolicy says which requests a webhook
+// wants; what it is sent must be in a group and version that it lists. The first
+// row that fits decides:
+//
+//	policy       requestResource           resource   decision
+//	Exact        in no rule                           NoRule
+//	Exact        in a rule                 in a rule  selected
+//	Exact        in a rule                 in none    NotConvertible
+//	Equivalent                             in a rule  selected
+//	Equivalent   in a rule, or in one in another      NotConvertible
+//	             version or an equivalent group;
+//	             or resource is
+//	Equivalent                                        NoRule
+//
+// kube-apiserver would convert for every webhook by itself. We cannot: a webhook
+// that lists other forms only is NotConvertible, and never skipped silently.
+type selection struct {
+	rule     int  // index of the first rule that fits, -1 if none does
+	selected bool // false: it fits but for the form
+}
+
+func (m *Matcher) firstRule(r *codec.Review) selection {
+	var (
+		asSent = request{r.Operation, &r.RequestResource, r.RequestSubResource, r.Namespace}
+		asIs   = request{r.Operation, &r.Resource, r.SubResource, r.Namespace}
+		sent   = -1
+	)
+	if m.exact {
+		if sent = m.indexOf(asSent, (*rule).selects); sent < 0 {
+			return selection{-1, false}
+		}
+	}
+	if i := m.indexOf(asIs, (*rule).selects); i >= 0 {
+		return selection{i, true}
+	}
+	if m.exact {
+		return selection{sent, false}
+	}
+	if i := m.indexOf(asIs, (*rule).selectsEquivalent); i >= 0 {
+		return selection{i, false}
+	}
+	return selection{m.indexOf(asSent, (*rule).selectsEquivalent), false}
+}
+
+func (m *Matcher) indexOf(q request, selects func(*rule, request) bool) int {
+	for i := range m.rules {
+		if selects(&m.rules[i], q) {
+			return i
+		}
+	}
+	return -1
+}
+
+var errNotConvertible = errors.New("the webhook lists this resource only in other versions or groups, and objects cannot be converted here; " +
+	"apply what \"dispatcher registration\" prints for the cluster, then the API server converts")
+
+// Reason is why a webhook is not called. The set is closed.
+type Reason uint8
+
+// The reasons. Matched is the zero Reason: the webhook wants the review.
+const (
+	Matched Reason = iota
+	NoRule
+	NamespaceSelector
+	ObjectSelector
+	MatchCondition
+	// ConditionError: a matchCondition failed under failurePolicy Ignore; skipped, visibly.
+	ConditionError
+	// ConditionRefusal: a matchCondition failed under failurePolicy Fail: Refusal 403.
+	ConditionRefusal
+	// NamespaceUnknown: the selector needs labels of a namespace that the source does not know: Refusal 404.
+	NamespaceUnknown
+	// NamespaceNotLookedUp: the selector needs labels that the cluster must be asked for: look
+	// them up, set them in the Subject, and match again.
+	NamespaceNotLookedUp
+	// NotConvertible: only other versions of the resource are listed: CallError.
+	NotConvertible
+	// NoTimeLeft: the deadline came before the matchConditions were evaluated: CallError.
+	NoTimeLeft
+
+	// Reasons is how many there are, Matched included.
+	Reasons = iota
+)
+
+var reasonNames = [Reasons]string{
+	"Matched", "NoRule", "NamespaceSelector", "ObjectSelector", "MatchCondition",
+	"ConditionError", "ConditionRefusal", "NamespaceUnknown", "NamespaceNotLookedUp", "NotConvertible", "NoTimeLeft",
+}
+
+// String returns the reason as logs and explanations spell it.
+func (r Reason) String() string {
+	if int(r) < len(reasonNames) {
+		return reasonNames[r]
+	}
+	return "Unknown"
+}
+
+// Decision is a matcher's answer.
+type Decision struct {
+	Reason Reason
+	// Rule is the index of the rule that selected the review, or would have in
+	// another version (NotConvertible); -1 if none did.
+	Rule int
+	// Condition is the name of the matchCondition that decided, if one did.
+	Condition string
+	// Err explains ConditionError, ConditionRefusal, NamespaceUnknown,
+	// NamespaceNotLookedUp, NotConvertible, NoTimeLeft.
+	Err error
 }

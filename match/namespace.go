@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
@@ -92,4 +93,57 @@ func (r *rule) mayBeNamespaced() bool {
 		return false
 	}
 	return !r.groups.isCore() || slices.ContainsFunc(r.resources, func(p ResourcePattern) bool { return p.resource != namespacesResource })
+}
+
+// Namespaces returns what is known of the labels of a cluster's namespaces, at once
+// and without I/O. The error is ErrNoNamespace for a namespace that does not exist,
+// ErrNotLookedUp for one that must be looked up first, or else says, to the user
+// whose request is refused, why nothing is known. The labels are read only.
+type Namespaces interface {
+	NamespaceLabels(name string) (labels map[string]string, err error)
+}
+
+// NamespaceLookup is implemented by Namespaces that return ErrNotLookedUp.
+type NamespaceLookup interface {
+	Namespaces
+	// LookUpNamespace asks the cluster and returns well before the deadline; zero:
+	// within a bound of its own. Its error is never ErrNotLookedUp.
+	LookUpNamespace(name string, deadline time.Time) (labels map[string]string, err error)
+}
+
+var (
+	// ErrNoNamespace is the error for a namespace that does not exist.
+	ErrNoNamespace = errors.New("not found")
+	// ErrNotLookedUp is the error for a namespace that the cluster must be asked for.
+	ErrNotLookedUp = errors.New("the cluster must be asked for them")
+)
+
+// storedNamespace is what is known of the review's namespace, once a webhook needed
+// it: all webhooks are matched against one answer.
+type storedNamespace struct {
+	known  bool // also that there is an error
+	labels map[string]string
+	err    error
+}
+
+// errNoSource is the error where nobody can be asked.
+var errNoSource = errors.New("the cluster has no source of them")
+
+// storedLabels returns the labels that the source knows of the review's
+// namespace.
+func (s *Subject) storedLabels() (labels map[string]string, err error) {
+	n := &s.namespace
+	if !n.known {
+		n.known, n.err = true, errNoSource
+		if s.Namespaces != nil {
+			n.labels, n.err = s.Namespaces.NamespaceLabels(string(s.Review.Namespace))
+		}
+	}
+	return n.labels, n.err
+}
+
+// SetNamespaceLabels makes labels, or err, what is known of the review's namespace:
+// the result of the lookup that a Decision with NamespaceNotLookedUp asks for.
+func (s *Subject) SetNamespaceLabels(labels map[string]string, err error) {
+	s.namespace = storedNamespace{known: true, labels: labels, err: err}
 }

@@ -3,7 +3,6 @@
 package match
 
 import (
-	"errors"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -35,37 +34,6 @@ type Subject struct {
 	variables *celenv.Variables // once a condition asked for them
 }
 
-// Namespaces returns what is known of the labels of a cluster's namespaces, at once
-// and without I/O. The error is ErrNoNamespace for a namespace that does not exist,
-// ErrNotLookedUp for one that must be looked up first, or else says, to the user
-// whose request is refused, why nothing is known. The labels are read only.
-type Namespaces interface {
-	NamespaceLabels(name string) (labels map[string]string, err error)
-}
-
-// NamespaceLookup is implemented by Namespaces that return ErrNotLookedUp.
-type NamespaceLookup interface {
-	Namespaces
-	// LookUpNamespace asks the cluster and returns well before the deadline; zero:
-	// within a bound of its own. Its error is never ErrNotLookedUp.
-	LookUpNamespace(name string, deadline time.Time) (labels map[string]string, err error)
-}
-
-var (
-	// ErrNoNamespace is the error for a namespace that does not exist.
-	ErrNoNamespace = errors.New("not found")
-	// ErrNotLookedUp is the error for a namespace that the cluster must be asked for.
-	ErrNotLookedUp = errors.New("the cluster must be asked for them")
-)
-
-// storedNamespace is what is known of the review's namespace, once a webhook needed
-// it: all webhooks are matched against one answer.
-type storedNamespace struct {
-	known  bool // also that there is an error
-	labels map[string]string
-	err    error
-}
-
 // SetObject makes o the object as mutated so far.
 func (s *Subject) SetObject(o *codec.Object) {
 	s.Object = o
@@ -92,26 +60,4 @@ func (s *Subject) celVariables() *celenv.Variables {
 		})
 	}
 	return s.variables
-}
-
-// errNoSource is the error where nobody can be asked.
-var errNoSource = errors.New("the cluster has no source of them")
-
-// storedLabels returns the labels that the source knows of the review's
-// namespace.
-func (s *Subject) storedLabels() (labels map[string]string, err error) {
-	n := &s.namespace
-	if !n.known {
-		n.known, n.err = true, errNoSource
-		if s.Namespaces != nil {
-			n.labels, n.err = s.Namespaces.NamespaceLabels(string(s.Review.Namespace))
-		}
-	}
-	return n.labels, n.err
-}
-
-// SetNamespaceLabels makes labels, or err, what is known of the review's namespace:
-// the result of the lookup that a Decision with NamespaceNotLookedUp asks for.
-func (s *Subject) SetNamespaceLabels(labels map[string]string, err error) {
-	s.namespace = storedNamespace{known: true, labels: labels, err: err}
 }
