@@ -32,6 +32,22 @@ func TestRecords(t *testing.T) {
 			}
 		}
 	})
+	t.Run("B25 a record says who asked for what", func(t *testing.T) {
+		for _, want := range []string{
+			`"method":"POST","path":"/v1/clusters/b/validate","certificate":"CN=a","status":403,"reason":"the credentials are not those of this cluster"`,
+			`"method":"POST","path":"/v1/clusters/a/validate","certificate":"CN=a","cluster":"a","status":400,`,
+		} {
+			if log := strings.Join(w.logs.lines(), "\n"); !strings.Contains(log, want) {
+				t.Errorf("no %s in\n%s", want, log)
+			}
+		}
+	})
+	t.Run("B25 a key that the sender made up is told to the sender alone", func(t *testing.T) {
+		got := w.isRefused(message{body: `{"` + canary + `":1,"` + canary + `":2}`}, http.StatusBadRequest)
+		if log := strings.Join(w.logs.lines(), "\n"); !strings.Contains(got.body, canary) || strings.Contains(log, canary) {
+			t.Errorf("told %q, the log:\n%s", got.body, log)
+		}
+	})
 	t.Run("a flood of refusals is counted, not recorded", func(t *testing.T) {
 		before := len(w.logs.lines())
 		for range 30 {

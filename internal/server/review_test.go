@@ -178,4 +178,25 @@ func TestPanicBeforeTheReviewIsRead(t *testing.T) {
 	broken.Store(false)
 	c = w.dial()
 	c.isAllowed(c.ask(good("3")), "3")
+	if log := strings.Join(w.logs.lines(), "\n"); strings.Count(log, `"panic":"a value of type string"`) != 2 || !strings.Contains(log, `"path":"/v1/clusters/a/validate"`) {
+		t.Errorf("the log: %s", log)
+	}
+}
+
+// clumsy is a Decider that cannot even decline.
+type clumsy struct{ server.Decider }
+
+func (clumsy) Decline(context.Context, dispatcher.Request, dispatcher.Defect) dispatcher.Verdict {
+	panic("bug")
+}
+
+// A review that cannot be judged is denied although declining it fails.
+func TestPanicOfADecline(t *testing.T) {
+	w := newWorld(t, func(cfg *server.Config) { cfg.Decider = clumsy{cfg.Decider} })
+	c := w.dial()
+	got := c.ask(message{body: strings.Replace(review("1"), `"operation":"CREATE"`, `"operation":"NONE"`, 1)})
+	if got.status != http.StatusOK || !strings.Contains(got.body, `"uid":"1","allowed":false`) || !strings.Contains(got.body, `"code":500`) {
+		t.Errorf("%+v", got)
+	}
+	c.isAllowed(c.ask(good("2")), "2")
 }
