@@ -4,10 +4,15 @@ package server_test
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
@@ -142,6 +147,44 @@ func TestNoSnapshot(t *testing.T) {
 	w := newWorld(t, nil)
 	w.snapshot = nil
 	w.isRefused(good("1"), http.StatusServiceUnavailable)
+}
+
+// Whatever becomes of a request, the Snapshot that it was judged by is given back: one
+// that is kept could never be replaced, nor its Targets be closed.
+func TestSnapshotsAreReleased(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "cluster.yaml")
+	r := registry.New(registry.Settings{Directories: []string{filepath.Dir(file)}, Logger: slog.New(slog.DiscardHandler)})
+	load := func(label string) {
+		manifest := "apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: a, labels: {step: \"" + label + "\"}}\nspec: {authentication: {certificate: {commonNames: [a]}}}\n"
+		if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+			t.Error(err)
+		}
+		if problems := r.Load(); len(problems) > 0 {
+			t.Error(problems)
+		}
+	}
+	load("")
+	w := newWorld(t, func(cfg *server.Config) { cfg.Snapshot, cfg.BodyLimit = r.Acquire, 1<<20 })
+	for name, request := range map[string]message{
+		"allowed":     good("1"),
+		"forbidden":   {target: "/v1/clusters/b/validate", body: review("1")},
+		"not found":   {target: "/v1", body: review("1")},
+		"no review":   {body: "{}"},
+		"undecodable": {body: strings.Replace(review("1"), `"operation":"CREATE"`, `"operation":"NONE"`, 1)},
+		"too large":   {body: strings.Repeat(" ", 2<<20)},
+	} {
+		const more = 8 // than may be in use: the next one waits for the end of one
+		replaced := make(chan struct{})
+		for n := range more {
+			w.dial().ask(request)
+			go func() { load(fmt.Sprint(strings.ReplaceAll(name, " ", "-"), n)); replaced <- struct{}{} }()
+			select {
+			case <-replaced:
+			case <-time.After(patience):
+				t.Fatalf("%s: the Snapshot is kept", name)
+			}
+		}
+	}
 }
 
 func TestPanic(t *testing.T) {
