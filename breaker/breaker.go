@@ -26,12 +26,13 @@ type Breaker struct {
 	swept    time.Time
 	// answered is when a cluster without an open circuit last had an answer.
 	answered time.Time
+	changes  []Change // since the lock was taken
 }
 
 // New returns a closed Breaker.
 func New(s Settings) *Breaker {
 	b := &Breaker{settings: s.withDefaults(), clusters: map[string]*cluster{}}
-	b.endpoint = b.newCircuit(time.Now())
+	b.endpoint = b.newCircuit("", "", time.Now())
 	return b
 }
 
@@ -39,7 +40,7 @@ func New(s Settings) *Breaker {
 // as "apps/deployments". If it is given, the Ticket must be ended exactly once.
 func (b *Breaker) Allow(cluster, resource string) (Ticket, bool) {
 	now := b.lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	return b.ask(cluster, resource, now)
 }
 
@@ -50,7 +51,7 @@ func (b *Breaker) Allow(cluster, resource string) (Ticket, bool) {
 // once; if it fails, nothing changes.
 func (b *Breaker) AllowForced(cluster, resource string) (Ticket, bool) {
 	now := b.lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	if t, ok := b.ask(cluster, resource, now); ok {
 		return t, true
 	}
@@ -151,7 +152,7 @@ func (b *Breaker) enough(c *cluster, now time.Time, r Result) int {
 func (b *Breaker) remember(name string, now time.Time) *cluster {
 	c := b.clusters[name]
 	if c == nil {
-		c = b.newCluster(now)
+		c = b.newCluster(name, now)
 		b.clusters[name] = c
 	}
 	return c
@@ -167,6 +168,7 @@ func (b *Breaker) lock() time.Time {
 		b.swept = now
 		for name, c := range b.clusters {
 			if c.isForgettable(now) {
+				c.forget(now)
 				delete(b.clusters, name)
 			}
 		}
@@ -197,7 +199,7 @@ func (t *Ticket) Reached() {
 		return
 	}
 	now := t.breaker.lock()
-	defer t.breaker.mu.Unlock()
+	defer t.breaker.unlock()
 	t.reached = true
 	t.breaker.endpoint.end(now, t, 0, reached, standard{})
 }
@@ -209,6 +211,6 @@ func (t *Ticket) Done(r Result) {
 		return
 	}
 	now := t.breaker.lock()
-	defer t.breaker.mu.Unlock()
+	defer t.breaker.unlock()
 	t.breaker.end(now, t, r)
 }

@@ -15,10 +15,12 @@ type circuit struct {
 	began   uint64
 	used    time.Time // when an attempt last began or ended
 	breaker *Breaker
+
+	cluster, resource string // as in Change
 }
 
-func (b *Breaker) newCircuit(now time.Time) *circuit {
-	return &circuit{circuitState: newClosed(&b.settings, now), since: now, used: now, breaker: b}
+func (b *Breaker) newCircuit(cluster, resource string, now time.Time) *circuit {
+	return &circuit{circuitState: newClosed(&b.settings, now), since: now, used: now, breaker: b, cluster: cluster, resource: resource}
 }
 
 // advance brings the circuit up to now.
@@ -28,12 +30,13 @@ func (c *circuit) advance(now time.Time) {
 		if next == nil {
 			return
 		}
-		c.enter(next, at)
+		c.enter(next, at, true)
 	}
 }
 
-// enter makes the transition.
-func (c *circuit) enter(next circuitState, at time.Time) {
+// enter makes the transition; byTime: time alone brings it about.
+func (c *circuit) enter(next circuitState, at time.Time, byTime bool) {
+	c.breaker.note(c, next.state(), at, c.why(next.state(), byTime))
 	if next.state() != c.state() {
 		c.since = at
 	}
@@ -63,7 +66,7 @@ func (c *circuit) end(now time.Time, t *Ticket, place int, r Result, by standard
 		end = c.forcedDone
 	}
 	if next := end(now, r, by); next != nil {
-		c.enter(next, now)
+		c.enter(next, now, false)
 	}
 }
 

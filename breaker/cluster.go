@@ -18,15 +18,16 @@ const (
 // failure, or with a forced attempt.
 type cluster struct {
 	breaker   *Breaker
+	name      string
 	circuit   *circuit
 	resources map[string]*circuit // those that have failed
 	elsewhere *window             // what came of attempts about other resources
 	forced    gate
 }
 
-func (b *Breaker) newCluster(now time.Time) *cluster {
+func (b *Breaker) newCluster(name string, now time.Time) *cluster {
 	return &cluster{
-		breaker: b, circuit: b.newCircuit(now), resources: map[string]*circuit{},
+		breaker: b, name: name, circuit: b.newCircuit(name, "", now), resources: map[string]*circuit{},
 		elsewhere: newWindow(&b.settings, now), forced: gate{settings: &b.settings},
 	}
 }
@@ -74,7 +75,7 @@ func (c *cluster) make(resource string, now time.Time) *circuit {
 	}
 	own := c.resources[resource]
 	if own == nil {
-		own = c.breaker.newCircuit(now)
+		own = c.breaker.newCircuit(c.name, resource, now)
 		c.resources[resource] = own
 	}
 	return own
@@ -85,6 +86,7 @@ func (c *cluster) make(resource string, now time.Time) *circuit {
 func (c *cluster) evict(now time.Time) bool {
 	for resource, own := range c.resources {
 		if own.isIdle(now) {
+			c.breaker.note(own, Closed, now, forgotten)
 			delete(c.resources, resource)
 			return true
 		}
@@ -154,6 +156,14 @@ func (c *cluster) isIdle(now time.Time) bool {
 		}
 	}
 	return true
+}
+
+// forget notes that no circuit of the cluster is open any more.
+func (c *cluster) forget(now time.Time) {
+	c.breaker.note(c.circuit, Closed, now, forgotten)
+	for _, own := range c.resources {
+		c.breaker.note(own, Closed, now, forgotten)
+	}
 }
 
 // gate lets forced attempts of one cluster through: one at a time, given up

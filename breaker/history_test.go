@@ -3,6 +3,7 @@
 package breaker_test
 
 import (
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,6 +42,7 @@ type history struct {
 	breaker *breaker.Breaker
 	model   *model
 	open    []attemptUnderWay
+	told    map[[2]string]breaker.State // what the changes have come to, by cluster and resource
 }
 
 type attemptUnderWay struct {
@@ -63,7 +65,41 @@ func newHistory(t *rapid.T) *history {
 		RampWidth:       rapid.SampledFrom([]int{2, 4, 8}).Draw(t, "ramp"),
 		Rand:            middle,
 	}
-	return &history{breaker: breaker.New(s), model: newModel(s, time.Now())}
+	h := &history{model: newModel(s, time.Now()), told: map[[2]string]breaker.State{}}
+	s.Changed = func(c breaker.Change) { h.follow(t, c) }
+	h.breaker = breaker.New(s)
+	return h
+}
+
+// follow notes a change. What a wider circuit replaces ends with it.
+func (h *history) follow(t *rapid.T, c breaker.Change) {
+	h.breaker.State() // the lock is free
+	at := [2]string{c.Cluster, c.Resource}
+	if h.told[at] != c.From || c.From == c.To || c.Why == "" || c.At.After(time.Now()) {
+		t.Fatalf("it was %v, and now %+v", h.told[at], c)
+	}
+	if c.Resource == "" && c.To == breaker.Open {
+		maps.DeleteFunc(h.told, func(at [2]string, _ breaker.State) bool {
+			return at[0] != "" && (c.Cluster == "" || c.Cluster == at[0])
+		})
+	}
+	if h.told[at] = c.To; c.To == breaker.Closed {
+		delete(h.told, at)
+	}
+}
+
+// compareTold compares what the changes have come to with what there is.
+func (h *history) compareTold(t *rapid.T) {
+	status, want := h.breaker.Status(), map[[2]string]breaker.State{}
+	if status.State != breaker.Closed {
+		want[[2]string{}] = status.State
+	}
+	for _, c := range status.Circuits {
+		want[[2]string{c.Cluster, c.Resource}] = c.State
+	}
+	if diff := cmp.Diff(want, h.told); diff != "" {
+		t.Fatalf("the changes do not lead to the status (-status +changes):\n%s", diff)
+	}
 }
 
 func cluster() *rapid.Generator[string] {
@@ -190,6 +226,7 @@ func (h *history) waitUntil(t *rapid.T) {
 
 // compare compares everything that can be seen.
 func (h *history) compare(t *rapid.T) {
+	h.compareTold(t)
 	now := time.Now()
 	for _, cluster := range []string{east, west, north} {
 		for _, name := range []string{pods, secrets, deploys} {

@@ -28,7 +28,7 @@ type Status struct {
 // State returns the state of the Endpoint's own circuit as of now.
 func (b *Breaker) State() State {
 	b.lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	return b.endpoint.state()
 }
 
@@ -36,7 +36,7 @@ func (b *Breaker) State() State {
 // of the cluster about the resource; Closed if there is none.
 func (b *Breaker) StateOf(cluster, resource string) State {
 	now := b.lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	for _, c := range b.path(cluster, resource, now) {
 		if c != nil && c.state() != Closed {
 			return c.state()
@@ -48,7 +48,7 @@ func (b *Breaker) StateOf(cluster, resource string) State {
 // Status returns everything worth showing, as of now.
 func (b *Breaker) Status() Status {
 	now := b.lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	status := Status{State: b.endpoint.state(), Since: b.endpoint.since, Circuits: b.notClosed(now)}
 	switch s := b.endpoint.circuitState.(type) {
 	case *closed:

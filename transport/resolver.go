@@ -12,6 +12,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/admission-dispatcher/dispatcher/breaker"
 )
 
 // ResolverConfig is the configuration of a Resolver. Zero values mean the defaults.
@@ -25,6 +27,9 @@ type ResolverConfig struct {
 	// Warm connects to the new Endpoints of a Target that has others already. The
 	// Target keeps its Endpoints until Warm returns. nil: the first calls connect.
 	Warm func(added []*Endpoint)
+	// Circuits is notified of each change of a circuit of an Endpoint, as
+	// breaker.Settings.Changed is. nil: nobody is.
+	Circuits func(t *Target, endpoint netip.AddrPort, c breaker.Change)
 }
 
 const (
@@ -118,7 +123,7 @@ func (r *Resolver) resolveTarget(ctx context.Context, t *Target) {
 			continue
 		}
 		for _, a := range addresses {
-			list = append(list, t.endpointFor(o, a))
+			list = append(list, r.endpointFor(t, o, a))
 		}
 	}
 	if added := t.added(list); len(added) > 0 && r.cfg.Warm != nil {
@@ -187,13 +192,17 @@ func (t *Target) endpointsOf(o *origin) []*Endpoint {
 }
 
 // endpointFor returns the Endpoint that t has for the address, or a new one.
-func (t *Target) endpointFor(o *origin, address netip.AddrPort) *Endpoint {
+func (r *Resolver) endpointFor(t *Target, o *origin, address netip.AddrPort) *Endpoint {
 	for _, e := range t.Endpoints() {
 		if e.origin == o && e.address == address {
 			return e
 		}
 	}
-	return newEndpoint(o, address, t.breaking)
+	settings := t.breaking
+	if r.cfg.Circuits != nil {
+		settings.Changed = func(c breaker.Change) { r.cfg.Circuits(t, address, c) }
+	}
+	return newEndpoint(o, address, settings)
 }
 
 // replace swaps in a list of Endpoints and closes the idle connections of those

@@ -129,6 +129,7 @@ func (a *App) wireRegistry(version string) {
 		Timeout:   cfg.DNS.Timeout.Duration,
 		Server:    cfg.DNS.Server,
 		Warm:      a.client.Warm,
+		Circuits:  a.circuitObserver().changed,
 	})
 }
 

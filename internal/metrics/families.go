@@ -26,6 +26,7 @@ const (
 	webhooksPending   = "dispatcher.webhooks.pending"
 	breakerState      = "dispatcher.breaker.state"
 	breakerClusters   = "dispatcher.breaker.clusters"
+	breakerChanges    = "dispatcher.breaker.transitions"
 	endpoints         = "dispatcher.endpoints"
 	targetConnections = "dispatcher.target.connections"
 	targetsDraining   = "dispatcher.targets.draining"
@@ -117,7 +118,9 @@ func targetFamilies() []Family {
 			"State of an endpoint's own circuit as of now, which concerns every cluster: 0 closed, 1 half-open or ramping, 2 open."},
 		{breakerClusters, ObservedGauge, "{cluster}", labels(named("target"), named("endpoint")),
 			"Clusters for which an endpoint is not called, for some resource at least, because its answers to their own reviews failed. The status page names them."},
-		{endpoints, ObservedGauge, "{endpoint}", labels(named("target"), closed("state", "closed", "half_open", "ramping", "open")),
+		{breakerChanges, Counter, "{transition}", labels(named("target"), closed("circuit", endpointCircuit, clusterCircuit, resourceCircuit), state()),
+			"Changes of the state of circuits, by the state that they entered: of an `endpoint` for every cluster, of a `cluster` for all its calls to an endpoint, of a `resource` for its calls about that. The log has each with cluster, resource and reason."},
+		{endpoints, ObservedGauge, "{endpoint}", labels(named("target"), state()),
 			"Addresses of a target by the state of their own circuits. A target that resolves to nothing has 0 in every state."},
 		{targetConnections, ObservedGauge, "{connection}", labels(named("target")),
 			"Open connections to a target."},

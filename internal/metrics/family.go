@@ -82,7 +82,7 @@ const (
 	// SeriesWell is where all is well: webhooks allow and deny.
 	SeriesWell = 18_000
 	// SeriesWorst is where everything that can be counted has happened.
-	SeriesWorst = 56_000
+	SeriesWorst = 57_000
 )
 
 // Label is one label of a Family. Its values are a closed set, or names from the
@@ -126,6 +126,16 @@ const droppedShadow = "dropped"
 
 // kind is why an attempt was made.
 func kind() Label { return enumerated[transport.Kind]("kind", transport.Kinds) }
+
+// state is that of a circuit.
+func state() Label { return closed("state", "closed", "half_open", "ramping", "open") }
+
+// Whose a circuit is.
+const (
+	endpointCircuit = "endpoint"
+	clusterCircuit  = "cluster"
+	resourceCircuit = "resource"
+)
 
 // reason is why somebody was turned away.
 func reason() Label { return closed("reason", server.Reasons()...) }

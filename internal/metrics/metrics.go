@@ -33,9 +33,9 @@ type Metrics struct {
 	sets     *sets
 	phases   [phases]attrs
 
-	requests, shed, bypasses, failOpen, outdated, refusals, shadow  metric.Int64Counter
-	calls, errors, attempts, refused, disagreed, misread, operation metric.Int64Counter
-	duration, left, call                                            metric.Float64Histogram
+	requests, shed, bypasses, failOpen, outdated, refusals, shadow, transitions metric.Int64Counter
+	calls, errors, attempts, refused, disagreed, misread, operation             metric.Int64Counter
+	duration, left, call                                                        metric.Float64Histogram
 }
 
 // Config is the configuration of Metrics.
@@ -77,7 +77,7 @@ func (m *Metrics) instrument() error {
 	counters := map[string]*metric.Int64Counter{
 		requests: &m.requests, shed: &m.shed, bypasses: &m.bypasses, failOpen: &m.failOpen, outdated: &m.outdated, refusals: &m.refusals, shadow: &m.shadow,
 		webhookCalls: &m.calls, webhookErrors: &m.errors, webhookAttempts: &m.attempts,
-		webhookRefused: &m.refused, webhookDisagreed: &m.disagreed, webhookMisread: &m.misread, webhookOperations: &m.operation,
+		webhookRefused: &m.refused, webhookDisagreed: &m.disagreed, webhookMisread: &m.misread, webhookOperations: &m.operation, breakerChanges: &m.transitions,
 	}
 	histograms := map[string]*metric.Float64Histogram{
 		requestDuration: &m.duration, deadlineLeft: &m.left, webhookDuration: &m.call,

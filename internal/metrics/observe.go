@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
+	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/transport"
@@ -104,4 +105,18 @@ func (m *Metrics) ObserveShadow(ctx context.Context, r *dispatcher.ShadowRecord)
 // TurnedAway implements server.Observer. What is rare may cost a set of its own.
 func (m *Metrics) TurnedAway(cluster, reason string) {
 	m.refusals.Add(context.Background(), 1, newAttrs(attribute.String("cluster", cluster), attribute.String("reason", reason)).add...)
+}
+
+// CircuitChanged counts a change of a circuit of an endpoint of the target. What is
+// rare may cost a set of its own.
+func (m *Metrics) CircuitChanged(target string, c breaker.Change) {
+	circuit := resourceCircuit
+	switch {
+	case c.Cluster == "":
+		circuit = endpointCircuit
+	case c.Resource == "":
+		circuit = clusterCircuit
+	}
+	m.transitions.Add(context.Background(), 1, newAttrs(attribute.String("target", target),
+		attribute.String("circuit", circuit), attribute.String("state", stateName(c.To))).add...)
 }

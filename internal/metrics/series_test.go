@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/hook"
@@ -123,6 +124,11 @@ func (f *fleet) everything(m *metrics.Metrics) {
 			m.Refused(ctx, w)
 			m.Disagreed(ctx, w)
 			m.Misread(ctx, w)
+			for _, of := range []breaker.Change{{}, {Cluster: "east"}, {Cluster: "east", Resource: "/pods"}} {
+				for of.To = range breaker.Ramping + 1 {
+					m.CircuitChanged(w.Target.URL(), of)
+				}
+			}
 			f.shadow(m, phase, w)
 		}
 	}
