@@ -277,7 +277,7 @@ func processWires() []wire {
 			r.within(5*time.Second, func() { r.start() })
 		}},
 
-		{field: "log.level", by: "cmd/dispatcher/testdata/script/serve.txtar"},
+		{field: "log.level", by: "command/testdata/script/serve.txtar"},
 		{field: "log.allowsPerSecond", value: "log: {level: info, allowsPerSecond: 1}", observe: func(_ *testing.T, r *rig) {
 			r.start().allows(question{})
 			r.eventually("an allow is logged", func() bool { return r.logged("admission allowed") })
@@ -321,8 +321,8 @@ func processWires() []wire {
 		}},
 		{field: "telemetry.decisionLog.objects", by: "internal/app.TestMaskedCanaries"},
 		{field: "telemetry.decisionLog.mask", by: "internal/app.TestMaskedCanaries"},
-		{field: "registration.url", by: "cmd/dispatcher/testdata/script/registration.txtar"},
-		{field: "registration.caFile", by: "cmd/dispatcher/testdata/script/registration.txtar"},
+		{field: "registration.url", by: "command/testdata/script/registration.txtar"},
+		{field: "registration.caFile", by: "command/testdata/script/registration.txtar"},
 	}
 }
 

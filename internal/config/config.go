@@ -15,6 +15,9 @@ const (
 	Kind       = "DispatcherConfiguration"
 )
 
+// DefaultAdmin is where the admin listener is unless the file says otherwise.
+const DefaultAdmin = "127.0.0.1:8081"
+
 // Config is a DispatcherConfiguration: what the process needs to know before it
 // reads the registry. Relative paths are relative to the file.
 type Config struct {
@@ -88,7 +91,7 @@ func defaults() *Config {
 	return &Config{
 		Listen:         ":8443",
 		TLS:            TLS{ClientAuth: Require},
-		Admin:          Admin{Listen: "127.0.0.1:8081"},
+		Admin:          Admin{Listen: DefaultAdmin},
 		ReloadInterval: span(2 * time.Second),
 		Bypass:         Bypass{Defaults: true},
 		FailOpen:       FailOpen{Defaults: true},

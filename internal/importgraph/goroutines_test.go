@@ -16,7 +16,7 @@ import (
 // those that stay, with the reason.
 func unwatched() map[string]string {
 	return map[string]string{
-		"cmd/dispatcher": "its tests run it in processes of its own, which end",
+		"command":        "its tests run it in processes of its own, which end",
 		"loadtest/bench": "its tests run it in processes of its own, which end",
 		"loadtest/plain": "it has no tests: it is what others are measured against",
 		"loadtest/zone":  "it has no tests: those that use it look",

@@ -50,11 +50,11 @@ func packages() map[string][]string {
 		"internal/app":         {anything},
 		"internal/harness/pki": {},
 		"internal/demo":        {"internal/app", "internal/config", "internal/harness/pki", "registry", "examples/quickstart", "webhookserver", "internal/tracing"},
-		// logging for how long a sink is waited for.
-		"examples/quickstart": {},
-		"registration":        {"match", "chain", "exempt"},
+		"examples/quickstart":  {},
+		"registration":         {"match", "chain", "exempt"},
 		// codec and dispatcher for explain, which reads a Review.
-		"cmd/dispatcher":  {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "chain", "registry/compile", "registry/manifest"},
+		"cmd/dispatcher":  {"command"},
+		"command":         {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "chain", "registry/compile", "registry/manifest"},
 		"webhookserver":   {}, // for webhook authors: it brings nothing of ours into their binaries
 		"internal/tally":  {},
 		"internal/mutate": {},
@@ -86,7 +86,7 @@ func modules() map[string][]string {
 		"github.com/valyala/fasthttp":               {"internal/server", "loadtest/load", "loadtest/bench", "transport"},
 		"github.com/HdrHistogram/hdrhistogram-go":   {"loadtest/load", "transport"},
 		"golang.org/x/net":                          {"loadtest/zone"},
-		"github.com/spf13/cobra":                    {"cmd/dispatcher"},
+		"github.com/spf13/cobra":                    {"command"},
 		"github.com/google/cel-go":                  {"internal/celenv"},
 		"k8s.io/apiserver/pkg/apis/cel":             {"internal/celenv"},
 		"k8s.io/apiserver/pkg/cel":                  {"internal/celenv"},

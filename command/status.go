@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package command
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 )
 
@@ -25,7 +30,7 @@ type statusOptions struct {
 }
 
 const (
-	defaultAdmin   = "http://127.0.0.1:8081"
+	defaultAdmin   = "http://" + config.DefaultAdmin
 	statusTimeout  = 5 * time.Second
 	statusInterval = 2 * time.Second // between two looks of --watch
 	maxStatus      = 256 << 20       // bytes: above what a thousand clusters take
@@ -140,4 +145,41 @@ func (c *statusClient) ask(ctx context.Context) (*status.Status, json.RawMessage
 		return nil, nil, &silentError{fmt.Errorf("%s is no status of a dispatcher: %w", c.url, err)}
 	}
 	return &s, document, nil
+}
+
+// statusClient asks one admin listener.
+type statusClient struct {
+	url    string // of the document
+	format output
+	http   *http.Client
+}
+
+func newStatusClient(o *statusOptions) (*statusClient, error) {
+	u, err := url.Parse(o.admin)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("--admin must be a URL such as %s, not %q", defaultAdmin, o.admin)
+	}
+	settings := &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.ca != "" {
+		bundle, err := os.ReadFile(o.ca)
+		if err != nil {
+			return nil, fmt.Errorf("--ca: %w", err)
+		}
+		settings.RootCAs = x509.NewCertPool()
+		if !settings.RootCAs.AppendCertsFromPEM(bundle) {
+			return nil, fmt.Errorf("--ca: %s holds no PEM certificate", o.ca)
+		}
+	}
+	if o.cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.cert, o.key)
+		if err != nil {
+			return nil, fmt.Errorf("--cert and --key: %w", err)
+		}
+		settings.Certificates = []tls.Certificate{pair}
+	}
+	return &statusClient{
+		url:    u.JoinPath("api/v1/status").String(),
+		format: *o.format,
+		http:   &http.Client{Timeout: statusTimeout, Transport: &http.Transport{TLSClientConfig: settings, Proxy: nil}},
+	}, nil
 }

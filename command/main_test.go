@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package command_test
 
 import (
 	"flag"
@@ -9,13 +9,16 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/admission-dispatcher/dispatcher/command"
 	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 )
 
 var update = flag.Bool("update", false, "rewrite what the stories compare with")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"dispatcher": main})
+	testscript.Main(m, map[string]func(){"dispatcher": func() {
+		os.Exit(command.Run(command.Options{Version: "devel"}, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}})
 }
 
 // TestScripts runs the stories of testdata/script against the real command line.
@@ -50,5 +53,5 @@ func furnish(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
-	return os.CopyFS(env.WorkDir+"/registry", os.DirFS(wd+"/../../examples/quickstart"))
+	return os.CopyFS(env.WorkDir+"/registry", os.DirFS(wd+"/../examples/quickstart"))
 }

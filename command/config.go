@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package command
 
 import (
 	"fmt"
@@ -9,10 +9,37 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
+
+func configFlag(cmd *cobra.Command, required bool) *string {
+	path := cmd.Flags().String("config", "", "the DispatcherConfiguration file")
+	if required {
+		_ = cmd.MarkFlagRequired("config") // fails only for a flag that does not exist
+	}
+	return path
+}
+
+// loadConfig reads the configuration file and prints what is wrong with it.
+func loadConfig(stderr io.Writer, path string) (*config.Config, error) {
+	cfg, problems := config.Load(path)
+	if len(problems) > 0 {
+		printProblems(stderr, "error", problems)
+		return nil, errSaid
+	}
+	return cfg, nil
+}
+
+func printProblems(w io.Writer, kind string, problems []manifest.Problem) {
+	for _, p := range problems {
+		_, _ = fmt.Fprintf(w, "%s: %s\n", kind, p)
+	}
+}
 
 // compiledCluster compiles the sources as a running dispatcher would and returns
 // one cluster. It prints what is wrong with them.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package command
 
 import (
 	"io"
@@ -14,7 +14,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/otlp"
 )
 
-func newServe() *cobra.Command {
+func newServe(o Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --config FILE",
 		Short: "Serve admissions until SIGTERM",
@@ -33,7 +33,7 @@ serves on as a lame duck, drains and exits 0; a second one exits at once.`,
 		log := newLog(cmd.ErrOrStderr(), cfg.Log.Level)
 		defer log.Close()
 		otlp.Redirect(log.Logger, os.Getenv)
-		a, err := app.New(cfg, app.Options{Version: version, Logger: log.Logger})
+		a, err := app.New(cfg, app.Options{Version: o.Version, Logger: log.Logger})
 		if err != nil {
 			return err
 		}

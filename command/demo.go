@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package command
 
 import (
 	"io"
@@ -11,7 +11,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/demo"
 )
 
-func newDemo() *cobra.Command {
+func newDemo(o Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo [--exit]",
 		Short: "Run the main job with nothing to set up: three clusters, five webhooks, and what comes of it",
@@ -27,7 +27,7 @@ be tried with curl.`,
 		ctx, stop := untilSignal(cmd.Context(), hangup()...) // it leaves no keys behind
 		defer stop()
 		stdout := cmd.OutOrStdout()
-		return demo.Run(ctx, demo.Config{Stdout: stdout, Stay: !*exit && isTerminal(stdout), Version: version})
+		return demo.Run(ctx, demo.Config{Stdout: stdout, Stay: !*exit && isTerminal(stdout), Version: o.Version})
 	}
 	return cmd
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package command
 
 import (
 	"fmt"
@@ -10,9 +10,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is stamped by the Makefile: -ldflags "-X main.version=...".
-var version = "devel"
-
 // versionInfo is what version prints with -o json.
 type versionInfo struct {
 	Version  string `json:"version"`
@@ -21,11 +18,11 @@ type versionInfo struct {
 	Platform string `json:"platform"`
 }
 
-func newVersion() *cobra.Command {
+func newVersion(o Options) *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
 	format := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		info := versionInfo{Version: version, Revision: revision(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+		info := versionInfo{Version: o.Version, Revision: revision(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 		if *format == asJSON {
 			return printJSON(cmd.OutOrStdout(), info)
 		}
