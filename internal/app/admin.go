@@ -3,9 +3,12 @@
 package app
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/admin"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
@@ -67,4 +70,48 @@ func (a *App) AdminURL() string {
 		scheme = "https"
 	}
 	return scheme + "://" + a.admin.Addr().String() + "/"
+}
+
+// unready returns why the process should get no traffic.
+func (a *App) unready() []string {
+	address, stopping := a.state.now()
+	switch {
+	case stopping:
+		return []string{"stopping"}
+	case address != nil:
+		return nil
+	}
+	why := []string{"no configuration has been loaded yet"}
+	for _, p := range a.registry.Problems() {
+		why = append(why, p.String())
+	}
+	return why
+}
+
+// notes returns what is wrong although the process can do its work. Anybody may read
+// it, so it has no word of an API or a webhook: those could pass for ours.
+func (a *App) notes() []string {
+	var notes []string
+	for _, s := range a.namespaces.Status() {
+		if s.Stale || s.Credential != "" {
+			notes = append(notes, s.String())
+		}
+	}
+	if s := a.registry.Snapshot(); s != nil {
+		for _, p := range s.Pending {
+			notes = append(notes, fmt.Sprintf("webhook %s is pending: %s", p.Webhook, pendingCause(p.Err)))
+		}
+	}
+	for _, t := range a.registry.Draining() {
+		notes = append(notes, fmt.Sprintf("webhook target %s is draining: not yet safe to stop", t.URL()))
+	}
+	return notes
+}
+
+// pendingCause is the cause of a probe that failed; the status has the rest.
+func pendingCause(err error) hook.Cause {
+	if failed, ok := errors.AsType[*hook.CallError](err); ok {
+		return failed.Cause
+	}
+	return hook.BadAnswer
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // Run serves until ctx is done, then lets go of its callers without losing a
-// call, and returns when nothing of the process runs any more. Reload may be
-// called meanwhile.
+// call, and returns when nothing of the process runs any more. What starts first
+// ends last. Reload may be called meanwhile.
 func (a *App) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer a.release()
@@ -108,13 +108,14 @@ func (a *App) drain() error {
 	return nil
 }
 
-// release waits for calls that outlive their admissions and closes the
-// connections to webhooks and to the APIs of clusters.
+// release ends what wire has made, in reverse order: it waits for calls that outlive
+// their admissions, closes the connections to webhooks and to the APIs of clusters,
+// and sends what is told of all that.
 func (a *App) release() {
 	a.dispatcher.Wait()
 	a.client.Close()
-	a.closeTelemetry()
 	a.registry.Close()
+	a.closeTelemetry()
 }
 
 // Reload looks at sources and certificates now.
@@ -125,3 +126,45 @@ func (a *App) Reload() {
 		a.adminCertificates.reload()
 	}
 }
+
+// state is where in its life the process is.
+type state struct {
+	ready chan struct{} // closed once the admission listener accepts
+
+	mu       sync.Mutex
+	address  net.Addr // of the admission listener; nil before
+	stopping bool
+}
+
+func newState() state { return state{ready: make(chan struct{})} }
+
+func (s *state) serve(at net.Addr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.address = at
+	close(s.ready)
+}
+
+func (s *state) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopping = true
+}
+
+func (s *state) now() (address net.Addr, stopping bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.address, s.stopping
+}
+
+// Ready is closed once admissions are accepted.
+func (a *App) Ready() <-chan struct{} { return a.state.ready }
+
+// Address returns the address of the admission listener, nil before Ready.
+func (a *App) Address() net.Addr {
+	address, _ := a.state.now()
+	return address
+}
+
+// AdminAddress returns the address of the admin listener.
+func (a *App) AdminAddress() net.Addr { return a.admin.Addr() }

@@ -46,7 +46,13 @@ type Family struct {
 	Unit   string // UCUM
 	Labels []Label
 	Help   string
+	// into is where the instrument goes that records; nil: it is read.
+	into any
 }
+
+// Families returns every family that the process exports of its own, in the order
+// of the documentation.
+func Families() []Family { return new(instruments).families() }
 
 // Prometheus returns the family's name on the metrics endpoint.
 func (f Family) Prometheus() string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,11 +20,22 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/admission-dispatcher/dispatcher/internal/otlp"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
+// instruments are those of the families that are recorded.
+type instruments struct {
+	requestMetrics
+	webhookMetrics
+	targetMetrics
+}
+
+func (i *instruments) families() []Family {
+	return slices.Concat(i.requestMetrics.families(), i.webhookMetrics.families(), i.targetMetrics.families(), processFamilies())
+}
+
 // Metrics counts what happens: it is an Observer of the server, of the dispatcher,
-// also for the mode Shadow, and, but for what is only logged, of webhooks. It is
-// safe for concurrent use.
+// also for the mode Shadow, and of calls. It is safe for concurrent use.
 type Metrics struct {
 	provider *sdk.MeterProvider
 	meter    metric.Meter
@@ -33,9 +45,8 @@ type Metrics struct {
 	sets     *sets
 	phases   [phases]attrs
 
-	requests, shed, bypasses, failOpen, outdated, refusals, shadow, transitions metric.Int64Counter
-	calls, errors, attempts, refused, disagreed, misread, operation             metric.Int64Counter
-	duration, left, call                                                        metric.Float64Histogram
+	instruments
+	transport.Silent // of what is not counted
 }
 
 // Config is the configuration of Metrics.
@@ -74,21 +85,13 @@ func New(cfg Config) (*Metrics, error) {
 
 // instrument makes the instruments of the families that are recorded.
 func (m *Metrics) instrument() error {
-	counters := map[string]*metric.Int64Counter{
-		requests: &m.requests, shed: &m.shed, bypasses: &m.bypasses, failOpen: &m.failOpen, outdated: &m.outdated, refusals: &m.refusals, shadow: &m.shadow,
-		webhookCalls: &m.calls, webhookErrors: &m.errors, webhookAttempts: &m.attempts,
-		webhookRefused: &m.refused, webhookDisagreed: &m.disagreed, webhookMisread: &m.misread, webhookOperations: &m.operation, breakerChanges: &m.transitions,
-	}
-	histograms := map[string]*metric.Float64Histogram{
-		requestDuration: &m.duration, deadlineLeft: &m.left, webhookDuration: &m.call,
-	}
-	for _, f := range Families() {
+	for _, f := range m.families() {
 		var err error
-		switch f.Kind {
-		case Counter:
-			*counters[f.Name], err = m.meter.Int64Counter(f.Name, metric.WithUnit(f.Unit), metric.WithDescription(f.Help))
-		case Histogram:
-			*histograms[f.Name], err = m.meter.Float64Histogram(f.Name, metric.WithUnit(f.Unit), metric.WithDescription(f.Help),
+		switch into := f.into.(type) {
+		case *metric.Int64Counter:
+			*into, err = m.meter.Int64Counter(f.Name, metric.WithUnit(f.Unit), metric.WithDescription(f.Help))
+		case *metric.Float64Histogram:
+			*into, err = m.meter.Float64Histogram(f.Name, metric.WithUnit(f.Unit), metric.WithDescription(f.Help),
 				metric.WithExplicitBucketBoundaries(buckets()...))
 		}
 		if err != nil {

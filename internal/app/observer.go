@@ -6,32 +6,13 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
-	"os"
-	"sync"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/chain"
-	"github.com/admission-dispatcher/dispatcher/dispatcher"
-	"github.com/admission-dispatcher/dispatcher/internal/decisionlog"
-	"github.com/admission-dispatcher/dispatcher/internal/metrics"
-	"github.com/admission-dispatcher/dispatcher/internal/otlp"
 	"github.com/admission-dispatcher/dispatcher/internal/throttle"
-	"github.com/admission-dispatcher/dispatcher/internal/tracing"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
-
-// observers are told of every admission.
-func (a *App) observers() []dispatcher.Observer {
-	list := []dispatcher.Observer{a.status}
-	if !environment().Disabled() {
-		list = append(list, a.metrics)
-	}
-	if a.decisions != nil {
-		list = append(list, a.decisions)
-	}
-	return list
-}
 
 // callObserver is told what calls do; where OpenTelemetry is switched off it only
 // logs.
@@ -52,76 +33,14 @@ func (a *App) circuitObserver() *circuitObserver {
 	return o
 }
 
-func environment() otlp.Environment { return os.Getenv }
-
-// wireTelemetry makes what watches the others.
-func (a *App) wireTelemetry(o Options) (err error) {
-	if err := environment().Check(); err != nil {
-		return err
-	}
-	if a.metrics, err = metrics.New(metrics.Config{Environment: environment(), Version: o.Version, Logger: a.log}); err != nil {
-		return err
-	}
-	traces := tracing.Config{
-		Environment: environment(),
-		UserNames:   a.cfg.Telemetry.UserNames,
-		Version:     o.Version,
-		Logger:      a.log,
-	}
-	if o.Spans != nil {
-		traces.Exporter, traces.Delay = o.Spans, 50*time.Millisecond
-	}
-	if a.tracing, err = tracing.New(traces); err != nil {
-		return err
-	}
-	return a.openDecisionLog()
-}
-
-// openDecisionLog opens the decision log if there is to be one.
-func (a *App) openDecisionLog() error {
-	cfg := a.cfg.Telemetry.DecisionLog
-	if cfg.File == "" {
-		return nil
-	}
-	file, err := decisionlog.OpenFile(cfg.File, int64(cfg.MaxBytes), cfg.MaxFiles)
-	if err != nil {
-		return err
-	}
-	a.decisions, err = decisionlog.New(decisionlog.Config{
-		Out:     file,
-		Allows:  cfg.Allows,
-		Objects: cfg.Objects,
-		Mask:    cfg.Mask,
-	})
-	return err
-}
-
-// closeTelemetry sends what is waiting, all sinks at once: those that hang do not
-// add up.
-func (a *App) closeTelemetry() {
-	var closing sync.WaitGroup
-	closing.Go(a.decisions.Close)
-	closing.Go(a.tracing.Close)
-	closing.Go(a.metrics.Close)
-	closing.Wait()
-}
-
 // callObserver is told what calls do: it counts that, and logs when the form changes
 // in which a webhook is sent reviews.
 type callObserver struct {
-	counters
+	transport.Observer
 	log *slog.Logger
 }
 
-// counters are what counts of a webhook.Observer.
-type counters interface {
-	Attempted(ctx context.Context, a transport.Attempt)
-	Refused(ctx context.Context, owner any)
-	Disagreed(ctx context.Context, owner any)
-	Misread(ctx context.Context, owner any)
-}
-
-// Switched implements webhook.Observer.
+// Switched implements transport.Observer.
 func (o callObserver) Switched(ctx context.Context, s transport.Switch) {
 	attrs := []slog.Attr{slog.String("url", s.Target.URL()), slog.String("reads", s.Reads)}
 	if w, ok := s.Owner.(*chain.Entry); ok {

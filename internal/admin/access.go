@@ -3,10 +3,65 @@
 package admin
 
 import (
+	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"net/url"
+	"strings"
 )
+
+// admit lets callers through to next that may see what they ask for.
+func (c *Config) admit(next http.Handler) http.Handler {
+	if !c.CertificateRequired {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		probe := r.URL.Path == "/livez" || r.URL.Path == "/readyz"
+		verified := r.TLS != nil && len(r.TLS.VerifiedChains) > 0
+		if !probe && !verified {
+			say(w, http.StatusForbidden, "a client certificate of admin.tls.clientCAFile is required")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// unrebound keeps sites out that have their own name point at this host: who calls
+// over loopback says so.
+func unrebound(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isRebound(r) {
+			http.Error(w, "this listener is on loopback: call it localhost, or by its address", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isRebound reports whether a request came over loopback for a host that has a
+// name: a browser sends one where a stranger's site let its name point here, to
+// read with the rights of whoever sits before it.
+func isRebound(r *http.Request) bool {
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return false
+	}
+	local, err := netip.ParseAddrPort(at.String())
+	if err != nil || !local.Addr().Unmap().IsLoopback() || r.TLS != nil {
+		return false
+	}
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return false
+	}
+	_, err = netip.ParseAddr(host)
+	return err != nil
+}
 
 // profile serves what go tool pprof asks for. A profile of n seconds may take
 // that much longer than other answers: net/http/pprof sees to that. Browsers get

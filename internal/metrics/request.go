@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
+)
+
+// The families that are read when somebody scrapes.
+const (
+	requestsInFlight = "dispatcher.requests.in_flight"
+	inFlightLimit    = "dispatcher.requests.in_flight.limit"
+)
+
+// requestMetrics are the instruments of admissions as their callers see them.
+type requestMetrics struct {
+	requests, shed, bypasses, failOpen, outdated, refusals metric.Int64Counter
+	duration, left                                         metric.Float64Histogram
+}
+
+func (m *requestMetrics) families() []Family {
+	return []Family{
+		{"dispatcher.requests", Counter, "{request}", labels(cluster(), phase(), decision()),
+			"Admissions answered. `failed_open`: allowed although a webhook was not heard; `failed`: denied because a webhook was not heard; `refused`: denied by the dispatcher itself, whatever the failure policy; `unreadable`: denied because the review cannot be judged; `panicked`: denied because of a bug of the dispatcher.", &m.requests},
+		{"dispatcher.request.duration", Histogram, "s", labels(cluster(), phase(), decision()),
+			"Time from the decoded review to the verdict.", &m.duration},
+		{requestsInFlight, ObservedGauge, "{request}", labels(cluster()),
+			"Admissions for which webhooks are being called. A cluster without any has no series.", nil},
+		{inFlightLimit, ObservedGauge, "{request}", labels(closed("scope", "all", "cluster")),
+			"How many there may be, of `all` clusters together and of one `cluster`.", nil},
+		{"dispatcher.deadline_left", Histogram, "s", labels(phase()),
+			"Time that was left of the caller's deadline when the verdict was there.", &m.left},
+		{"dispatcher.shed", Counter, "{request}", labels(cluster(), phase()),
+			"Admissions of which at least one call found no place, under `limits.admissions`, `admissionsPerCluster`, `reviewBytes` or `callsPerEndpoint`; each webhook's failure policy decided.", &m.shed},
+		{"dispatcher.bypass", Counter, "{request}", labels(cluster(), phase(), named("rule")),
+			"Admissions that passed without any webhook being asked, by the rule that let them.", &m.bypasses},
+		{"dispatcher.fail_open", Counter, "{call}", labels(cluster(), configuration(), webhook(), cause()),
+			"Webhooks that should have had their say, did not, and did not block the request: under `failurePolicy: Ignore`, a `failOpen` rule or the mode Warn.", &m.failOpen},
+		{"dispatcher.registration.outdated", Counter, "{request}", labels(cluster(), phase()),
+			"Admissions on a path that is not one of those that `dispatcher registration` prints for the cluster now: the cluster applies an older registration. They are served.", &m.outdated},
+		{"dispatcher.refusals", Counter, "{request}", labels(cluster(), reason()),
+			"Requests and connections that were turned away before they were an admission: the caller's own failurePolicy decides those. `cluster` is who the credentials belong to, whatever the path says; empty where that is nobody.", &m.refusals},
+	}
+}
+
+// Observe implements dispatcher.Observer.
+func (m *Metrics) Observe(ctx context.Context, r *dispatcher.Record) {
+	g := m.sets.of(r.Snapshot)
+	c := g.cluster(r.Cluster)
+	set := &c.decided[r.Phase][r.Verdict.Decision()]
+	m.requests.Add(ctx, 1, set.add...)
+	m.duration.Record(ctx, r.Elapsed.Seconds(), set.record...)
+	m.left.Record(ctx, r.Deadline.Sub(r.Start.Add(r.Elapsed)).Seconds(), m.phases[r.Phase].record...)
+	if r.Verdict.Shed() {
+		m.shed.Add(ctx, 1, c.in[r.Phase].add...)
+	}
+	if r.Verdict.Bypass != "" {
+		m.bypasses.Add(ctx, 1, newAttrs(c.name, phaseAttr(r.Phase), attribute.String("rule", r.Verdict.Bypass)).add...)
+	}
+	if r.Outdated {
+		m.outdated.Add(ctx, 1, c.in[r.Phase].add...)
+	}
+	for i := range r.Verdict.Outcomes {
+		o := &r.Verdict.Outcomes[i]
+		m.outcome(ctx, g, c, g.webhook(o.Webhook, r.Phase), o)
+	}
+}
+
+// TurnedAway implements server.Observer. What is rare may cost a set of its own.
+func (m *Metrics) TurnedAway(cluster, reason string) {
+	m.refusals.Add(context.Background(), 1, newAttrs(attribute.String("cluster", cluster), attribute.String("reason", reason)).add...)
+}

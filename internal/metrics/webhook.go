@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/transport"
+)
+
+// The families that are read when somebody scrapes.
+const (
+	webhookInfo     = "dispatcher.webhook.info"
+	webhooksPending = "dispatcher.webhooks.pending"
+)
+
+// webhookMetrics are the instruments of calls and of the attempts inside of them.
+type webhookMetrics struct {
+	calls, shadow, errors, attempts, refused, disagreed, misread, operation metric.Int64Counter
+	call                                                                    metric.Float64Histogram
+}
+
+func (m *webhookMetrics) families() []Family {
+	return []Family{
+		{"dispatcher.webhook.calls", Counter, "{call}", labels(configuration(), webhook(), phase(), outcome()),
+			"Invocations by what they came to. A reinvocation counts again. `softened`: the mode Warn made a warning of a denial; `abandoned`: another webhook's denial was answered first; `skipped`: not called, visibly. The mode Shadow counts in `dispatcher_shadow_total`.", &m.calls},
+		{"dispatcher.shadow", Counter, "{call}", labels(configuration(), webhook(), phase(), shadowOutcome()),
+			"Invocations in the mode Shadow by what they would have come to in the mode Enforce: `denied`, `refused` and `failed` would have blocked. `dropped`: not called, because `limits.shadowCalls` were under way.", &m.shadow},
+		{"dispatcher.webhook.call.duration", Histogram, "s", labels(configuration(), webhook(), phase()),
+			"Time from the beginning of a call to its answer, with retries and hedges; of a call that timed out, the time that it had. Left out are webhooks that were not called, and calls that were given up on because another webhook's denial was answered: those of a slow webhook beside one that denies (`abandoned` in `dispatcher_webhook_calls_total`).", &m.call},
+		{"dispatcher.webhook.errors", Counter, "{call}", labels(configuration(), webhook(), phase(), cause()),
+			"Invocations that ended without a usable answer, or were refused, by cause, whatever came of it.", &m.errors},
+		{"dispatcher.webhook.attempts", Counter, "{attempt}", labels(configuration(), webhook(), kind()),
+			"HTTP tries.", &m.attempts},
+		{"dispatcher.webhook.budget_refused", Counter, "{attempt}", labels(configuration(), webhook()),
+			"Retries and hedges that were not made because the budget of extra attempts was spent.", &m.refused},
+		{"dispatcher.webhook.disagreements", Counter, "{call}", labels(configuration(), webhook()),
+			"Calls of which two attempts gave different verdicts.", &m.disagreed},
+		{"dispatcher.webhook.misread", Counter, "{call}", labels(configuration(), webhook()),
+			"Calls whose webhook did not read the form that its own answers offer; reviews go to it in plain JSON for a while.", &m.misread},
+		{"dispatcher.webhook.patch_operations", Counter, "{operation}", labels(configuration(), webhook()),
+			"JSON patch operations that were applied.", &m.operation},
+		{webhookInfo, ObservedGauge, "", labels(configuration(), webhook(), phase(), named("target")),
+			"1 for every webhook that takes part, with where it is served: joins the families with `webhook` to those with `target`.", nil},
+		{webhooksPending, ObservedGauge, "{webhook}", nil,
+			"New or changed webhooks that do not take part yet because nobody answers where they are to be served.", nil},
+	}
+}
+
+// outcome counts one invocation. What is rare may cost a set of its own.
+func (m *Metrics) outcome(ctx context.Context, g *generation, c *clusterSets, w *webhookSets, o *dispatcher.Outcome) {
+	m.calls.Add(ctx, 1, w.outcomes[o.Result].add...)
+	if o.Timed() && o.Elapsed > 0 {
+		m.call.Record(ctx, o.Elapsed.Seconds(), w.duration.record...)
+	}
+	if o.Operations > 0 {
+		m.operation.Add(ctx, int64(o.Operations), g.caller(o.Webhook).plain.add...)
+	}
+	if o.Cause == "" {
+		return
+	}
+	cause := attribute.String("cause", string(o.Cause))
+	m.errors.Add(ctx, 1, newAttrs(w.names[0], w.names[1], w.phase, cause).add...)
+	if o.FailsOpen() {
+		m.failOpen.Add(ctx, 1, newAttrs(c.name, w.names[0], w.names[1], cause).add...)
+	}
+}
+
+// ObserveShadow implements dispatcher.ShadowObserver.
+func (m *Metrics) ObserveShadow(ctx context.Context, r *dispatcher.ShadowRecord) {
+	w := m.sets.newest().webhook(r.Outcome.Webhook, r.Phase)
+	set := &w.outcomes[r.Outcome.Result]
+	if r.Dropped {
+		set = &w.dropped
+	}
+	m.shadow.Add(ctx, 1, set.add...)
+}
+
+// Attempted implements transport.Observer.
+func (m *Metrics) Attempted(ctx context.Context, a transport.Attempt) {
+	if s := m.caller(a.Owner); s != nil {
+		m.attempts.Add(ctx, 1, s.attempts[a.Kind].add...)
+	}
+}
+
+// Refused implements transport.Observer.
+func (m *Metrics) Refused(ctx context.Context, owner any) {
+	if s := m.caller(owner); s != nil {
+		m.refused.Add(ctx, 1, s.plain.add...)
+	}
+}
+
+// Disagreed implements transport.Observer.
+func (m *Metrics) Disagreed(ctx context.Context, owner any) {
+	if s := m.caller(owner); s != nil {
+		m.disagreed.Add(ctx, 1, s.plain.add...)
+	}
+}
+
+// Misread implements transport.Observer.
+func (m *Metrics) Misread(ctx context.Context, owner any) {
+	if s := m.caller(owner); s != nil {
+		m.misread.Add(ctx, 1, s.plain.add...)
+	}
+}
+
+// caller returns the sets of the webhook whose call it is, nil if it is nobody's.
+func (m *Metrics) caller(owner any) *callSets {
+	w, ok := owner.(*chain.Entry)
+	if !ok {
+		return nil
+	}
+	return m.sets.newest().caller(w)
+}
