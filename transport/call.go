@@ -59,7 +59,7 @@ func (c *Client) Start(ctx context.Context, call *Call, to hook.Receiver) {
 	r.run(now)
 }
 
-func (c *Client) launch(r *race, first choice) { c.workers.run(work{r, first}) }
+func (c *Client) launch(r *race, first step) { c.workers.run(work{r, first}) }
 
 // forget keeps the memory of a race for the next.
 func (c *Client) forget(r *race) {
@@ -70,27 +70,23 @@ func (c *Client) forget(r *race) {
 
 // Call is Start for who waits for the answer.
 func (c *Client) Call(ctx context.Context, call Call) (codec.Response, error) {
-	w := c.waits.Get().(*wait)
+	w := c.waiters.Get().(waiter)
 	c.Start(ctx, &call, w)
-	<-w.told
-	resp, err := w.resp, w.err
-	w.resp, w.err = codec.Response{}, nil
-	c.waits.Put(w)
-	return resp, err
+	got := <-w
+	c.waiters.Put(w)
+	return got.resp, got.err
 }
 
-// wait is a Receiver for who waits.
-type wait struct {
-	told chan struct{}
+// waiter is a Receiver for who waits. It keeps nothing of an answer.
+type waiter chan received
+
+type received struct {
 	resp codec.Response
 	err  error
 }
 
-// Receive implements Receiver.
-func (w *wait) Receive(resp codec.Response, err error) {
-	w.resp, w.err = resp, err
-	w.told <- struct{}{}
-}
+// Receive implements hook.Receiver.
+func (w waiter) Receive(resp codec.Response, err error) { w <- received{resp, err} }
 
 // Close returns when no attempt runs any more. It must not race with calls.
 func (c *Client) Close() {

@@ -315,7 +315,7 @@ func TestObserver(t *testing.T) {
 		}{
 			{"allowed", call("allow"), []string{"first 10ms owner"}},
 			{"retried", call("reset", "allow"), []string{"first 0s owner Unreachable", "retry 10ms owner"}},
-			{"hedged", call("deny late"), []string{"hedge 10ms owner", "disagreed owner", "first 100ms owner lost"}},
+			{"hedged", call("deny late"), []string{"hedge 10ms owner", "first 100ms owner lost", "disagreed owner"}},
 		} {
 			if diff := cmp.Diff(row.want, row.got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", row.name, diff)

@@ -14,6 +14,9 @@ const (
 	// largeReview is the size in bytes from which reviews are a class of their own:
 	// they take longer, and say nothing about small ones.
 	largeReview = 64 << 10
+	// maxWaiting is how many calls of one cluster wait for a circuit of one Target;
+	// further ones fail at once.
+	maxWaiting = 16
 )
 
 // caller is one cluster as a caller of a Target: what depends on the reviews that
@@ -33,6 +36,15 @@ func (c *caller) durations(size int) *recent {
 		return &c.recent[1]
 	}
 	return &c.recent[0]
+}
+
+// enterWait takes a permit to wait for a circuit, if there is one.
+func (c *caller) enterWait() bool {
+	if c.waiting.Add(1) > maxWaiting {
+		c.waiting.Add(-1)
+		return false
+	}
+	return true
 }
 
 // pause keeps extra attempts away until then.

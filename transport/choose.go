@@ -9,18 +9,20 @@ import (
 	"github.com/admission-dispatcher/dispatcher/breaker"
 )
 
-// choice is an Endpoint that may be asked, with the leave of its breaker.
+// choice is an attempt that is about to be made: how, and, once it has been granted,
+// at which Endpoint, with the leave of its breaker.
 type choice struct {
+	kind     Kind
+	plain    bool // in the plain wording
+	fresh    bool // over a new connection
 	endpoint *Endpoint
-	ticket   breaker.Ticket // the zero one where no breaker was asked
-	plain    bool           // it is sent the plain wording
-	kind     Kind           // why it is asked
+	ticket   breaker.Ticket // the zero one where there is no breaker
 }
 
 // choose returns an Endpoint for one attempt of a cluster about a resource: of two random ones
 // the one with fewer attempts under way, whose breaker lets it. Those of avoid
 // come last. ok is false where there is no Endpoint, or no breaker lets any.
-func (t *Target) choose(cluster, resource string, avoid []*Endpoint) (choice, bool) {
+func (t *Target) choose(cluster, resource string, avoid []*Endpoint) (e *Endpoint, ticket breaker.Ticket, ok bool) {
 	var buf [8]*Endpoint
 	order := append(buf[:0], t.Endpoints()...)
 	shuffle(order)
@@ -28,19 +30,19 @@ func (t *Target) choose(cluster, resource string, avoid []*Endpoint) (choice, bo
 		slices.SortStableFunc(order, func(a, b *Endpoint) int { return rank(a, avoid) - rank(b, avoid) })
 	}
 	if t.unspared && len(order) > 0 {
-		return choice{endpoint: order[0]}, true
+		return order[0], ticket, true
 	}
 	for _, e := range order {
 		if ticket, ok := e.breaker.Allow(cluster, resource); ok {
-			return choice{endpoint: e, ticket: ticket}, true
+			return e, ticket, true
 		}
 	}
 	for _, e := range order {
 		if ticket, ok := e.breaker.AllowForced(cluster, resource); ok {
-			return choice{endpoint: e, ticket: ticket}, true
+			return e, ticket, true
 		}
 	}
-	return choice{}, false
+	return nil, ticket, false
 }
 
 // shuffle puts two random ones of the list first, the less busy one before the
@@ -62,4 +64,14 @@ func rank(e *Endpoint, avoid []*Endpoint) int {
 		return 1
 	}
 	return 0
+}
+
+// isReachable reports whether an Endpoint's own circuit lets attempts through.
+func (t *Target) isReachable() bool {
+	for _, e := range t.Endpoints() {
+		if s := e.breaker.State(); s == breaker.Closed || s == breaker.Ramping {
+			return true
+		}
+	}
+	return false
 }

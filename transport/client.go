@@ -37,7 +37,7 @@ type Client struct {
 	running       sync.WaitGroup // races and probes: attempts may outlive their Call
 	workers       workers
 	races         sync.Pool // of *race
-	waits         sync.Pool // of *wait
+	waiters       sync.Pool // of waiter
 	requests      sync.Pool // of *request
 }
 
@@ -52,10 +52,10 @@ func NewClient(cfg ClientConfig) *Client {
 	if c.observer == nil {
 		c.observer = Silent{}
 	}
-	rules := rules{attempt: c.attempt, start: c.launch, free: c.forget, observer: c.observer}
+	rules := &rules{exchange: c.exchange, start: c.launch, free: c.forget, observer: c.observer}
 	c.races.New = func() any { return &race{rules: rules} }
 	c.requests.New = func() any { return new(request) }
-	c.waits.New = func() any { return &wait{told: make(chan struct{}, 1)} }
+	c.waiters.New = func() any { return make(waiter, 1) }
 	if c.dialer.dial == nil {
 		c.dialer.dial = dialTCP
 	}

@@ -17,10 +17,9 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
-// attempt is one HTTP try, which ends by the call's deadline. Nothing is sent once
-// nobody needs the answer. With fresh it goes over a connection that is new; idle
-// ones, which the server may have closed as well, are given up.
-func (c *Client) attempt(ctx context.Context, r *race, chosen *choice, fresh bool) ending {
+// exchange is one HTTP try, which ends by the call's deadline. Nothing is sent once
+// nobody needs the answer.
+func (c *Client) exchange(ctx context.Context, r *race, chosen *choice) result {
 	call := &r.Call
 	e, who := chosen.endpoint, holder{call.Cluster, call.Shadow}
 	c.adopt(e)
@@ -30,25 +29,25 @@ func (c *Client) attempt(ctx context.Context, r *race, chosen *choice, fresh boo
 	defer e.slots.release(who)
 	left := time.Until(call.Deadline)
 	if left <= 0 {
-		return ending{endpoint: e, kind: breaker.NotSent, unsent: true, err: noTimeLeft()}
+		return result{endpoint: e, kind: breaker.NotSent, unsent: true, err: noTimeLeft()}
 	}
 	payload, err := call.Message.Payload(chosen.plain)
 	if err != nil {
-		return ending{endpoint: e, kind: breaker.NotSent, err: err}
+		return result{endpoint: e, kind: breaker.NotSent, err: err}
 	}
 	resp := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(resp)
 	req := c.requests.Get().(*request)
 	*req = request{head: &call.Target.head, payload: payload, timeout: left, cluster: call.Cluster, race: r}
 	inject(ctx, &req.trace)
-	err = e.exchange(req, resp, &chosen.ticket, call.Deadline, fresh)
+	err = e.roundTrip(req, resp, &chosen.ticket, call.Deadline, chosen.fresh)
 	*req = request{} // it has borrowed
 	c.requests.Put(req)
 	return e.judge(resp, err, call, left)
 }
 
-// judge is the ending of an attempt that brought resp, or err.
-func (e *Endpoint) judge(resp *fasthttp.Response, err error, call *Call, left time.Duration) ending {
+// judge is the result of an attempt that brought resp, or err.
+func (e *Endpoint) judge(resp *fasthttp.Response, err error, call *Call, left time.Duration) result {
 	if err == nil {
 		return e.read(replyOf(resp, e.pool.MaxResponseBodySize), call)
 	}
@@ -58,7 +57,7 @@ func (e *Endpoint) judge(resp *fasthttp.Response, err error, call *Call, left ti
 		return e.read(reply, call)
 	}
 	if errors.Is(err, errNotNeeded) {
-		return ending{endpoint: e, kind: breaker.NotSent, unsent: true, err: &hook.CallError{Cause: hook.NoTimeLeft, Err: err}}
+		return result{endpoint: e, kind: breaker.NotSent, unsent: true, err: &hook.CallError{Cause: hook.NoTimeLeft, Err: err}}
 	}
 	return e.failed(err, call, left)
 }
@@ -79,7 +78,7 @@ func replyOf(resp *fasthttp.Response, limit int) Reply {
 	}
 }
 
-// exchange sends one request and reads its answer, by the deadline. With fresh it
+// roundTrip sends one request and reads its answer, by the deadline. With fresh it
 // goes over a connection that is new; idle ones are given up. The ticket learns
 // that there is a connection.
 //
@@ -87,7 +86,7 @@ func replyOf(resp *fasthttp.Response, limit int) Reply {
 // answer. A connection that has anything to read before the request
 // is sent, or after the answer has been read, is closed and not used again. That
 // also finds most connections that the webhook closed while they were idle.
-func (e *Endpoint) exchange(req *request, resp *fasthttp.Response, ticket *breaker.Ticket, deadline time.Time, fresh bool) error {
+func (e *Endpoint) roundTrip(req *request, resp *fasthttp.Response, ticket *breaker.Ticket, deadline time.Time, fresh bool) error {
 	for {
 		left := time.Until(deadline)
 		if left <= 0 {

@@ -36,7 +36,7 @@ func TestClosingKeepsTheDeadline(t *testing.T) {
 				const timeout = time.Second
 				e, _, end := newPipe(t, answer)
 				begin := time.Now()
-				err := e.exchange(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), begin.Add(timeout), false)
+				err := e.roundTrip(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), begin.Add(timeout), false)
 				if took := time.Since(begin); took > timeout {
 					t.Errorf("the call took %v of %v", took, timeout)
 				}
@@ -57,7 +57,7 @@ func TestNoTimeToDial(t *testing.T) {
 		t.Error("it dialled")
 		return nil, errors.New("dialled")
 	}}}
-	if err := e.exchange(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), time.Now().Add(-time.Second), false); !isTimeout(err) {
+	if err := e.roundTrip(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), time.Now().Add(-time.Second), false); !isTimeout(err) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -183,7 +183,7 @@ func TestClosedAsReused(t *testing.T) {
 				defer func() { <-time.After(2 * time.Minute) }() // fasthttp's cleaner of idle connections ends
 				defer end()
 				exchange := func() error {
-					return e.exchange(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), time.Now().Add(time.Second), false)
+					return e.roundTrip(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), time.Now().Add(time.Second), false)
 				}
 				if err := exchange(); err != nil {
 					t.Fatal(err)

@@ -54,7 +54,7 @@ type Lesson uint8
 // The lessons.
 const (
 	// Read: the first wording was answered.
-	Read Lesson = iota
+	Read Lesson = iota + 1
 	// Misread: it was not, and the plain one was, or there was no attempt in it.
 	Misread
 	// Blameless: the plain wording fails as well.

@@ -17,8 +17,8 @@ import (
 func TestPanicOfAnAttempt(t *testing.T) {
 	const secret = "swordfish"
 	r := race{ctx: t.Context(), Call: Call{Target: &Target{unspared: true}, Deadline: time.Now().Add(time.Minute)}}
-	r.rules.attempt = func(context.Context, *race, *choice, bool) ending { panic(secret) }
-	end := r.guarded(choice{endpoint: &Endpoint{}}, false)
+	r.rules = &rules{exchange: func(context.Context, *race, *choice) result { panic(secret) }}
+	end := r.attempt(choice{endpoint: &Endpoint{}})
 	call, ok := errors.AsType[*hook.CallError](end.err)
 	if !ok || call.Cause != hook.Panic || !strings.Contains(string(call.Stack), "TestPanicOfAnAttempt") {
 		t.Fatalf("%+v", end.err)

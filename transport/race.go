@@ -6,225 +6,347 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/crash"
 )
 
-// maxAttempts bounds the attempts of one call, whatever the budget.
-const maxAttempts = 4
-
-// race is one call: its attempts, the first verdict of which counts. Each attempt
-// runs on a goroutine of its own to its own end, which is by the deadline; the one
-// that decides tells the receiver. Those that lose run on.
+// race is one call under way. Each of its goroutines takes what has happened to the
+// decision and does what that says: an attempt runs to its own end, which is by the
+// deadline, and those that lose run on.
 type race struct {
-	Call                   // a copy: the caller's may be gone while a loser runs
-	ctx    context.Context // of the trace
-	rules  rules
+	Call                 // a copy: the caller's may be gone while a loser runs
+	ctx  context.Context // of the trace
+	*rules
 	to     hook.Receiver
 	begin  time.Time
-	caller *caller      // whose call it is
-	size   int          // of the Message
-	timer  *time.Timer  // calls alarm; armed for the hedge, or while held waits
-	parts  atomic.Int32 // attempts that run, and the timer while it is armed
+	caller *caller // whose call it is
+	size   int     // of the Message
+	timer  *time.Timer
+	parts  atomic.Int32 // goroutines that take part, and the timer while it is set
+	over   atomic.Bool  // as in the decision, for those who do not have the lock
 
-	mu       sync.Mutex // guards what follows
-	asked    [maxAttempts]*Endpoint
-	attempts int
-	running  int
-	wait     time.Duration // before the next repeat
-	redialed bool
-	plain    bool  // the plain wording is sent from now on
-	misread  error // of an attempt, while it is not known whether it was the form's fault
-	armed    bool
-	over     bool
-	held     ending // an allow that waits for its twin, if holding
-	holding  bool
-	denial   ending // that was perhaps a misreading; its err is nil if there is none
-	decided  bool   // over with an answer, which allowed, or not
-	allowed  bool
+	mu       sync.Mutex // held by on alone
+	decision decision
+	alarm    time.Time // the decision's for which the timer is set; zero: it is not
+	waits    bool      // with a permit of the caller's to wait for a circuit
+	released bool      // the Message is
+	called   [maxAttempts]*Endpoint
 }
 
 // rules are what is the same for all races of a Client.
 type rules struct {
-	attempt  func(context.Context, *race, *choice, bool) ending // makes one HTTP try
-	start    func(*race, choice)                                // an attempt on a goroutine of its own
-	free     func(*race)                                        // when nothing of the race runs any more
+	exchange func(context.Context, *race, *choice) result // one HTTP try
+	start    func(*race, step)                            // a step on a goroutine of its own
+	free     func(*race)                                  // when nothing of the race runs any more
 	observer Observer
 }
 
-// run begins the race. Its receiver is told by the deadline, perhaps before run
+// run begins the race. Its receiver is notified by the deadline, perhaps before run
 // returns.
 func (r *race) run(now time.Time) {
 	r.begin = now
 	r.caller, r.size = r.Target.callers.of(r.Cluster, now), r.Message.Len()
+	r.decision = decision{repeat: r.Repeat, deadline: r.Deadline}
 	r.parts.Store(1)
 	defer r.leave()
-	r.mu.Lock()
-	first, ok := r.first(now)
-	if !ok && !r.mayWait() {
-		r.finish(ending{err: r.nobody()})
-		return
+	if s := r.on(event{what: begun}); s.do == answer {
+		r.answer(&s)
+	} else {
+		r.parts.Add(1)
+		r.start(r, s)
 	}
-	r.parts.Add(1)
-	r.mu.Unlock()
-	r.rules.start(r, first)
 }
 
-// first chooses whom to ask first. It is called under the lock.
-func (r *race) first(now time.Time) (choice, bool) {
-	first, ok := r.choose()
-	if !ok {
-		return choice{}, false
+// follow does what is decided until there is nothing to do on this goroutine.
+func (r *race) follow(s step) {
+	defer r.leave()
+	for {
+		switch s.do {
+		case wait:
+			return
+		case answer:
+			r.answer(&s)
+			return
+		case sleep:
+			<-time.After(s.pause)
+			s = r.on(event{what: woke})
+		case attempt:
+			s = r.on(event{what: ended, end: r.attempt(s.choice)})
+		}
 	}
-	r.caller.budget.first(now)
-	if delay, ok := r.hedgeDelay(now); ok {
-		r.arm(delay)
-	}
-	r.enter(&first)
-	return first, true
-}
-
-// enter counts an attempt that is about to run.
-func (r *race) enter(c *choice) {
-	r.running++
-	c.plain = r.plain
 }
 
 // leave ends one part of the race. With the last one the race is free.
 func (r *race) leave() {
 	if r.parts.Add(-1) == 0 {
-		r.rules.free(r)
+		r.free(r)
 	}
 }
 
-// ended notes how an attempt ended, and returns what to ask next in its place, if
-// anything.
-func (r *race) ended(c choice, end ending) (next choice, again bool) {
+// on takes an event to the decision and returns the step that follows, with what it
+// needs, and notifies the observer.
+func (r *race) on(e event) step {
+	s, learned := r.decide(e)
+	if s.denied {
+		r.observer.Refused(r.ctx, r.Owner)
+	}
+	if s.disagreed {
+		r.Target.stats.disagreements.Add(1)
+		r.observer.Disagreed(r.ctx, r.Owner)
+	}
+	if s.lesson == Misread {
+		r.Target.stats.misread.Add(1)
+		r.observer.Misread(r.ctx, r.Owner)
+	}
+	if learned != nil {
+		learned.Err = s.doubted
+		r.switched(learned)
+	}
+	return s
+}
+
+// decide has the decision made. What is taken under its lock takes no longer than a
+// look at what it takes from: nothing here blocks.
+func (r *race) decide(e event) (s step, learned *Switch) {
 	r.mu.Lock()
-	r.running--
-	r.noteForm(&end)
-	if r.over { // it has lost
-		if r.running == 0 {
-			r.Message.Release()
-		}
-		r.mu.Unlock()
-		return choice{}, false
-	}
-	if r.isDoubtful(&end) {
-		r.doubt(&end)
-		if r.toPlain(&next) {
-			r.enter(&next)
-			r.mu.Unlock()
-			return next, true
-		}
-		if r.running > 0 { // perhaps in plain JSON
-			r.mu.Unlock()
-			return choice{}, false
+	defer r.mu.Unlock()
+	r.look(&e)
+	s = r.decision.decide(e)
+	for !r.grant(&s, e.now) {
+		refused := s
+		e.what, e.refused = unavailable, refused
+		s = r.decision.decide(e)
+		s.disagreed, s.denied = s.disagreed || refused.disagreed, s.denied || refused.denied
+		if s.lesson == 0 {
+			s.lesson, s.doubted = refused.lesson, refused.doubted
 		}
 	}
+	if s.lesson != 0 {
+		learned = r.Message.Learn(s.lesson, e.now)
+	}
+	r.obey(e.now, s.do == sleep)
+	return s, learned
+}
+
+// look fills in what the decision has to know of the world for an event.
+func (r *race) look(e *event) {
+	e.now = time.Now()
+	e.unneeded = r.Over != nil && r.Over.Load()
 	switch {
-	case r.holding:
-		r.finish(r.settle(end))
-		return choice{}, false
-	case end.verdict() && r.Repeat.DenyWins && r.running > 0 && end.allows():
-		r.disarm()
-		r.held, r.holding = end, true
-		r.arm(min(denyGrace, time.Until(r.Deadline)))
-		r.mu.Unlock()
-		return choice{}, false
-	case end.verdict():
-		r.finish(end)
-		return choice{}, false
-	case r.running > 0: // an error never beats a verdict that may still come
-		r.mu.Unlock()
-		return choice{}, false
+	case e.what == ended && e.end.err != nil:
+		e.others, e.jitter = r.others(), rand.Float64()
+	case r.decision.attempts == 0:
+		e.reachable = e.what == begun || r.Target.isReachable()
+		e.hedge, e.jitter = r.hedgeDelay(e.now), rand.Float64()
 	}
-	r.disarm()
-	if next, again = r.repeat(&end); !again {
-		r.finish(end)
-		return choice{}, false
-	}
-	r.enter(&next)
-	r.mu.Unlock()
-	return next, true
 }
 
-// settle decides between the allow that waits and its twin.
-func (r *race) settle(twin ending) ending {
-	if twin.verdict() && !twin.allows() && !twin.doubtful {
-		r.disagree()
-		return twin
+// grant takes what a step needs. It reports false if that is not to be had.
+func (r *race) grant(s *step, now time.Time) bool {
+	if s.do == sleep && s.kind == First {
+		return r.mayWait()
 	}
-	return r.held
+	if s.do != attempt && s.do != sleep {
+		return true
+	}
+	if !r.pay(s, now) {
+		return false
+	}
+	return s.do == sleep || r.choose(s, now)
 }
 
-// finish tells the receiver. It is called under the lock, which it gives back.
-func (r *race) finish(end ending) {
-	r.over = true
-	if r.yieldsToDenial(&end) {
-		end = r.denial
+// pay takes an extra attempt from the cluster's budget. There is none while the
+// server asks the cluster for a pause.
+func (r *race) pay(s *step, now time.Time) bool {
+	if s.price == free {
+		return true
 	}
-	r.decided, r.allowed = end.err == nil, end.allows()
-	r.disarm()
-	if r.running == 0 {
+	if now.UnixNano() < r.caller.spared.Load() {
+		return false
+	}
+	ok := false
+	if s.price == hedgePrice {
+		ok = r.caller.budget.hedge(now)
+	} else {
+		ok = r.caller.budget.take(now)
+	}
+	if !ok {
+		r.Target.stats.refused.Add(1)
+		s.denied = true
+	}
+	return ok
+}
+
+// choose picks an Endpoint, one that this call has not called if there is one.
+func (r *race) choose(s *step, now time.Time) bool {
+	before := r.decision.attempts - 1
+	var ok bool
+	if s.endpoint, s.ticket, ok = r.Target.choose(r.Cluster, r.Resource, r.called[:before]); !ok {
+		return false
+	}
+	r.called[before] = s.endpoint
+	switch s.kind {
+	case First:
+		r.caller.budget.first(now)
+	case Retry:
+		r.Target.stats.retries.Add(1)
+	case Hedge:
+		r.Target.stats.hedges.Add(1)
+	}
+	return true
+}
+
+// others reports whether there is an Endpoint that this call has not called.
+func (r *race) others() bool {
+	for _, e := range r.Target.Endpoints() {
+		if rank(e, r.called[:r.decision.attempts]) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// mayWait reports whether the call, which no circuit lets through, waits for one.
+// That is for a Target that hangs, for which a direct call would wait as well: one
+// that cannot be reached, or that answers with errors, says so at once.
+func (r *race) mayWait() bool {
+	if !r.waits {
+		r.waits = r.Wait && r.caller.hangs.Load() && r.Target.isReachable() && r.caller.enterWait()
+	}
+	return r.waits
+}
+
+// hedgeDelay returns after what time the first attempt is hedged; 0: it is not.
+func (r *race) hedgeDelay(now time.Time) time.Duration {
+	if !r.Repeat.Safe || r.Repeat.NoHedge {
+		return 0
+	}
+	left := r.Deadline.Sub(now)
+	if delay, ok := r.caller.durations(r.size).hedgeDelay(now, left); ok && delay < left {
+		return delay
+	}
+	return 0
+}
+
+// obey has the timer, the permit to wait and the Message be as is decided.
+func (r *race) obey(now time.Time, sleeps bool) {
+	d := &r.decision
+	if r.alarm != d.alarm {
+		if !r.alarm.IsZero() && r.timer.Stop() {
+			r.parts.Add(-1)
+		}
+		if r.alarm = d.alarm; !r.alarm.IsZero() {
+			r.parts.Add(1)
+			r.set(d.alarm.Sub(now))
+		}
+	}
+	if r.waits && !sleeps {
+		r.waits = false
+		r.caller.waiting.Add(-1)
+	}
+	if r.over.Store(d.over); d.over && d.running == 0 && !r.released {
+		r.released = true
 		r.Message.Release()
 	}
-	r.mu.Unlock()
-	if end.err != nil {
-		var unusable *hook.CallError
-		if errors.As(end.err, &unusable) {
-			unusable.Elapsed = time.Since(r.begin)
+}
+
+// set has the alarm ring after a while, on a goroutine of its own.
+func (r *race) set(after time.Duration) {
+	if r.timer != nil {
+		r.timer.Reset(after)
+		return
+	}
+	r.timer = time.AfterFunc(after, func() { r.follow(r.on(event{what: rang})) })
+}
+
+// attempt makes one try, and notes what that says of the Target. A panic is a failed
+// attempt, and says nothing of it.
+func (r *race) attempt(c choice) (end result) {
+	t, begin := r.Target, time.Now()
+	judged := breaker.Excluded
+	c.endpoint.outstanding.Add(1)
+	defer func() {
+		if p := recover(); p != nil {
+			end = result{endpoint: c.endpoint, err: &hook.CallError{Cause: hook.Panic, Err: fmt.Errorf("panic while calling: %s", crash.Text(p)), Stack: debug.Stack()}}
 		}
+		c.endpoint.outstanding.Add(-1)
+		if !t.unspared {
+			c.ticket.Done(judged)
+		}
+	}()
+	t.stats.attempts.Add(1)
+	ctx, span := startSpan(r.ctx, t, c.endpoint, c.kind)
+	end = r.exchange(ctx, r, &c)
+	now := time.Now()
+	if end.pause > 0 {
+		r.caller.pause(now.Add(end.pause))
 	}
-	r.to.Receive(end.resp, end.err)
-}
-
-// disagree counts two verdicts of this call that differ.
-func (r *race) disagree() {
-	r.Target.stats.disagreements.Add(1)
-	r.rules.observer.Disagreed(r.ctx, r.Owner)
-}
-
-// lost reports whether the call was decided without this attempt, and counts a
-// verdict that contradicts the one that was given.
-func (r *race) lost(end *ending) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.decided && end.err == nil && end.resp.Allowed != r.allowed {
-		r.disagree()
+	if end.heard != nil {
+		r.switched(end.heard)
 	}
-	return r.over
+	lost := r.over.Load()
+	end.plain, end.doubtful = c.plain, end.doubtful && !c.plain && r.Message.IsNegotiated(now)
+	if judged = end.judge(now.Sub(r.Deadline), r.isFair(r.Deadline.Sub(begin), now), lost); end.doubtful {
+		judged = breaker.Excluded // the same request in another wording may be answered
+	}
+	if judged == breaker.Failure {
+		r.caller.hangs.Store(end.kind == breaker.TimedOut)
+	}
+	span.end(&end, lost)
+	r.observer.Attempted(ctx, Attempt{Owner: r.Owner, Endpoint: c.endpoint, Kind: c.kind, Start: begin, Elapsed: now.Sub(begin), Err: end.err, Lost: lost})
+	if end.answered() {
+		t.latency.record(now, now.Sub(begin))
+		r.caller.durations(r.size).record(now, now.Sub(begin))
+	}
+	return end
 }
 
-// needed reports whether an attempt could still decide something: the call is not
-// over, nor is what it was made for. It is called under the lock, without which Over
-// may be another call's.
-func (r *race) needed() bool { return !r.over && (r.Over == nil || !r.Over.Load()) }
+// isFair reports whether an attempt that was allowed so much time would have been
+// answered by a server that is well: a good part of the Target's own timeout, or
+// many times what such requests of the cluster take.
+func (r *race) isFair(allowed time.Duration, now time.Time) bool {
+	if 3*allowed >= r.Timeout {
+		return true
+	}
+	median, _, ok := r.caller.durations(r.size).quantiles(now)
+	return ok && allowed >= 10*median
+}
 
-// isNeeded is needed for who does not have the lock.
+// isNeeded reports whether an attempt could still decide something: the call is not
+// over, nor is what it was made for. Over is looked at first: once the receiver is
+// notified it may be another call's.
 func (r *race) isNeeded() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.needed()
+	unneeded := r.Over != nil && r.Over.Load()
+	return !unneeded && !r.over.Load()
 }
 
-// choose picks an Endpoint, one that this call has not asked if there is one. It
-// is called under the lock.
-func (r *race) choose() (choice, bool) {
-	c, ok := r.Target.choose(r.Cluster, r.Resource, r.asked[:r.attempts])
-	if ok {
-		r.asked[r.attempts] = c.endpoint
-		r.attempts++
+func (r *race) switched(s *Switch) {
+	s.Owner, s.Target = r.Owner, r.Target
+	r.observer.Switched(r.ctx, *s)
+}
+
+// answer notifies the receiver.
+func (r *race) answer(s *step) {
+	err := s.end.err
+	if errors.Is(err, errNobody) {
+		err = r.nobody()
 	}
-	return c, ok
+	if unusable, ok := errors.AsType[*hook.CallError](err); ok {
+		unusable.Elapsed = time.Since(r.begin)
+	}
+	r.to.Receive(s.end.resp, err)
 }
 
 var errBreakersOpen = errors.New("it has failed lately and is being spared")
 
-// nobody says why there is no Endpoint to ask.
+// nobody says why there is no Endpoint to call.
 func (r *race) nobody() error {
 	t := r.Target
 	if len(t.Endpoints()) == 0 {

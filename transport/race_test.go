@@ -21,30 +21,30 @@ import (
 // reply is what an Endpoint of these tests does with an attempt.
 type reply struct {
 	after time.Duration
-	ending
+	result
 }
 
 func says(after time.Duration, allowed bool) reply {
 	resp := codec.Response{Allowed: allowed}
-	return reply{after, ending{resp: resp, kind: kindOf(resp, nil)}}
+	return reply{after, result{resp: resp, kind: kindOf(resp, nil)}}
 }
 
 func fails(after time.Duration, cause hook.Cause, kind breaker.Kind) reply {
-	return reply{after, ending{err: &hook.CallError{Cause: cause, Err: errors.New(string(cause))}, kind: kind}}
+	return reply{after, result{err: &hook.CallError{Cause: cause, Err: errors.New(string(cause))}, kind: kind}}
 }
 
 // badAnswer is as an attempt reports it.
 func badAnswer(after time.Duration) reply {
 	r := fails(after, hook.BadAnswer, breaker.BadAnswer)
-	r.ending.err = &hook.CallError{Cause: hook.BadAnswer, Err: &codec.AnswerError{Reason: "malformed"}}
+	r.result.err = &hook.CallError{Cause: hook.BadAnswer, Err: &codec.AnswerError{Reason: "malformed"}}
 	return r
 }
 
 var (
 	reset     = fails(time.Millisecond, hook.Unreachable, breaker.Reset)
-	refused   = reply{time.Millisecond, ending{err: &hook.CallError{Cause: hook.Unreachable, Err: errors.New("refused")}, kind: breaker.Refused, unsent: true}}
-	stale     = reply{time.Millisecond, ending{err: &hook.CallError{Cause: hook.Unreachable, Err: errors.New("stale")}, kind: breaker.Reset, stale: true}}
-	unwritten = reply{time.Millisecond, ending{err: &hook.CallError{Cause: hook.Unreachable, Err: errors.New("closed")}, kind: breaker.Reset, stale: true, unsent: true}}
+	refused   = reply{time.Millisecond, result{err: &hook.CallError{Cause: hook.Unreachable, Err: errors.New("refused")}, kind: breaker.Refused, unsent: true}}
+	stale     = reply{time.Millisecond, result{err: &hook.CallError{Cause: hook.Unreachable, Err: errors.New("stale")}, kind: breaker.Reset, stale: true}}
+	unwritten = reply{time.Millisecond, result{err: &hook.CallError{Cause: hook.Unreachable, Err: errors.New("closed")}, kind: breaker.Reset, stale: true, unsent: true}}
 	malformed = badAnswer(time.Millisecond)
 	never     = reply{after: time.Hour}
 )
@@ -109,7 +109,7 @@ func newTable(t *testing.T, endpoints int) *table {
 	return &table{t: t, target: target}
 }
 
-func (x *table) attempt(_ context.Context, call *race, c *choice, _ bool) ending {
+func (x *table) exchange(_ context.Context, call *race, c *choice) result {
 	e := c.endpoint
 	x.mu.Lock()
 	r := x.replies[0]
@@ -121,7 +121,7 @@ func (x *table) attempt(_ context.Context, call *race, c *choice, _ bool) ending
 	left := time.Until(call.Deadline)
 	if r.after >= left {
 		<-time.After(left)
-		r.ending = ending{err: &hook.CallError{Cause: hook.Timeout, Err: errors.New("no answer in time")}, kind: breaker.TimedOut}
+		r.result = result{err: &hook.CallError{Cause: hook.Timeout, Err: errors.New("no answer in time")}, kind: breaker.TimedOut}
 	} else {
 		<-time.After(r.after)
 	}
@@ -131,7 +131,7 @@ func (x *table) attempt(_ context.Context, call *race, c *choice, _ bool) ending
 		x.mu.Unlock()
 	}
 	r.endpoint = e
-	return r.ending
+	return r.result
 }
 
 // call makes one call of a second and returns what it came to, after how long.
@@ -152,20 +152,19 @@ func (x *table) make(repeat Repeat, timeout time.Duration) (codec.Response, erro
 	r := &race{
 		Call: Call{Target: x.target, Message: &x.message, Repeat: repeat, Deadline: now.Add(timeout), Wait: x.wait, Over: &x.over, Resource: "pods"},
 		ctx:  context.Background(),
-		to:   &wait{told: make(chan struct{}, 1)},
-		rules: rules{
-			attempt:  x.attempt,
+		to:   make(waiter, 1),
+		rules: &rules{
+			exchange: x.exchange,
 			observer: Silent{},
-			start:    func(r *race, c choice) { go func() { defer r.leave(); r.follow(c) }() },
+			start:    func(r *race, s step) { go r.follow(s) },
 			free:     func(*race) { x.losers.Done() },
 		},
 	}
 	x.losers.Add(1)
 	r.Message.Retain() // as Start does
-	told := r.to.(*wait)
 	r.run(now)
-	<-told.told
-	return told.resp, told.err
+	got := <-r.to.(waiter)
+	return got.resp, got.err
 }
 
 // attempts returns how many the last call has made, once its losers are done.
@@ -220,7 +219,7 @@ func TestRace(t *testing.T) {
 		{name: "F2 a refused connection is retried elsewhere", endpoints: 3, repeat: safe, replies: []reply{refused, says(0, true)}, attempts: 2},
 		{name: "F1 refused everywhere", endpoints: 3, repeat: safe, replies: []reply{refused}, attempts: 3, cause: hook.Unreachable},
 		{name: "F21 an error, then a denial", endpoints: 2, repeat: safe, replies: []reply{fails(30*time.Millisecond, hook.HTTPStatus, breaker.ServerError), says(50*time.Millisecond, false)}, attempts: 2, denies: true},
-		{name: "F21 malformed, then an allow", endpoints: 2, repeat: safe, replies: []reply{{30 * time.Millisecond, malformed.ending}, says(50*time.Millisecond, true)}, attempts: 2},
+		{name: "F21 malformed, then an allow", endpoints: 2, repeat: safe, replies: []reply{{30 * time.Millisecond, malformed.result}, says(50*time.Millisecond, true)}, attempts: 2},
 		{name: "an error is not repeated", endpoints: 2, repeat: safe, replies: []reply{malformed}, attempts: 1, cause: hook.BadAnswer},
 		{name: "Retry repeats every failure", endpoints: 2, repeat: Repeat{Safe: true, Failures: true}, replies: []reply{malformed, malformed, says(0, true)}, attempts: 3},
 		{name: "Retry ends in the failure", endpoints: 2, repeat: Repeat{Safe: true, Failures: true}, replies: []reply{malformed}, attempts: maxAttempts, cause: hook.BadAnswer},
@@ -257,7 +256,7 @@ func TestRace(t *testing.T) {
 func TestNothingIsAskedAfterTheAnswer(t *testing.T) {
 	unsupported := fails(100*time.Millisecond, hook.HTTPStatus, breaker.ClientError)
 	unsupported.doubtful = true
-	late := func(r reply) reply { return reply{100 * time.Millisecond, r.ending} }
+	late := func(r reply) reply { return reply{100 * time.Millisecond, r.result} }
 	for _, row := range []struct {
 		name   string
 		repeat Repeat
@@ -268,7 +267,7 @@ func TestNothingIsAskedAfterTheAnswer(t *testing.T) {
 		{"a retry of what was reset", Repeat{Safe: true, NoHedge: true}, late(reset), 50 * time.Millisecond},
 		{"a retry of what was never sent", Repeat{}, late(refused), 50 * time.Millisecond},
 		{"a retry over a fresh connection", Repeat{Safe: true, NoHedge: true}, late(stale), 50 * time.Millisecond},
-		{"a retry for which a pause has begun", Repeat{Safe: true, NoHedge: true, Failures: true}, late(malformed), 100*time.Millisecond + backoff/4},
+		{"a retry for which a pause has begun", Repeat{Safe: true, NoHedge: true, Failures: true}, late(malformed), 100*time.Millisecond + minBackoff/4},
 		{"plain JSON", Repeat{Safe: true, NoHedge: true}, unsupported, 50 * time.Millisecond},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -438,20 +437,20 @@ func TestWhatIsNobodysFaultOpensNoBreaker(t *testing.T) {
 	})
 	for _, row := range []struct {
 		name       string
-		end        ending
+		end        result
 		late       time.Duration
 		fair, lost bool
 		want       breaker.Result
 	}{
-		{"timed out", ending{kind: breaker.TimedOut}, 0, true, false, breaker.Failure},
-		{"timed out, lost", ending{kind: breaker.TimedOut}, 0, true, true, breaker.Failure},
-		{"a deadline that is too short", ending{kind: breaker.TimedOut}, 0, false, false, breaker.Excluded},
-		{"F33 this process stood still", ending{kind: breaker.TimedOut}, 2 * time.Second, true, false, breaker.Excluded},
-		{"refused, lost", ending{kind: breaker.Refused}, 0, true, true, breaker.ConnectFailure},
-		{"reset", ending{kind: breaker.Reset}, 0, true, false, breaker.Failure},
-		{"denied", ending{kind: breaker.Denied}, 0, true, false, breaker.Success},
-		{"allowed, lost", ending{kind: breaker.Allowed}, 0, true, true, breaker.Excluded},
-		{"429", ending{kind: breaker.TooManyRequests}, 0, true, false, breaker.Excluded},
+		{"timed out", result{kind: breaker.TimedOut}, 0, true, false, breaker.Failure},
+		{"timed out, lost", result{kind: breaker.TimedOut}, 0, true, true, breaker.Failure},
+		{"a deadline that is too short", result{kind: breaker.TimedOut}, 0, false, false, breaker.Excluded},
+		{"F33 this process stood still", result{kind: breaker.TimedOut}, 2 * time.Second, true, false, breaker.Excluded},
+		{"refused, lost", result{kind: breaker.Refused}, 0, true, true, breaker.ConnectFailure},
+		{"reset", result{kind: breaker.Reset}, 0, true, false, breaker.Failure},
+		{"denied", result{kind: breaker.Denied}, 0, true, false, breaker.Success},
+		{"allowed, lost", result{kind: breaker.Allowed}, 0, true, true, breaker.Excluded},
+		{"429", result{kind: breaker.TooManyRequests}, 0, true, false, breaker.Excluded},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if got := row.end.judge(row.late, row.fair, row.lost); got != row.want {
@@ -464,7 +463,7 @@ func TestWhatIsNobodysFaultOpensNoBreaker(t *testing.T) {
 // A denial that is in doubt, in a race with a hedge, stands unless plain JSON brings
 // a verdict.
 func TestMisreadDenialAmongTwins(t *testing.T) {
-	denies := reply{30 * time.Millisecond, ending{err: &codec.AnswerError{Denies: true}, kind: breaker.BadAnswer, doubtful: true}}
+	denies := reply{30 * time.Millisecond, result{err: &codec.AnswerError{Denies: true}, kind: breaker.BadAnswer, doubtful: true}}
 	fast := denies
 	fast.after = time.Millisecond
 	broken := fails(time.Millisecond, hook.HTTPStatus, breaker.ServerError)
@@ -476,13 +475,13 @@ func TestMisreadDenialAmongTwins(t *testing.T) {
 		denied  bool
 	}{
 		{"the hedge allows in the same form, plain JSON fails", safe, []reply{denies, says(100*time.Millisecond, true), broken}, true},
-		{"the hedge allows in the same form first", safe, []reply{denies, says(40*time.Millisecond, true), {60 * time.Millisecond, broken.ending}}, true},
+		{"the hedge allows in the same form first", safe, []reply{denies, says(40*time.Millisecond, true), {60 * time.Millisecond, broken.result}}, true},
 		{"plain JSON allows", safe, []reply{denies, says(100*time.Millisecond, true), says(0, true)}, false},
 		{"the hedge denies, plain JSON fails", safe, []reply{never, fast, broken}, true},
 		{"the allow that waits is in the same form", denyWins, []reply{denies, says(time.Millisecond, true), broken}, true},
 		{"and plain JSON is late", denyWins, []reply{denies, says(time.Millisecond, true), never}, true},
 		{"and plain JSON allows", denyWins, []reply{denies, says(time.Millisecond, true), says(200*time.Millisecond, true)}, false},
-		{"the allow that waits is in plain JSON", denyWins, []reply{{200 * time.Millisecond, denies.ending}, fast, says(0, true)}, false},
+		{"the allow that waits is in plain JSON", denyWins, []reply{{200 * time.Millisecond, denies.result}, fast, says(0, true)}, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -520,7 +519,7 @@ func TestMisread(t *testing.T) {
 		return r
 	}
 	unsupported := misread(fails(time.Millisecond, hook.HTTPStatus, breaker.ClientError))
-	denies := misread(reply{time.Millisecond, ending{err: &codec.AnswerError{Denies: true}, kind: breaker.BadAnswer}})
+	denies := misread(reply{time.Millisecond, result{err: &codec.AnswerError{Denies: true}, kind: breaker.BadAnswer}})
 	for _, row := range []struct {
 		name    string
 		repeat  Repeat

@@ -238,8 +238,8 @@ func TestWaitsForTheWebhook(t *testing.T) {
 		}
 		begin := time.Now()
 		hung := make(chan struct{})
-		x.replies = []reply{{after: 700 * time.Millisecond, ending: never.ending}}
-		x.replies[0].ending.resp.Allowed = true // it hangs for as long, and answers
+		x.replies = []reply{{after: 700 * time.Millisecond, result: never.result}}
+		x.replies[0].result.resp.Allowed = true // it hangs for as long, and answers
 		go func() {
 			defer close(hung)
 			x.one(time.Second)
@@ -297,7 +297,7 @@ func TestDoesNotWait(t *testing.T) {
 				defer probe.Wait()
 				x.over.Store(row.over)
 				begin := time.Now()
-				if _, err := x.one(time.Second); err == nil || time.Since(begin) > waitStep {
+				if _, err := x.one(time.Second); err == nil || time.Since(begin) > maxLook {
 					t.Errorf("after %v: %v", time.Since(begin), err)
 				}
 			})

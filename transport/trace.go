@@ -61,7 +61,7 @@ func serverAttributes(address string) []attribute.KeyValue {
 }
 
 // end ends the span. A loser is marked, and one that failed: a denial is no error.
-func (s attemptSpan) end(end *ending, lost bool) {
+func (s attemptSpan) end(end *result, lost bool) {
 	if s.span == nil {
 		return
 	}

@@ -24,18 +24,18 @@ func TestAttemptSpan(t *testing.T) {
 		if ctx != t.Context() || span.span != nil {
 			t.Error("there is a span")
 		}
-		span.end(&ending{}, true)
+		span.end(&result{}, true)
 	})
 	for name, c := range map[string]struct {
 		url, address, port string
-		end                ending
+		end                result
 		code               codes.Code
 		kind               string
 	}{
-		"allowed":    {"https://policy.example.com/v", "policy.example.com", "443", says(0, true).ending, codes.Unset, ""},
-		"denied":     {"https://policy.example.com:8443/v", "policy.example.com", "8443", says(0, false).ending, codes.Unset, ""},
-		"no answer":  {"https://[2001:db8::1]:9443/v", "2001:db8::1", "9443", fails(0, hook.Timeout, breaker.TimedOut).ending, codes.Error, "Timeout"},
-		"bad answer": {"https://[2001:db8::1]/v", "2001:db8::1", "443", ending{err: errors.New("malformed"), status: 200}, codes.Error, "BadAnswer"},
+		"allowed":    {"https://policy.example.com/v", "policy.example.com", "443", says(0, true).result, codes.Unset, ""},
+		"denied":     {"https://policy.example.com:8443/v", "policy.example.com", "8443", says(0, false).result, codes.Unset, ""},
+		"no answer":  {"https://[2001:db8::1]:9443/v", "2001:db8::1", "9443", fails(0, hook.Timeout, breaker.TimedOut).result, codes.Error, "Timeout"},
+		"bad answer": {"https://[2001:db8::1]/v", "2001:db8::1", "443", result{err: errors.New("malformed"), status: 200}, codes.Error, "BadAnswer"},
 	} {
 		kept := tracetest.NewSpanRecorder()
 		provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(kept))

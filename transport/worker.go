@@ -17,10 +17,10 @@ type workers struct {
 	wg     sync.WaitGroup
 }
 
-// work is the first attempt of a race.
+// work is a race's first step.
 type work struct {
 	race  *race
-	first choice
+	first step
 }
 
 // run has w done on a goroutine that waits, or on a new one.
@@ -42,7 +42,6 @@ func (p *workers) run(w work) {
 func (p *workers) work(jobs chan work) {
 	for w := range jobs {
 		w.race.follow(w.first)
-		w.race.leave()
 		if !p.rest(jobs) {
 			return
 		}

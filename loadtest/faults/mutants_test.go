@@ -7,10 +7,7 @@ const (
 	deadline = `t = max(0, t-max(minSlack, t/slackDivisor))`
 	capped   = `context.WithTimeout(context.Background(), min(timeout, e.dialer.timeout))`
 	uncapped = `context.WithTimeout(context.Background(), timeout)`
-	spared   = `		r.finish(ending{err: r.nobody()})
-		return
-	}
-	r.parts.Add(1)`
+	spared   = `	return &hook.CallError{Cause: hook.BreakerOpen,`
 	bypassing = `	if rule, ok := bypass(req); ok {
 		return`
 )
@@ -18,12 +15,12 @@ const (
 // mutants are the bugs that the rows must notice, in the order of the rows.
 var mutants = []mutant{
 	noBreaker("F1", "calls failed, at most 70.0 % may"),
-	{row: "F1", bug: "60 ms pass before an open circuit is noticed", file: "transport/race.go", old: spared, new: "		time.Sleep(60 * time.Millisecond)\n" + spared,
+	{row: "F1", bug: "60 ms pass before an open circuit is noticed", file: "transport/race.go", old: spared, new: "	time.Sleep(60 * time.Millisecond)\n" + spared,
 		says: "answers come late from 1s on"},
 	{row: "F1", bug: "60 ms pass before a refused connection is noticed", file: "transport/endpoint.go", old: `		return nil, &dialError{stage: "connect"`,
 		new: `		time.Sleep(60 * time.Millisecond)` + "\n" + `		return nil, &dialError{stage: "connect"`, says: "answers come late under the fault"},
-	{row: "F2", bug: "an attempt that nobody got is not repeated elsewhere", file: "transport/repeat.go", old: "	case end.unsent && r.others():\n		return true",
-		new: "	case end.unsent && r.others():\n		return false", says: "(Unreachable)"},
+	{row: "F2", bug: "an attempt that nobody got is not repeated elsewhere", file: "transport/decision.go", old: "	case end.unsent && e.others:",
+		new: "	case end.unsent && e.others:\n		return d.answer(end)\n	case false:", says: "(Unreachable)"},
 	{row: "F2", bug: "60 ms pass before an Endpoint with an open circuit is passed over", file: "breaker/breaker.go",
 		old: "	defer b.unlock()\n	return b.ask(cluster, resource, now)",
 		new: "	t, ok := b.ask(cluster, resource, now)\n	b.unlock()\n	if !ok {\n		time.Sleep(60 * time.Millisecond)\n	}\n	return t, ok", says: "answers come late under the fault"},
@@ -49,7 +46,7 @@ var mutants = []mutant{
 			return err
 		}
 		if !cfg.RootCAs.AppendCertsFromPEM(bundle) {`, says: "reviews have arrived"},
-	{row: "F6/expired", bug: "60 ms pass before an open circuit is noticed", file: "transport/race.go", old: spared, new: "		time.Sleep(60 * time.Millisecond)\n" + spared,
+	{row: "F6/expired", bug: "60 ms pass before an open circuit is noticed", file: "transport/race.go", old: spared, new: "	time.Sleep(60 * time.Millisecond)\n" + spared,
 		says: "answers come late under the fault"},
 	{row: "F7", bug: "a webhook has the time of the admission", file: "dispatcher/share.go", old: "now.Add(min(full, left-reserve(left, following)))",
 		new: "now.Add(left-reserve(left, following))", says: "the webhooks had 1s"},
@@ -63,13 +60,13 @@ var mutants = []mutant{
 	noBreaker("F11", "of deployments that it hangs on"),
 	{row: "F11", bug: "one resource opens the circuit of all", file: "breaker/cluster.go",
 		old: "	return !rest.bad(&c.breaker.settings)\n", new: "	return false && !rest.bad(&c.breaker.settings)\n", says: "no fault excuses"},
-	{row: "F12", bug: "a connection that is reset is not followed by a retry", file: "transport/repeat.go",
-		old: "case !r.Repeat.Failures && !(end.broken() && (end.kind == breaker.Reset || r.others())):",
-		new: "case end.kind == breaker.Reset, !r.Repeat.Failures && !(end.broken() && r.others()):", says: "failed (Unreachable)"},
-	{row: "F13", bug: "a review is sent again to a webhook with side effects", file: "transport/repeat.go",
-		old: "case !r.Repeat.Safe && !end.unsent:", new: "case !r.Repeat.Safe && !end.unsent && !end.broken():", says: "asked-twice"},
-	{row: "F14", bug: "an idle connection that was closed is a failure as any other", file: "transport/repeat.go",
-		old: "case end.stale && !r.redialed:", new: "case end.stale && !r.redialed && false:", says: "failed (Unreachable)"},
+	{row: "F12", bug: "a connection that is reset is not followed by a retry", file: "transport/decision.go",
+		old: "case !d.repeat.Failures && !(end.broken() && (end.kind == breaker.Reset || e.others)):",
+		new: "case end.kind == breaker.Reset, !d.repeat.Failures && !(end.broken() && e.others):", says: "failed (Unreachable)"},
+	{row: "F13", bug: "a review is sent again to a webhook with side effects", file: "transport/decision.go",
+		old: "case !d.mayAttempt(e), !d.repeat.Safe && !end.unsent:", new: "case !d.mayAttempt(e), !d.repeat.Safe && !end.unsent && !end.broken():", says: "asked-twice"},
+	{row: "F14", bug: "an idle connection that was closed is a failure as any other", file: "transport/decision.go",
+		old: "case end.stale && !d.redialed:", new: "case end.stale && !d.redialed && false:", says: "failed (Unreachable)"},
 	{row: "F15", bug: "answers may be as large as they like", file: "internal/app/app.go",
 		old: "ResponseLimit:  cfg.Limits.ResponseBytes,", new: "ResponseLimit:  1 << 30,", says: "the process grew by"},
 	{row: "F15", bug: "an answer may take as long as it likes", file: "transport/exchange.go",
@@ -78,11 +75,11 @@ var mutants = []mutant{
 		new: `	if resp.StatusCode() == fasthttp.StatusTemporaryRedirect {
 		elsewhere := head{line: "POST /elsewhere?timeout=", fields: req.head.fields}
 		req.head = &elsewhere
-		err = e.exchange(req, resp, &chosen.ticket, call.Deadline, fresh)
+		err = e.roundTrip(req, resp, &chosen.ticket, call.Deadline, chosen.fresh)
 	}
 	*req = request{} // it has borrowed`, says: "have followed a redirect"},
 	{row: "F17/each", bug: "an answer with status 422 is read", file: "webhook/answer.go", old: "	case !reply.IsSuccess():", new: "	case !reply.IsSuccess() && status != 422:", says: "wrong-allow"},
-	{row: "F17/each", bug: "60 ms pass before an HTTP error is noticed", file: "transport/try.go", old: "	if end.pause > 0 {",
+	{row: "F17/each", bug: "60 ms pass before an HTTP error is noticed", file: "transport/race.go", old: "	if end.pause > 0 {",
 		new: "	if end.status >= 400 {\n		time.Sleep(60 * time.Millisecond)\n	}\n	if end.pause > 0 {", says: "answers come late under the fault"},
 	noBreaker("F17/open", "calls failed, at most 70.0 % may"),
 	{row: "F17/open", bug: "the first failure opens a circuit", file: "breaker/settings.go", old: "positive(s.MinRequests, 10)", new: "positive(s.MinRequests, 1)",
@@ -98,18 +95,18 @@ var mutants = []mutant{
 	{row: "F19", bug: "a ramp does not widen", file: "breaker/state.go",
 		old: "	if p.successes < p.width {\n", new: "	if true {\n", says: "1 s after the first good probe and later"},
 	noBreaker("F20", "wait at a time"),
-	{row: "F20", bug: "any number of calls wait", file: "transport/wait.go",
+	{row: "F20", bug: "any number of calls wait", file: "transport/caller.go",
 		old: " > maxWaiting {\n", new: " > 100*maxWaiting {\n", says: "wait at a time"},
 	{row: "F20", bug: "a half-open circuit lets everybody through", file: "breaker/state.go",
 		old: "	if h.probing {\n", new: "	if false {\n", says: "wait at a time"},
 	{row: "F20", bug: "whoever may not wait is told 20 ms later", file: "transport/race.go",
-		old: "	if !ok && !r.mayWait() {\n", new: "	if !ok && !r.mayWait() {\n		time.Sleep(20 * time.Millisecond)\n", says: "that may not wait are told after"},
+		old: "	return r.waits\n", new: "	if !r.waits {\n		time.Sleep(20 * time.Millisecond)\n	}\n	return r.waits\n", says: "that may not wait are told after"},
 	{row: "F20", bug: "an open circuit stays open", file: "breaker/state.go",
 		old: "	if now.Before(o.until) {\n", new: "	if true {\n", says: "follows those that hang"},
-	{row: "F21", bug: "an error ends the race", file: "transport/race.go",
-		old: "	case r.running > 0: // an", new: "	case r.running > 0 && end.status != 500: // an", says: "has beaten a verdict"},
-	{row: "F21", bug: "a malformed answer ends the race", file: "transport/race.go",
-		old: "	case r.running > 0: // an", new: "	case r.running > 0 && end.status != 200: // an", says: "has beaten a verdict"},
+	{row: "F21", bug: "an error ends the race", file: "transport/decision.go",
+		old: "	case d.running > 0: // an", new: "	case d.running > 0 && end.status != 500: // an", says: "has beaten a verdict"},
+	{row: "F21", bug: "a malformed answer ends the race", file: "transport/decision.go",
+		old: "	case d.running > 0: // an", new: "	case d.running > 0 && end.status != 200: // an", says: "has beaten a verdict"},
 	{row: "F22/Ignore", bug: "a failed webhook ends the chain", file: "dispatcher/mutate.go", old: "		if a.settle(o).Denies() {",
 		new: "		if a.settle(o).Denies() || o.Cause != \"\" {", says: "gave no usable answer, and nothing is said about it"},
 	{row: "F22/Fail", bug: "the chain goes on after a failed webhook", file: "dispatcher/mutate.go", old: "		if a.settle(o).Denies() {",
@@ -191,7 +188,7 @@ var firstPair *keyPair
 	{row: "F32", bug: "callers may take all descriptors", file: "internal/app/app.go",
 		old: "if half == 0 || configured <= half {", new: "if half != -1 {", says: "5s after the fault and later"},
 	noBreaker("F33", "no breaker opened for webhooks that are dead"),
-	{row: "F33", bug: "what ends late counts, although this process stood still", file: "transport/ending.go",
+	{row: "F33", bug: "what ends late counts, although this process stood still", file: "transport/result.go",
 		old: " && late > stoodStill:\n", new: " && late > 1000*stoodStill:\n", says: "opened by our own pause"},
 	{row: "F34", bug: "a process that stops does not tell its callers", file: "internal/server/server.go",
 		old: "func (s *Server) LameDuck() { s.lame.Store(true) }", new: "func (s *Server) LameDuck() {}", says: "lost-call"},
@@ -277,7 +274,7 @@ var firstPair *keyPair
 }
 
 func hedgingOff(row, says string) mutant {
-	return mutant{row: row, bug: "no hedging", file: "transport/hedge.go",
+	return mutant{row: row, bug: "no hedging", file: "transport/race.go",
 		old: "	if !r.Repeat.Safe || r.Repeat.NoHedge {\n", new: "	if true {\n", says: says}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
-// ending is how one attempt ended.
-type ending struct {
+// result is how one attempt ended.
+type result struct {
 	resp     codec.Response
 	err      error // as Call returns it
 	endpoint *Endpoint
@@ -38,7 +38,7 @@ type ending struct {
 
 // verdict reports whether the attempt decides the call: it was answered, or its
 // answer, defective as it is, denies.
-func (e *ending) verdict() bool {
+func (e *result) verdict() bool {
 	if e.err == nil {
 		return true
 	}
@@ -48,17 +48,17 @@ func (e *ending) verdict() bool {
 
 // isAnswer reports whether the webhook has said something about the review, or its
 // failing: not that nobody was reached, or is too busy.
-func (e *ending) isAnswer() bool { return e.status != 0 && !isBusy(e.status) }
+func (e *result) isAnswer() bool { return e.status != 0 && !isBusy(e.status) }
 
 // allows reports whether the attempt decides the call, with an allow.
-func (e *ending) allows() bool { return e.err == nil && e.resp.Allowed }
+func (e *result) allows() bool { return e.err == nil && e.resp.Allowed }
 
 // answered reports whether the attempt says how long answers take: it got one, or
 // waited for one to the end.
-func (e *ending) answered() bool { return !e.broken() && !e.unsent }
+func (e *result) answered() bool { return !e.broken() && !e.unsent }
 
 // broken reports whether the connection failed, before any byte of an answer.
-func (e *ending) broken() bool {
+func (e *result) broken() bool {
 	switch e.kind {
 	case breaker.Refused, breaker.Reset, breaker.ConnectTimedOut, breaker.TLSFailed:
 		return true
@@ -76,7 +76,7 @@ const stoodStill = 250 * time.Millisecond
 //
 // A hedge's loser is not cancelled but runs to its own deadline, so what it meets
 // there is true: only its answers say nothing, because they were not waited for.
-func (e *ending) judge(late time.Duration, fair, lost bool) breaker.Result {
+func (e *result) judge(late time.Duration, fair, lost bool) breaker.Result {
 	kind := e.kind
 	switch {
 	case e.stale:
@@ -91,10 +91,10 @@ func (e *ending) judge(late time.Duration, fair, lost bool) breaker.Result {
 	return breaker.Of(kind)
 }
 
-// read is the ending of an attempt that got an HTTP answer, or the beginning of one.
-func (e *Endpoint) read(reply Reply, call *Call) ending {
+// read is the result of an attempt that got an HTTP answer, or the beginning of one.
+func (e *Endpoint) read(reply Reply, call *Call) result {
 	j := call.Message.Judge(reply)
-	end := ending{endpoint: e, resp: j.Response, err: j.Err, doubtful: j.Doubtful, heard: j.Switch, kind: kindOf(j.Response, j.Err)}
+	end := result{endpoint: e, resp: j.Response, err: j.Err, doubtful: j.Doubtful, heard: j.Switch, kind: kindOf(j.Response, j.Err)}
 	if reply.Cut != nil {
 		end.doubtful = end.kind == breaker.BadAnswer || end.kind == breaker.Reset
 		return end
@@ -106,14 +106,14 @@ func (e *Endpoint) read(reply Reply, call *Call) ending {
 	return end
 }
 
-// failed is the ending of an attempt that got no HTTP answer, or none that could be
+// failed is the result of an attempt that got no HTTP answer, or none that could be
 // read.
-func (e *Endpoint) failed(err error, call *Call, left time.Duration) ending {
+func (e *Endpoint) failed(err error, call *Call, left time.Duration) result {
 	var (
 		dial   *dialError
 		silent *silentError
 	)
-	end := ending{endpoint: e, err: callError(err, call.Target.host, left)}
+	end := result{endpoint: e, err: callError(err, call.Target.host, left)}
 	end.kind = kindOf(codec.Response{}, end.err)
 	closed := errors.As(err, &silent) && silent.reused
 	end.unsent = errors.As(err, &dial) || errors.Is(err, errNoSlot) || errors.Is(err, fasthttp.ErrNoFreeConns) || closed && silent.unwritten
