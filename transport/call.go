@@ -49,7 +49,7 @@ type Call struct {
 func (c *Client) Start(ctx context.Context, call *Call, to hook.Receiver) {
 	now := time.Now()
 	if !now.Before(call.Deadline) {
-		to.Receive(codec.Response{}, noTimeLeft())
+		to.Receive(codec.Response{}, &hook.CallError{Cause: hook.NoTimeLeft, Err: errNoTimeLeft})
 		return
 	}
 	r := c.races.Get().(*race)

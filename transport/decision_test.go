@@ -277,11 +277,11 @@ func (s *step) text(d *decision, begin time.Time) string {
 
 func wordOf(end *result) string {
 	for word, known := range endsOf {
-		if known.err == end.err && known.resp.Allowed == end.resp.Allowed {
+		if errors.Is(end.err, known.err) && known.resp.Allowed == end.resp.Allowed {
 			return word
 		}
 	}
-	if end.err == errNobody {
+	if errors.Is(end.err, errNobody) {
 		return "nobody"
 	}
 	return fmt.Sprint(end.err)

@@ -14,7 +14,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
-	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // exchange is one HTTP try, which ends by the call's deadline. Nothing is sent once
@@ -24,16 +23,16 @@ func (c *Client) exchange(ctx context.Context, r *race, chosen *choice) result {
 	e, who := chosen.endpoint, holder{call.Cluster, call.Shadow}
 	c.adopt(e)
 	if !e.slots.acquire(who, call.Deadline) {
-		return e.failed(errNoSlot, call, 0)
+		return failed(errNoSlot, call, 0)
 	}
 	defer e.slots.release(who)
 	left := time.Until(call.Deadline)
 	if left <= 0 {
-		return result{endpoint: e, kind: breaker.NotSent, unsent: true, err: noTimeLeft()}
+		return unsent(errNoTimeLeft)
 	}
 	payload, err := call.Message.Payload(chosen.plain)
 	if err != nil {
-		return result{endpoint: e, kind: breaker.NotSent, err: err}
+		return result{kind: breaker.NotSent, err: err}
 	}
 	resp := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(resp)
@@ -43,23 +42,13 @@ func (c *Client) exchange(ctx context.Context, r *race, chosen *choice) result {
 	err = e.roundTrip(req, resp, &chosen.ticket, call.Deadline, chosen.fresh)
 	*req = request{} // it has borrowed
 	c.requests.Put(req)
-	return e.judge(resp, err, call, left)
-}
-
-// judge is the result of an attempt that brought resp, or err.
-func (e *Endpoint) judge(resp *fasthttp.Response, err error, call *Call, left time.Duration) result {
-	if err == nil {
-		return e.read(replyOf(resp, e.pool.MaxResponseBodySize), call)
+	switch {
+	case err == nil:
+		return read(replyOf(resp, e.pool.MaxResponseBodySize), call)
+	case errors.Is(err, errNotNeeded):
+		return unsent(err)
 	}
-	if cut, ok := errors.AsType[*cutError](err); ok {
-		reply := cut.reply
-		reply.Cut = callError(err, call.Target.host, left)
-		return e.read(reply, call)
-	}
-	if errors.Is(err, errNotNeeded) {
-		return result{endpoint: e, kind: breaker.NotSent, unsent: true, err: &hook.CallError{Cause: hook.NoTimeLeft, Err: err}}
-	}
-	return e.failed(err, call, left)
+	return failed(err, call, left)
 }
 
 // replyOf returns what there is of an answer, which it borrows.

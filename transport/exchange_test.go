@@ -189,7 +189,7 @@ func TestClosedAsReused(t *testing.T) {
 					t.Fatal(err)
 				}
 				plain.Conn = &closed{plain.Conn, row.reads}
-				if got := e.failed(exchange(), &Call{Target: &Target{host: "policy"}}, time.Second); !got.stale || got.unsent != row.unsent {
+				if got := failed(exchange(), &Call{Target: &Target{host: "policy"}}, time.Second); !got.stale || got.unsent != row.unsent {
 					t.Errorf("stale %v, unsent %v: %v", got.stale, got.unsent, got.err)
 				}
 			})

@@ -22,6 +22,10 @@ func Exchange(c net.Conn, limit int, call Call) (codec.Response, error) {
 		req := &request{head: &call.Target.head, payload: payload, timeout: time.Second}
 		_, err = talk(&e.pool, c, req, resp, time.Now().Add(time.Hour))
 	}
-	end := e.judge(resp, err, &call, time.Hour)
+	if err != nil {
+		end := failed(err, &call, time.Hour)
+		return end.resp, end.err
+	}
+	end := read(replyOf(resp, limit), &call)
 	return end.resp, end.err
 }

@@ -26,7 +26,11 @@ type reply struct {
 
 func says(after time.Duration, allowed bool) reply {
 	resp := codec.Response{Allowed: allowed}
-	return reply{after, result{resp: resp, kind: kindOf(resp, nil)}}
+	kind := breaker.Denied
+	if allowed {
+		kind = breaker.Allowed
+	}
+	return reply{after, result{resp: resp, kind: kind}}
 }
 
 func fails(after time.Duration, cause hook.Cause, kind breaker.Kind) reply {
@@ -130,7 +134,6 @@ func (x *table) exchange(_ context.Context, call *race, c *choice) result {
 		x.vain++
 		x.mu.Unlock()
 	}
-	r.endpoint = e
 	return r.result
 }
 

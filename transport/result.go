@@ -4,11 +4,9 @@ package transport
 
 import (
 	"errors"
-	"syscall"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
-	"github.com/valyala/fasthttp"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
@@ -16,11 +14,10 @@ import (
 
 // result is how one attempt ended.
 type result struct {
-	resp     codec.Response
-	err      error // as Call returns it
-	endpoint *Endpoint
-	status   int          // of the HTTP answer; 0: there was none
-	kind     breaker.Kind // of the attempt by itself
+	resp   codec.Response
+	err    error        // as Call returns it
+	status int          // of the HTTP answer; 0: there was none
+	kind   breaker.Kind // of the attempt by itself
 	// unsent: not a byte of the review has left, so that even a webhook with side
 	// effects may be asked again.
 	unsent bool
@@ -66,10 +63,6 @@ func (e *result) broken() bool {
 	return false
 }
 
-// stoodStill is how late a deadline may be noticed before it is this process that
-// was not there, and nobody else's fault.
-const stoodStill = 250 * time.Millisecond
-
 // judge says what the attempt tells a breaker. late is how long after its
 // deadline it ended, fair that its time was enough for a webhook that is well, lost
 // that the call was decided without it.
@@ -91,78 +84,42 @@ func (e *result) judge(late time.Duration, fair, lost bool) breaker.Result {
 	return breaker.Of(kind)
 }
 
-// read is the result of an attempt that got an HTTP answer, or the beginning of one.
-func (e *Endpoint) read(reply Reply, call *Call) result {
+// read is the result of an attempt that got an HTTP answer.
+func read(reply Reply, call *Call) result {
 	j := call.Message.Judge(reply)
-	end := result{endpoint: e, resp: j.Response, err: j.Err, doubtful: j.Doubtful, heard: j.Switch, kind: kindOf(j.Response, j.Err)}
-	if reply.Cut != nil {
-		end.doubtful = end.kind == breaker.BadAnswer || end.kind == breaker.Reset
-		return end
-	}
-	end.status = reply.Status
-	if j.Err != nil {
+	end := result{resp: j.Response, err: j.Err, doubtful: j.Doubtful, heard: j.Switch, status: reply.Status, kind: breaker.Denied}
+	switch {
+	case j.Err != nil:
 		end.kind, end.pause = reply.kind(), reply.pause()
+	case j.Response.Allowed:
+		end.kind = breaker.Allowed
 	}
 	return end
 }
 
 // failed is the result of an attempt that got no HTTP answer, or none that could be
 // read.
-func (e *Endpoint) failed(err error, call *Call, left time.Duration) result {
-	var (
-		dial   *dialError
-		silent *silentError
-	)
-	end := result{endpoint: e, err: callError(err, call.Target.host, left)}
-	end.kind = kindOf(codec.Response{}, end.err)
-	closed := errors.As(err, &silent) && silent.reused
-	end.unsent = errors.As(err, &dial) || errors.Is(err, errNoSlot) || errors.Is(err, fasthttp.ErrNoFreeConns) || closed && silent.unwritten
+func failed(err error, call *Call, left time.Duration) result {
+	f, unusable := failureOf(err, call.Target.host, left)
+	end := result{err: unusable, kind: f.kind}
+	if cut, ok := errors.AsType[*cutError](err); ok {
+		cut.reply.Cut = unusable
+		if end.err = call.Message.Judge(cut.reply).Err; end.verdict() {
+			end.kind = breaker.BadAnswer
+		}
+	}
+	silent, ok := errors.AsType[*silentError](err)
+	closed := ok && silent.reused
+	_, dialling := errors.AsType[*dialError](err)
+	end.unsent = dialling || f.cause == hook.Shed || closed && silent.unwritten
 	end.stale = closed && end.kind == breaker.Reset
 	end.doubtful = end.kind == breaker.BadAnswer || end.kind == breaker.Reset && !end.stale // as when its server panics
 	return end
 }
 
-func noTimeLeft() error {
-	return &hook.CallError{Cause: hook.NoTimeLeft, Err: errors.New("no time left for the call")}
+// unsent is the result of an attempt of which not a byte has left.
+func unsent(why error) result {
+	return result{kind: breaker.NotSent, unsent: true, err: &hook.CallError{Cause: hook.NoTimeLeft, Err: why}}
 }
 
-// kindOf says how an attempt ended whose error is err.
-func kindOf(resp codec.Response, err error) breaker.Kind {
-	switch {
-	case err == nil && resp.Allowed:
-		return breaker.Allowed
-	case err == nil:
-		return breaker.Denied
-	}
-	return kindOfError(err)
-}
-
-func kindOfError(err error) breaker.Kind {
-	var call *hook.CallError
-	if !errors.As(err, &call) {
-		return breaker.BadAnswer
-	}
-	var dial *dialError
-	dialling := errors.As(err, &dial)
-	switch {
-	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
-		return breaker.NotSent // it is this process that is out of descriptors
-	case call.Cause == hook.Timeout && dialling && dial.queued:
-		return breaker.NotSent // it is our own handshakes that take long
-	case call.Cause == hook.Timeout && dialling && dial.late > stoodStill:
-		return breaker.Paused
-	case call.Cause == hook.Timeout && dialling && !dial.short:
-		return breaker.ConnectTimedOut
-	case call.Cause == hook.Timeout:
-		return breaker.TimedOut
-	case call.Cause == hook.TLS:
-		return breaker.TLSFailed
-	case call.Cause == hook.Shed:
-		return breaker.NotSent
-	case call.Cause == hook.Unreachable && dialling:
-		return breaker.Refused
-	case call.Cause == hook.Unreachable:
-		return breaker.Reset
-	}
-	return breaker.BadAnswer
-}
+var errNoTimeLeft = errors.New("no time left for the call")

@@ -345,7 +345,7 @@ func TestDialStorm(t *testing.T) {
 	}
 	// Who gets no turn has tried nothing.
 	_, err = e.dial(time.Millisecond)
-	if kind := e.failed(err, &Call{Target: &Target{host: "policy"}}, time.Millisecond).kind; kind != breaker.NotSent {
+	if kind := failed(err, &Call{Target: &Target{host: "policy"}}, time.Millisecond).kind; kind != breaker.NotSent {
 		t.Errorf("kind %v: %v", kind, err)
 	}
 	close(release)
