@@ -3,9 +3,6 @@
 package transport
 
 import (
-	"context"
-	"crypto/tls"
-	"fmt"
 	"net"
 	"net/netip"
 	"sync"
@@ -70,24 +67,6 @@ func (e *Endpoint) Health() breaker.Status { return e.breaker.Status() }
 // Outstanding returns the number of attempts under way.
 func (e *Endpoint) Outstanding() int { return int(e.outstanding.Load()) }
 
-// Outstanding returns the number of attempts under way at all Endpoints.
-func (t *Target) Outstanding() int {
-	n := 0
-	for _, e := range t.Endpoints() {
-		n += e.Outstanding()
-	}
-	return n
-}
-
-// Connections returns the number of open connections to all Endpoints.
-func (t *Target) Connections() int {
-	n := 0
-	for _, e := range t.Endpoints() {
-		n += e.pool.ConnsCount()
-	}
-	return n
-}
-
 // close closes the idle connections, and has those in use closed after their call.
 func (e *Endpoint) close() {
 	e.retired.Store(true)
@@ -101,71 +80,3 @@ func (e *Endpoint) closeIfRetired() {
 		e.pool.CloseIdleConnections()
 	}
 }
-
-func dialTCP(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
-	return (&net.Dialer{}).DialContext(ctx, "tcp", address.String())
-}
-
-// dialer is how a Client connects.
-type dialer struct {
-	policy  AddressPolicy
-	timeout time.Duration // TCP and TLS together
-	dial    func(context.Context, netip.AddrPort) (net.Conn, error)
-}
-
-// dial connects within the shorter of timeout and the dialer's own. The address
-// is judged here, where it is dialled, whatever was judged before.
-func (e *Endpoint) dial(timeout time.Duration) (net.Conn, error) {
-	if err := e.dialer.policy.Check(e.address); err != nil {
-		return nil, &dialError{stage: "forbidden address", err: err}
-	}
-	short := timeout < e.dialer.timeout*9/10
-	ctx, cancel := context.WithTimeout(context.Background(), min(timeout, e.dialer.timeout))
-	defer cancel()
-	deadline, _ := ctx.Deadline()
-	queued, err := e.queue(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { <-e.dials }()
-	raw, err := e.dialer.dial(ctx, e.address)
-	if err != nil {
-		return nil, &dialError{stage: "connect", short: short, queued: queued, late: time.Since(deadline), err: err}
-	}
-	plain := &records{Conn: raw}
-	secured := tls.Client(plain, e.origin.tls)
-	if err := secured.HandshakeContext(ctx); err != nil {
-		_ = raw.Close()
-		return nil, &dialError{stage: "TLS handshake", tls: true, short: short, queued: queued, late: time.Since(deadline), err: err}
-	}
-	return newConn(plain, secured), nil
-}
-
-// queue waits until a dial may begin, and reports whether it had to.
-func (e *Endpoint) queue(ctx context.Context) (queued bool, err error) {
-	select {
-	case e.dials <- struct{}{}:
-		return false, nil
-	default:
-	}
-	select {
-	case e.dials <- struct{}{}:
-		return true, nil
-	case <-ctx.Done():
-		return true, &dialError{stage: "wait for other handshakes", queued: true, err: ctx.Err()}
-	}
-}
-
-// dialError says at which stage a connection failed.
-type dialError struct {
-	stage  string
-	tls    bool
-	short  bool          // the call had less time than a connection may take
-	queued bool          // others were dialling, so that it had less
-	late   time.Duration // after its deadline
-	err    error
-}
-
-func (e *dialError) Error() string { return fmt.Sprintf("%s: %v", e.stage, e.err) }
-
-func (e *dialError) Unwrap() error { return e.err }

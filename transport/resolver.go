@@ -132,18 +132,6 @@ func (r *Resolver) resolveTarget(ctx context.Context, t *Target) {
 	t.replace(list)
 }
 
-// added returns the Endpoints of the list that t does not have, if it has others that
-// can be called meanwhile.
-func (t *Target) added(list []*Endpoint) (added []*Endpoint) {
-	before := t.Endpoints()
-	for _, e := range list {
-		if len(before) > 0 && !slices.Contains(before, e) {
-			added = append(added, e)
-		}
-	}
-	return added
-}
-
 // lookup returns the addresses of an origin's host that may be dialled, sorted.
 func (r *Resolver) lookup(ctx context.Context, o *origin) ([]netip.AddrPort, error) {
 	ips, err := r.lookupHost(ctx, o.host)
@@ -180,17 +168,6 @@ func (r *Resolver) lookupHost(ctx context.Context, host string) ([]netip.Addr, e
 	return ips, nil
 }
 
-// endpointsOf returns the Endpoints that t has from o.
-func (t *Target) endpointsOf(o *origin) []*Endpoint {
-	var list []*Endpoint
-	for _, e := range t.Endpoints() {
-		if e.origin == o {
-			list = append(list, e)
-		}
-	}
-	return list
-}
-
 // endpointFor returns the Endpoint that t has for the address, or a new one.
 func (r *Resolver) endpointFor(t *Target, o *origin, address netip.AddrPort) *Endpoint {
 	for _, e := range t.Endpoints() {
@@ -203,41 +180,4 @@ func (r *Resolver) endpointFor(t *Target, o *origin, address netip.AddrPort) *En
 		settings.Changed = func(c breaker.Change) { r.cfg.Circuits(t, address, c) }
 	}
 	return newEndpoint(o, address, settings)
-}
-
-// replace swaps in a list of Endpoints and closes the idle connections of those
-// that left; their calls finish.
-func (t *Target) replace(list []*Endpoint) {
-	before := t.Endpoints()
-	if slices.Equal(before, list) {
-		return
-	}
-	t.endpoints.Store(&list)
-	if t.closed.Load() { // Close has not seen these
-		t.Close()
-	}
-	for _, e := range before {
-		if !slices.Contains(list, e) {
-			e.close()
-		}
-	}
-}
-
-// Unresolved returns why t has no Endpoint, or nil if it has any.
-func (t *Target) Unresolved() error {
-	if len(t.Endpoints()) > 0 {
-		return nil
-	}
-	return t.whyNoEndpoint()
-}
-
-var errNotResolved = errors.New("its address has not been looked up yet")
-
-// whyNoEndpoint says why t has nothing to dial.
-func (t *Target) whyNoEndpoint() error {
-	err := errNotResolved
-	if last := t.lastErr.Load(); last != nil {
-		err = *last
-	}
-	return fmt.Errorf("%s: %w", t.host, err)
 }

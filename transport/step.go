@@ -5,6 +5,8 @@ package transport
 import (
 	"errors"
 	"time"
+
+	"github.com/admission-dispatcher/dispatcher/breaker"
 )
 
 // Repeat says whether, and when, one call may make more than one attempt. The zero
@@ -64,6 +66,16 @@ type step struct {
 	doubted   error  // why the first wording is given up
 	disagreed bool   // two verdicts of the call differ
 	denied    bool   // the budget did not have an extra attempt
+}
+
+// choice is an attempt that is about to be made: how, and, once it has been granted,
+// at which Endpoint, with the leave of its breaker.
+type choice struct {
+	kind     Kind
+	plain    bool // in the plain wording
+	fresh    bool // over a new connection
+	endpoint *Endpoint
+	ticket   breaker.Ticket // the zero one where there is no breaker
 }
 
 // action is what a step does. The set is closed.

@@ -6,13 +6,11 @@
 package transport
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
-	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,63 +19,6 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 )
-
-// TargetSpec says where a webhook is served and how to reach it there. It is
-// plain data: secrets and certificates are PEM bytes that somebody else read.
-type TargetSpec struct {
-	URL        string // https URL with host, explicit or default port, path; no query, fragment, userinfo
-	ServerName string // empty: the URL's host
-	CABundle   []byte // PEM; empty: the system's trust roots
-
-	ClientCertificate, ClientKey []byte // PEM; empty: none
-	BearerToken                  string // empty: none
-
-	// Endpoints, if any, are dialled instead of the URL's host.
-	Endpoints []EndpointSpec
-
-	Breaker BreakerSpec
-}
-
-// BreakerSpec is how the breakers of a Target's Endpoints are set. Zero values
-// mean the defaults of package breaker.
-type BreakerSpec struct {
-	Off          bool          // no breaker at all
-	FailureRatio float64       // of the attempts in 10 s, that opens it
-	MinRequests  int           // in 10 s, below which the ratio says nothing
-	OpenTime     time.Duration // before the first probe
-}
-
-// EndpointSpec is one address that serves a Target.
-type EndpointSpec struct {
-	Address    string // host:port
-	ServerName string // empty: the Target's
-	CABundle   []byte // PEM; empty: the Target's
-}
-
-// Identity names a Target by everything that makes it that Target. Two specs
-// with one Identity share connections and health.
-type Identity [sha256.Size]byte
-
-// Identity returns the spec's identity.
-func (s TargetSpec) Identity() Identity {
-	h := sha256.New()
-	field := func(b []byte) {
-		var size [8]byte
-		binary.BigEndian.PutUint64(size[:], uint64(len(b)))
-		h.Write(size[:])
-		h.Write(b)
-	}
-	for _, b := range [][]byte{[]byte(s.URL), []byte(s.ServerName), s.CABundle, s.ClientCertificate, s.ClientKey, []byte(s.BearerToken)} {
-		field(b)
-	}
-	for _, e := range s.Endpoints {
-		field([]byte(e.Address))
-		field([]byte(e.ServerName))
-		field(e.CABundle)
-	}
-	field(fmt.Append(nil, s.Breaker))
-	return Identity(h.Sum(nil))
-}
 
 // Target is where a webhook is served: the stable identity with an atomically
 // replaced list of Endpoints. It is safe for concurrent use.
@@ -140,20 +81,6 @@ func NewTarget(spec TargetSpec) (*Target, error) {
 	return t, nil
 }
 
-// PathOf returns the path that kube-apiserver calls for u: client-go joins the
-// elements of the decoded path, so that no slash is doubled or at the end, no dots
-// are left, and %2F is a slash.
-func PathOf(u *url.URL) string {
-	return (&url.URL{Path: path.Join("/", u.Path)}).EscapedPath()
-}
-
-func portOf(u *url.URL) string {
-	if port := u.Port(); port != "" {
-		return port
-	}
-	return "443"
-}
-
 // Identity returns the identity of the spec that t was made from.
 func (t *Target) Identity() Identity { return t.identity }
 
@@ -196,5 +123,142 @@ func (t *Target) Close() {
 	t.closed.Store(true)
 	for _, e := range t.Endpoints() {
 		e.close()
+	}
+}
+
+// Outstanding returns the number of attempts under way at all Endpoints.
+func (t *Target) Outstanding() int {
+	n := 0
+	for _, e := range t.Endpoints() {
+		n += e.Outstanding()
+	}
+	return n
+}
+
+// Connections returns the number of open connections to all Endpoints.
+func (t *Target) Connections() int {
+	n := 0
+	for _, e := range t.Endpoints() {
+		n += e.pool.ConnsCount()
+	}
+	return n
+}
+
+// choose returns the first Endpoint, as balance orders them, whose breaker lets an
+// attempt of a cluster about a resource. ok is false where there is none.
+func (t *Target) choose(cluster, resource string, avoid []*Endpoint) (e *Endpoint, ticket breaker.Ticket, ok bool) {
+	var buf [8]*Endpoint
+	order := append(buf[:0], t.Endpoints()...)
+	balance(order, avoid)
+	if t.unspared && len(order) > 0 {
+		return order[0], ticket, true
+	}
+	for _, e := range order {
+		if ticket, ok := e.breaker.Allow(cluster, resource); ok {
+			return e, ticket, true
+		}
+	}
+	for _, e := range order {
+		if ticket, ok := e.breaker.AllowForced(cluster, resource); ok {
+			return e, ticket, true
+		}
+	}
+	return nil, ticket, false
+}
+
+// isReachable reports whether an Endpoint's own circuit lets attempts through.
+func (t *Target) isReachable() bool {
+	for _, e := range t.Endpoints() {
+		if s := e.breaker.State(); s == breaker.Closed || s == breaker.Ramping {
+			return true
+		}
+	}
+	return false
+}
+
+// added returns the Endpoints of the list that t does not have, if it has others that
+// can be called meanwhile.
+func (t *Target) added(list []*Endpoint) (added []*Endpoint) {
+	before := t.Endpoints()
+	for _, e := range list {
+		if len(before) > 0 && !slices.Contains(before, e) {
+			added = append(added, e)
+		}
+	}
+	return added
+}
+
+// endpointsOf returns the Endpoints that t has from o.
+func (t *Target) endpointsOf(o *origin) []*Endpoint {
+	var list []*Endpoint
+	for _, e := range t.Endpoints() {
+		if e.origin == o {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// replace swaps in a list of Endpoints and closes the idle connections of those
+// that left; their calls finish.
+func (t *Target) replace(list []*Endpoint) {
+	before := t.Endpoints()
+	if slices.Equal(before, list) {
+		return
+	}
+	t.endpoints.Store(&list)
+	if t.closed.Load() { // Close has not seen these
+		t.Close()
+	}
+	for _, e := range before {
+		if !slices.Contains(list, e) {
+			e.close()
+		}
+	}
+}
+
+// Unresolved returns why t has no Endpoint, or nil if it has any.
+func (t *Target) Unresolved() error {
+	if len(t.Endpoints()) > 0 {
+		return nil
+	}
+	return t.whyNoEndpoint()
+}
+
+var errNotResolved = errors.New("its address has not been looked up yet")
+
+// whyNoEndpoint says why t has nothing to dial.
+func (t *Target) whyNoEndpoint() error {
+	err := errNotResolved
+	if last := t.lastErr.Load(); last != nil {
+		err = *last
+	}
+	return fmt.Errorf("%s: %w", t.host, err)
+}
+
+// stats count what a Target's calls did.
+type stats struct {
+	attempts, retries, hedges, refused, disagreements, misread atomic.Int64
+}
+
+// Stats are counts since the Target was made.
+type Stats struct {
+	Attempts      int64 // all, with Retries and Hedges
+	Retries       int64
+	Hedges        int64
+	BudgetRefused int64 // extra attempts that were not made for want of budget
+	Disagreements int64 // twins of one call whose verdicts differ
+	Misread       int64 // calls whose webhook did not read what it had said that it reads
+}
+
+// Stats returns the counts as of now.
+func (t *Target) Stats() Stats {
+	return Stats{
+		Attempts:      t.stats.attempts.Load(),
+		Retries:       t.stats.retries.Load(),
+		Hedges:        t.stats.hedges.Load(),
+		BudgetRefused: t.stats.refused.Load(),
+		Disagreements: t.stats.disagreements.Load(),
+		Misread:       t.stats.misread.Load(),
 	}
 }

@@ -4,10 +4,10 @@ package faults
 
 // A bug that several rows must notice.
 const (
-	deadline = `t = max(0, t-max(minSlack, t/slackDivisor))`
-	capped   = `context.WithTimeout(context.Background(), min(timeout, e.dialer.timeout))`
-	uncapped = `context.WithTimeout(context.Background(), timeout)`
-	spared   = `	return &hook.CallError{Cause: hook.BreakerOpen,`
+	deadline  = `t = max(0, t-max(minSlack, t/slackDivisor))`
+	capped    = `context.WithTimeout(context.Background(), min(timeout, e.dialer.timeout))`
+	uncapped  = `context.WithTimeout(context.Background(), timeout)`
+	spared    = `	return &hook.CallError{Cause: hook.BreakerOpen,`
 	bypassing = `	if rule, ok := bypass(req); ok {
 		return`
 )
@@ -17,7 +17,7 @@ var mutants = []mutant{
 	noBreaker("F1", "calls failed, at most 70.0 % may"),
 	{row: "F1", bug: "60 ms pass before an open circuit is noticed", file: "transport/race.go", old: spared, new: "	time.Sleep(60 * time.Millisecond)\n" + spared,
 		says: "answers come late from 1s on"},
-	{row: "F1", bug: "60 ms pass before a refused connection is noticed", file: "transport/endpoint.go", old: `		return nil, &dialError{stage: "connect"`,
+	{row: "F1", bug: "60 ms pass before a refused connection is noticed", file: "transport/dial.go", old: `		return nil, &dialError{stage: "connect"`,
 		new: `		time.Sleep(60 * time.Millisecond)` + "\n" + `		return nil, &dialError{stage: "connect"`, says: "answers come late under the fault"},
 	{row: "F2", bug: "an attempt that nobody got is not repeated elsewhere", file: "transport/decision.go", old: "	case end.unsent && e.others:",
 		new: "	case end.unsent && e.others:\n		return d.answer(end)\n	case false:", says: "(Unreachable)"},
@@ -25,20 +25,20 @@ var mutants = []mutant{
 		old: "	defer b.unlock()\n	return b.ask(cluster, resource, now)",
 		new: "	t, ok := b.ask(cluster, resource, now)\n	b.unlock()\n	if !ok {\n		time.Sleep(60 * time.Millisecond)\n	}\n	return t, ok", says: "answers come late under the fault"},
 	noBreaker("F3", "calls failed, at most 30.0 % may"),
-	{row: "F3", bug: "a connection may take as long as a call", file: "transport/endpoint.go", old: capped, new: uncapped, says: "answers come late under the fault"},
-	{row: "F4", bug: "a connection may take as long as a call, and is not counted as under way", file: "transport/endpoint.go",
+	{row: "F3", bug: "a connection may take as long as a call", file: "transport/dial.go", old: capped, new: uncapped, says: "answers come late under the fault"},
+	{row: "F4", bug: "a connection may take as long as a call, and is not counted as under way", file: "transport/dial.go",
 		old: "	ctx, cancel := " + capped, new: "	e.outstanding.Add(-1)\n	defer e.outstanding.Add(1)\n	ctx, cancel := " + uncapped, says: "(Timeout)"},
-	{row: "F5", bug: "a connection without a handshake is not closed", file: "transport/endpoint.go", old: "	if err := secured.HandshakeContext(ctx); err != nil {\n		_ = raw.Close()",
+	{row: "F5", bug: "a connection without a handshake is not closed", file: "transport/dial.go", old: "	if err := secured.HandshakeContext(ctx); err != nil {\n		_ = raw.Close()",
 		new:  "	_ = raw.SetDeadline(time.Now().Add(min(timeout, e.dialer.timeout)))\n	if err := secured.Handshake(); err != nil {\n		time.AfterFunc(time.Hour, func() { _ = raw.Close() })",
 		says: "descriptors are open"},
 	noBreaker("F5", "calls failed, at most 30.0 % may"),
-	{row: "F6/expired", bug: "certificates may have expired", file: "transport/endpoint.go", old: "	secured := tls.Client(plain, e.origin.tls)",
+	{row: "F6/expired", bug: "certificates may have expired", file: "transport/dial.go", old: "	secured := tls.Client(plain, e.origin.tls)",
 		new: `	config := e.origin.tls.Clone()
 	config.Time = func() time.Time { return time.Now().Add(-2 * time.Minute) }
 	secured := tls.Client(plain, config)`, says: "reviews have arrived"},
-	{row: "F6/other-authority", bug: "certificates are not verified", file: "transport/origin.go", old: "		DynamicRecordSizingDisabled: true,",
+	{row: "F6/other-authority", bug: "certificates are not verified", file: "transport/spec.go", old: "		DynamicRecordSizingDisabled: true,",
 		new: "		DynamicRecordSizingDisabled: true,\n		InsecureSkipVerify: true,", says: "reviews have arrived"},
-	{row: "F6/wrong-name", bug: "names are not verified", file: "transport/origin.go", old: "		if !cfg.RootCAs.AppendCertsFromPEM(bundle) {",
+	{row: "F6/wrong-name", bug: "names are not verified", file: "transport/spec.go", old: "		if !cfg.RootCAs.AppendCertsFromPEM(bundle) {",
 		new: `		roots := cfg.RootCAs
 		cfg.InsecureSkipVerify = true
 		cfg.VerifyConnection = func(s tls.ConnectionState) error {
@@ -79,7 +79,7 @@ var mutants = []mutant{
 	}
 	*req = request{} // it has borrowed`, says: "have followed a redirect"},
 	{row: "F17/each", bug: "an answer with status 422 is read", file: "webhook/answer.go", old: "	case !reply.IsSuccess():", new: "	case !reply.IsSuccess() && status != 422:", says: "wrong-allow"},
-	{row: "F17/each", bug: "60 ms pass before an HTTP error is noticed", file: "transport/race.go", old: "	if end.pause > 0 {",
+	{row: "F17/each", bug: "60 ms pass before an HTTP error is noticed", file: "transport/attempt.go", old: "	if end.pause > 0 {",
 		new: "	if end.status >= 400 {\n		time.Sleep(60 * time.Millisecond)\n	}\n	if end.pause > 0 {", says: "answers come late under the fault"},
 	noBreaker("F17/open", "calls failed, at most 70.0 % may"),
 	{row: "F17/open", bug: "the first failure opens a circuit", file: "breaker/settings.go", old: "positive(s.MinRequests, 10)", new: "positive(s.MinRequests, 1)",
