@@ -95,11 +95,14 @@ func New(s Settings) *Registry {
 // reads it again: a file that is being written can look whole.
 const settleTime = 50 * time.Millisecond
 
-// Run loads now, at every interval and on Reload, until ctx is done.
+// Run loads at every interval and on Reload until ctx is done, and now if nothing is
+// served yet.
 func (r *Registry) Run(ctx context.Context) {
 	ticker := time.NewTicker(r.settings.Interval)
 	defer ticker.Stop()
-	r.look(ctx, 0)
+	if r.Snapshot() == nil {
+		r.look(ctx, 0)
+	}
 	for {
 		select {
 		case <-ctx.Done():

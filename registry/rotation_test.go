@@ -5,6 +5,7 @@ package registry_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -31,19 +32,20 @@ type rotating struct {
 	home
 	*registry.Registry
 	down   map[string]bool // by URL
+	why    string          // that which is down does not answer
 	probed atomic.Int64
 	log    bytes.Buffer
 }
 
 func newRotating(t *testing.T) *rotating {
-	r := &rotating{home: newHome(t), down: map[string]bool{}}
+	r := &rotating{home: newHome(t), down: map[string]bool{}, why: "nobody is there"}
 	r.Registry = registry.New(registry.Settings{
 		Directories: []string{r.dir},
 		Logger:      slog.New(slog.NewTextHandler(&r.log, nil)),
 		Resource: answering(func(target *transport.Target, _ *chain.DryRun) error {
 			r.probed.Add(1)
 			if r.down[target.URL()] {
-				return absent{r.probed.Load()}
+				return absent{r.probed.Load(), r.why}
 			}
 			return nil
 		}),
@@ -74,9 +76,12 @@ func answering(ready func(*transport.Target, *chain.DryRun) error) func(*transpo
 func (r resource) Ready(d *chain.DryRun) error { return r.ready(d) }
 
 // absent is why a Target does not answer: another value at each probe.
-type absent struct{ Nth int64 }
+type absent struct {
+	Nth int64
+	why string
+}
 
-func (absent) Error() string { return "nobody is there" }
+func (a absent) Error() string { return a.why }
 
 const hookYAML = `
 apiVersion: admissionregistration.k8s.io/v1
@@ -213,6 +218,113 @@ func TestE15NewWebhookIsPending(t *testing.T) {
 		t.Errorf("the log does not say it:\n%s", &r.log)
 	}
 }
+
+// What is pending says why nobody answers now, and not why nobody answered when it
+// came. That makes no other Snapshot: the reason is no part of what is served.
+func TestE15PendingSaysTheLatestReason(t *testing.T) {
+	r := newRotating(t)
+	r.put("binding.yaml", whenReady)
+	r.good(r.Registry)
+	r.down[at("a")] = true
+	r.serve("one", "a", 5)
+	served := r.good(r.Registry)
+	hash := served.Hash
+	for _, why := range []string{"nobody is there", "the certificate is for another name", "it still loads policies"} {
+		r.why = why
+		if r.good(r.Registry) != served || served.Hash != hash {
+			t.Fatalf("another Snapshot because %s", why)
+		}
+		if got := served.Pending[0].Err; got.Error() != why || !errors.Is(got, absent{r.probed.Load(), why}) {
+			t.Errorf("the Snapshot says %q, want %q", got, why)
+		}
+		for _, w := range served.Clusters["dev"].Validating.Webhooks {
+			if w.Configuration == "one" && w.Pending.Error() != why {
+				t.Errorf("admissions say %q, want %q", w.Pending, why)
+			}
+		}
+	}
+}
+
+// Nobody who looks waits for a load: not while it opens, asks, or waits until older
+// Snapshots have gone.
+func TestNobodyWaitsForALoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHome(t)
+		var r *registry.Registry
+		looks := 0
+		look := func() {
+			looks++
+			r.Acquire().Release()
+			r.Targets()
+			r.Draining()
+			r.Problems()
+			r.Loads()
+		}
+		r = registry.New(registry.Settings{Directories: []string{h.dir}, Resource: func(t *transport.Target) chain.Resource {
+			return resource{registry.Unconnected{Target: t}, look, func(*chain.DryRun) error { look(); return nil }}
+		}})
+		h.must(os.Remove(filepath.Join(h.dir, "webhook.yaml")))
+		h.good(r)
+		oldest := r.Acquire()
+		for i := range 2 {
+			h.put("one.yaml", fmt.Sprintf(hookYAML, "one", "a", 5+i))
+			h.good(r)
+			defer r.Acquire().Release()
+		}
+		h.put("one.yaml", fmt.Sprintf(hookYAML, "one", "a", 9))
+		loaded := make(chan struct{})
+		go func() { defer close(loaded); r.Load() }()
+		synctest.Wait() // for room
+		look()
+		select {
+		case <-loaded:
+			t.Error("it does not wait for room")
+		default:
+		}
+		oldest.Release()
+		<-loaded
+		if looks != 3 {
+			t.Errorf("looked %d times, want when it is opened, asked and has to wait", looks)
+		}
+	})
+}
+
+// Resources are opened all at once: one that hangs delays no other, and a change by
+// five seconds at most.
+func TestOneThatHangsIsOpenedAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHome(t)
+		var opened atomic.Int64
+		began := time.Now()
+		r := registry.New(registry.Settings{Directories: []string{h.dir}, Resource: func(target *transport.Target) chain.Resource {
+			return slow{registry.Unconnected{Target: target}, func(ctx context.Context) {
+				if target.URL() == at("path0") {
+					<-ctx.Done()
+					return
+				}
+				if time.Since(began) == 0 {
+					opened.Add(1)
+				}
+			}}
+		}})
+		h.must(os.Remove(filepath.Join(h.dir, "webhook.yaml")))
+		for i := range 100 {
+			h.put(fmt.Sprintf("%d.yaml", i), fmt.Sprintf(hookYAML, fmt.Sprintf("hook%d", i), fmt.Sprintf("path%d", i), 5))
+		}
+		h.good(r)
+		if took := time.Since(began); opened.Load() != 99 || took != 5*time.Second {
+			t.Errorf("%d of 99 are opened at once; the load takes %v", opened.Load(), took)
+		}
+	})
+}
+
+// slow is a Target that takes its time to open.
+type slow struct {
+	registry.Unconnected
+	open func(context.Context)
+}
+
+func (s slow) Open(ctx context.Context) { s.open(ctx) }
 
 // A changed webhook keeps its previous version, all of it, until the new Target
 // answers.

@@ -117,7 +117,6 @@ func TestE15ProbeReview(t *testing.T) {
 		}
 		denies.ServeHTTP(rw, r)
 	})
-	late.StartTLS()
 	ca, _ := json.Marshal(w.authority.PEM) // []byte marshals as base64
 	w.write("registry/late.yaml", fmt.Appendf(nil, `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -136,10 +135,15 @@ kind: WebhookBinding
 metadata: {name: late}
 spec: {webhooks: ["late/*"], join: WhenReady, probe: Review}
 `, late.Listener.Addr(), ca))
-	eventually(t, "the webhook is pending", func() bool {
-		_, body := p.readiness()
-		return strings.Contains(body, "webhook late/late.example.com is pending") && strings.Contains(body, "is pending: HTTPStatus\n")
-	})
+	pending := func(cause string) func() bool {
+		return func() bool {
+			_, body := p.readiness()
+			return strings.Contains(body, "webhook late/late.example.com is pending: "+cause+"\n")
+		}
+	}
+	eventually(t, "the webhook is pending: it shakes no hands", pending("BadAnswer"))
+	late.StartTLS()
+	eventually(t, "the webhook is pending: it reads no reviews", pending("HTTPStatus"))
 	if v, err := ask(client); err != nil || !v.allowed {
 		t.Errorf("while it is pending: %+v, %v", v, err)
 	}
