@@ -120,6 +120,14 @@ const (
 	Ignore
 )
 
+// String returns the policy as Kubernetes spells it.
+func (p FailurePolicy) String() string {
+	if p == Ignore {
+		return "Ignore"
+	}
+	return "Fail"
+}
+
 // SideEffects says what a call to the webhook may do besides answering.
 type SideEffects uint8
 
@@ -130,6 +138,19 @@ const (
 	SideEffectsSome
 	SideEffectsUnknown
 )
+
+// String returns the class as Kubernetes spells it.
+func (s SideEffects) String() string {
+	switch s {
+	case SideEffectsNone:
+		return "None"
+	case SideEffectsNoneOnDryRun:
+		return "NoneOnDryRun"
+	case SideEffectsSome:
+		return "Some"
+	}
+	return "Unknown"
+}
 
 // Repeatable reports whether the webhook may be asked twice about one review.
 func (s SideEffects) Repeatable(dryRun bool) bool {
@@ -149,15 +170,16 @@ const (
 	Shadow       // called and recorded; never decides, never delays
 )
 
-// Hedge says whether slow calls are asked twice.
-type Hedge uint8
-
-// The values of Hedge.
-const (
-	HedgeAuto Hedge = iota // where there are no side effects
-	HedgeOn                // the same, and refused but for webhooks without any
-	HedgeOff
-)
+// String returns the mode as a WebhookBinding spells it.
+func (m Mode) String() string {
+	switch m {
+	case Warn:
+		return "Warn"
+	case Shadow:
+		return "Shadow"
+	}
+	return "Enforce"
+}
 
 // Probe says what a new webhook waits for.
 type Probe uint8
@@ -168,6 +190,17 @@ const (
 	ProbeSkip                 // nothing
 	ProbeReview               // one that answers a dry-run review too
 )
+
+// String returns the probe as a WebhookBinding spells it.
+func (p Probe) String() string {
+	switch p {
+	case ProbeSkip:
+		return "Skip"
+	case ProbeReview:
+		return "Review"
+	}
+	return "Connect"
+}
 
 // Join says when a new webhook takes part.
 type Join uint8
@@ -186,6 +219,14 @@ const (
 	StageValidating    Stage = iota
 	StageTransactional       // after all others, and only if they allowed
 )
+
+// String returns the stage as a WebhookBinding spells it.
+func (s Stage) String() string {
+	if s == StageTransactional {
+		return "Transactional"
+	}
+	return "Validating"
+}
 
 // Find returns the webhook of that name that takes part, or nil.
 func (c *Chain) Find(configuration, name string) *Entry {
@@ -218,44 +259,4 @@ func (w *Entry) Sum() []byte {
 	id := w.Target.Identity()
 	sum := sha256.Sum256(append(text, id[:]...))
 	return sum[:]
-}
-
-// String returns the policy as Kubernetes spells it.
-func (p FailurePolicy) String() string {
-	if p == Ignore {
-		return "Ignore"
-	}
-	return "Fail"
-}
-
-// String returns the mode as a WebhookBinding spells it.
-func (m Mode) String() string {
-	switch m {
-	case Warn:
-		return "Warn"
-	case Shadow:
-		return "Shadow"
-	}
-	return "Enforce"
-}
-
-// String returns the stage as a WebhookBinding spells it.
-func (s Stage) String() string {
-	if s == StageTransactional {
-		return "Transactional"
-	}
-	return "Validating"
-}
-
-// String returns the class as Kubernetes spells it.
-func (s SideEffects) String() string {
-	switch s {
-	case SideEffectsNone:
-		return "None"
-	case SideEffectsNoneOnDryRun:
-		return "NoneOnDryRun"
-	case SideEffectsSome:
-		return "Some"
-	}
-	return "Unknown"
 }

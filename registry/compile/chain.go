@@ -104,13 +104,9 @@ func (c *compiler) variant(e *entry, d dispatch) *variant {
 	if v, ok := e.webhooks[d]; ok {
 		return v
 	}
-	w, err := e.compile(d, c.endpoints[d.endpoints], &c.targets)
-	var v *variant
+	v, err := e.compile(d, c)
 	if err != nil {
 		c.problem(e.configuration.Problem(e.path.Child("clientConfig"), "", err.Error()))
-	} else {
-		v = &variant{Entry: w, number: c.chains.webhooks, order: d.order}
-		c.chains.webhooks++
 	}
 	e.webhooks[d] = v
 	return v

@@ -50,12 +50,23 @@ func unreadable(at manifest.Origin, path *field.Path, name string, err error) ma
 	return at.Problem(path, name, manifest.UnreadableFile(err).Error())
 }
 
-func (c *compiler) compileClient(m *manifest.Binding) *keyPair {
+// keyPair is a client certificate and its key in PEM.
+type keyPair struct{ certificate, key string }
+
+func (c *compiler) readClient(m *manifest.Binding, at *field.Path) *keyPair {
 	files := m.Spec.ClientCertificate
-	if files == nil || files.CertFile == "" || files.KeyFile == "" {
+	if files == nil {
 		return nil
 	}
-	at := field.NewPath("spec", "clientCertificate")
+	if files.CertFile == "" {
+		c.problem(m.Problems(field.ErrorList{field.Required(at.Child("certFile"), "")})...)
+	}
+	if files.KeyFile == "" {
+		c.problem(m.Problems(field.ErrorList{field.Required(at.Child("keyFile"), "")})...)
+	}
+	if files.CertFile == "" || files.KeyFile == "" {
+		return nil
+	}
 	certificate, err := c.files.Read(m.Origin, files.CertFile)
 	if err != nil {
 		c.problem(unreadable(m.Origin, at.Child("certFile"), files.CertFile, err))
@@ -83,14 +94,14 @@ func (c *compiler) checkKeyPair(m *manifest.Binding, at *field.Path, certificate
 	}
 }
 
-// compileToken never shows the file's name in a Problem: it may be the token.
-func (c *compiler) compileToken(m *manifest.Binding) *string {
+// readToken never shows the file's name in a Problem: it may be the token.
+func (c *compiler) readToken(m *manifest.Binding, at *field.Path) *string {
 	if m.Spec.BearerTokenFile == "" {
 		return nil
 	}
 	token, err := c.files.ReadToken(m.Origin, m.Spec.BearerTokenFile)
 	if err != nil {
-		c.problem(unreadable(m.Origin, field.NewPath("spec", "bearerTokenFile"), "", err))
+		c.problem(unreadable(m.Origin, at, "", err))
 	}
 	return &token
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // entry is one webhook of a configuration, compiled as far as all clusters
@@ -31,7 +30,6 @@ type entry struct {
 	bindingNames  []string   // of these; shared by all that is compiled
 	restricted    bool       // serves only clusters that one of them selects
 
-	encoding webhook.Encoding      // where no binding says
 	merges   map[string]merge      // by the selected ones of bindings
 	webhooks map[dispatch]*variant // compiled
 	served   []served
@@ -86,7 +84,6 @@ func (c *compiler) compileEntry(configuration *manifest.Configuration, i int) {
 		spec:          &configuration.Webhooks[i],
 		path:          field.NewPath("webhooks").Index(i),
 		number:        uint32(len(c.entries[chain.Validating]) + len(c.entries[chain.Mutating])),
-		encoding:      c.Encoding,
 		merges:        map[string]merge{},
 		webhooks:      map[dispatch]*variant{},
 	}
@@ -149,37 +146,13 @@ func (c *compiler) bind(e *entry) {
 		e.bindings = append(e.bindings, b)
 		e.bindingNames = append(e.bindingNames, b.Name)
 		e.restricted = e.restricted || b.Spec.OnlySelectedClusters
-		if t := b.says.timeout; t != nil && *t > e.timeout() {
-			c.problem(b.Problem(field.NewPath("spec", "timeout"), t.String(),
-				fmt.Sprintf("is above the %s of webhook %s", e.timeout(), e.name())))
+		for i, f := range bindingFields {
+			if value := b.says[i]; value != nil {
+				if reason := f.refuses(e, value); reason != "" {
+					c.problem(b.Problem(field.NewPath("spec", f.name), fmt.Sprint(value), reason))
+				}
+			}
 		}
-		c.checkRepeat(b, e)
-		if s := b.says.stage; s != nil && *s == chain.StageTransactional && e.configuration.Phase == chain.Mutating {
-			c.problem(b.Problem(field.NewPath("spec", "stage"), b.Spec.Stage,
-				fmt.Sprintf("is for validating webhooks; %s is mutating", e.name())))
-		}
-	}
-}
-
-// checkRepeat refuses a binding that asks for more than one attempt at a webhook
-// with side effects (E6), or for a probe that has them. That it has none on a dry run
-// is enough for a probe, which is one, but not for more attempts: a binding that asks
-// for them would get none for the requests that matter.
-func (c *compiler) checkRepeat(b *binding, e *entry) {
-	class := sideEffectsOf(*e.spec.SideEffects)
-	if p := b.says.probe; p != nil && *p == chain.ProbeReview && !class.Repeatable(true) {
-		c.problem(b.Problem(field.NewPath("spec", "probe"), b.Spec.Probe,
-			fmt.Sprintf("asks about what nobody does, and webhook %s has side effects", e.name())))
-	}
-	if class.Repeatable(false) {
-		return
-	}
-	reason := fmt.Sprintf("asks more than once, and webhook %s has side effects (sideEffects: %s)", e.name(), *e.spec.SideEffects)
-	if h := b.says.hedge; h != nil && *h == chain.HedgeOn {
-		c.problem(b.Problem(field.NewPath("spec", "hedge"), b.Spec.Hedge, reason))
-	}
-	if b.says.retry != nil {
-		c.problem(b.Problem(field.NewPath("spec", "failurePolicy"), b.Spec.FailurePolicy, reason))
 	}
 }
 
@@ -211,7 +184,7 @@ func (e *entry) merge(selected selection) merge {
 	}
 	m, ok := e.merges[string(key)]
 	if !ok {
-		m = mergeBindings(chosen, e.encoding)
+		m = mergeBindings(chosen)
 		e.merges[string(key)] = m
 	}
 	return m

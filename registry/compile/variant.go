@@ -7,6 +7,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // variant is a Webhook with its number among all of them.
@@ -16,58 +17,50 @@ type variant struct {
 	order  int32
 }
 
-// compile returns the webhook under one dispatch.
-func (e *entry) compile(d dispatch, endpoints []transport.EndpointSpec, targets *targetTable) (*chain.Entry, error) {
-	target, err := targets.target(e.targetSpec(d, endpoints))
-	if err != nil {
-		return nil, err
-	}
-	w := &chain.Entry{
-		Name:          e.spec.Name,
-		Configuration: e.configuration.Meta.Name,
-		PathID:        e.pathID,
-		Rules:         e.spec.Rules,
-		Matcher:       e.matcher,
-		Spec:          e.matchSpec(),
-		Bindings:      e.bindingNames,
-		Target:        target,
-		FailurePolicy: failurePolicyOf(*e.spec.FailurePolicy),
-		SideEffects:   sideEffectsOf(*e.spec.SideEffects),
-		Timeout:       e.timeout(),
-		Mode:          d.mode,
-		Stage:         d.stage,
-		Compat:        d.compat,
-		Version:       firstVersion(e.spec.AdmissionReviewVersions),
-		Repeat:        transport.Repeat{NoHedge: d.hedge == chain.HedgeOff, Failures: d.retry, DenyWins: d.denyWins},
-		Probe:         d.probe,
-		Join:          d.join,
-		Wire:          d.wire,
-	}
-	if d.retry {
-		// What is left when repeating has not helped; a matchCondition is not repeated.
-		w.FailurePolicy, w.Matcher, w.Spec.FailurePolicy = chain.Fail, e.matcher.FailingClosed(), admissionregistrationv1.Fail
-	}
-	if d.timeout != 0 {
-		w.Timeout = d.timeout
+// made is what the rows of bindingFields write to.
+type made struct {
+	*chain.Entry
+	at    transport.TargetSpec
+	order int32
+}
+
+// compile returns the webhook under one dispatch: as its configuration says, and then
+// as bindings do.
+func (e *entry) compile(d dispatch, c *compiler) (*variant, error) {
+	url, serverName := address(&e.spec.ClientConfig)
+	w := made{
+		Entry: &chain.Entry{
+			Name:          e.spec.Name,
+			Configuration: e.configuration.Meta.Name,
+			PathID:        e.pathID,
+			Rules:         e.spec.Rules,
+			Matcher:       e.matcher,
+			Spec:          e.matchSpec(),
+			Bindings:      e.bindingNames,
+			FailurePolicy: failurePolicyOf(*e.spec.FailurePolicy),
+			SideEffects:   sideEffectsOf(*e.spec.SideEffects),
+			Timeout:       e.timeout(),
+			Version:       firstVersion(e.spec.AdmissionReviewVersions),
+			Wire:          webhook.Wire{Encoding: c.Encoding},
+		},
+		at: transport.TargetSpec{URL: url, ServerName: serverName, CABundle: e.spec.ClientConfig.CABundle},
 	}
 	if r := e.spec.ReinvocationPolicy; r != nil {
 		w.Reinvocation = *r == admissionregistrationv1.IfNeededReinvocationPolicy
 	}
-	return w, nil
-}
-
-func (e *entry) targetSpec(d dispatch, endpoints []transport.EndpointSpec) transport.TargetSpec {
-	url, serverName := address(&e.spec.ClientConfig)
-	return transport.TargetSpec{
-		URL:               url,
-		ServerName:        serverName,
-		CABundle:          e.spec.ClientConfig.CABundle,
-		ClientCertificate: []byte(d.client.certificate),
-		ClientKey:         []byte(d.client.key),
-		BearerToken:       d.token,
-		Endpoints:         endpoints,
-		Breaker:           d.breaker,
+	for i, value := range d {
+		if value != nil {
+			bindingFields[i].apply(c, &w, value)
+		}
 	}
+	target, err := c.targets.target(w.at)
+	if err != nil {
+		return nil, err
+	}
+	w.Target = target
+	number := c.chains.webhooks
+	c.chains.webhooks++
+	return &variant{Entry: w.Entry, number: number, order: w.order}, nil
 }
 
 func failurePolicyOf(p admissionregistrationv1.FailurePolicyType) chain.FailurePolicy {

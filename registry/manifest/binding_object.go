@@ -97,6 +97,18 @@ type WebhookBindingSpec struct {
 	Compatibility string `json:"compatibility,omitempty"`
 }
 
+// files returns the names of files that the binding names; "" names none.
+func (s *WebhookBindingSpec) files() []string {
+	names := []string{s.BearerTokenFile}
+	for _, e := range s.Endpoints {
+		names = append(names, e.CAFile)
+	}
+	if c := s.ClientCertificate; c != nil {
+		names = append(names, c.CertFile, c.KeyFile)
+	}
+	return names
+}
+
 // Endpoint is one address that serves the bound webhooks.
 type Endpoint struct {
 	// Address is host:port. Required.

@@ -56,6 +56,15 @@ type ClusterSpec struct {
 	Limits Limits `json:"limits,omitzero"`
 }
 
+// files returns the names of files that the Cluster names, but for the kubeconfig;
+// "" names none.
+func (s *ClusterSpec) files() []string {
+	if c := s.Authentication.Certificate; c != nil {
+		return []string{c.CAFile}
+	}
+	return nil
+}
+
 // Authentication lists the credentials by which a Cluster is known. No
 // credential may be shared by two Clusters.
 type Authentication struct {

@@ -57,26 +57,18 @@ func relativeTo(directory, name string) string {
 // references returns the files that the objects name, but for kubeconfigs.
 func (o *Objects) references() []Reference {
 	var all []Reference
-	add := func(at Origin, name string) {
-		if name != "" && !LooksSecret(name) {
-			all = append(all, at.Refer(name))
+	add := func(at Origin, names []string) {
+		for _, name := range names {
+			if name != "" && !LooksSecret(name) {
+				all = append(all, at.Refer(name))
+			}
 		}
 	}
 	for i := range o.Clusters {
-		if c := o.Clusters[i].Spec.Authentication.Certificate; c != nil {
-			add(o.Clusters[i].Origin, c.CAFile)
-		}
+		add(o.Clusters[i].Origin, o.Clusters[i].Spec.files())
 	}
 	for i := range o.Bindings {
-		b := &o.Bindings[i]
-		add(b.Origin, b.Spec.BearerTokenFile)
-		for _, e := range b.Spec.Endpoints {
-			add(b.Origin, e.CAFile)
-		}
-		if c := b.Spec.ClientCertificate; c != nil {
-			add(b.Origin, c.CertFile)
-			add(b.Origin, c.KeyFile)
-		}
+		add(o.Bindings[i].Origin, o.Bindings[i].Spec.files())
 	}
 	return all
 }

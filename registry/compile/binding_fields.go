@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compile
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
+	"github.com/admission-dispatcher/dispatcher/transport"
+	"github.com/admission-dispatcher/dispatcher/webhook"
+)
+
+// rows is how many rows bindingFields has.
+const rows = 16
+
+// bindingFields is everything that a WebhookBinding may say of how a webhook is
+// dispatched: what the field is called, how it is read, which webhooks cannot have
+// it, and where it goes. Problems come in this order, which is that of the spec. A default is what the field has where no binding says
+// anything: its zero value, or what made has before the rows are applied.
+//
+// Bindings compose: several may say different fields for one webhook. Two that say
+// different values of one field are refused (E16).
+var bindingFields = [rows]bindingField{
+	row("mode", oneWord(func(s *spec) string { return s.Mode }, named(chain.Enforce, chain.Warn, chain.Shadow)), anyWebhook,
+		func(_ *compiler, w *made, v chain.Mode) { w.Mode = v }),
+	row("timeout", (*compiler).readTimeout, timeoutFits,
+		func(_ *compiler, w *made, v time.Duration) { w.Timeout = v }),
+	row("endpoints", (*compiler).readEndpoints, anyWebhook,
+		func(c *compiler, w *made, v endpointsKey) { w.at.Endpoints = c.endpoints[v] }),
+	row("clientCertificate", (*compiler).readClient, anyWebhook,
+		func(_ *compiler, w *made, v keyPair) {
+			w.at.ClientCertificate, w.at.ClientKey = []byte(v.certificate), []byte(v.key)
+		}),
+	row("bearerTokenFile", (*compiler).readToken, anyWebhook,
+		func(_ *compiler, w *made, v string) { w.at.BearerToken = v }),
+	row("stage", oneWord(func(s *spec) string { return s.Stage }, named(chain.StageValidating, chain.StageTransactional)), stageFits,
+		func(_ *compiler, w *made, v chain.Stage) { w.Stage = v }),
+	row("order", plain(func(s *spec) *int32 { return s.Order }), anyWebhook,
+		func(_ *compiler, w *made, v int32) { w.order = v }),
+	row("failurePolicy", oneWord(func(s *spec) string { return s.FailurePolicy }, words("Retry")), mayRepeat,
+		func(_ *compiler, w *made, _ string) { w.retry() }),
+	row("hedge", oneWord(func(s *spec) string { return s.Hedge }, words(hedgeAuto, hedgeOn, hedgeOff)), mayHedge,
+		func(_ *compiler, w *made, v string) { w.Repeat.NoHedge = v == hedgeOff }),
+	row("denyWins", plain(func(s *spec) *bool { return s.DenyWins }), anyWebhook,
+		func(_ *compiler, w *made, v bool) { w.Repeat.DenyWins = v }),
+	row("breaker", (*compiler).readBreaker, anyWebhook,
+		func(_ *compiler, w *made, v transport.BreakerSpec) { w.at.Breaker = v }),
+	row("probe", oneWord(func(s *spec) string { return s.Probe }, named(chain.ProbeConnect, chain.ProbeReview, chain.ProbeSkip)), mayBeProbed,
+		func(_ *compiler, w *made, v chain.Probe) { w.Probe = v }),
+	row("join", oneWord(func(s *spec) string { return s.Join },
+		[]word[chain.Join]{{"Enforce", chain.JoinEnforce}, {"WhenReady", chain.JoinWhenReady}}), anyWebhook,
+		func(_ *compiler, w *made, v chain.Join) { w.Join = v }),
+	row("encoding", oneWord(func(s *spec) string { return s.Encoding }, []word[webhook.Encoding]{
+		{"Auto", webhook.Auto}, {"JSON", webhook.JSON}, {"Protobuf", webhook.Protobuf}, {"ProtobufNative", webhook.ProtobufNative}}), anyWebhook,
+		func(_ *compiler, w *made, v webhook.Encoding) { w.Wire.Encoding = v }),
+	row("compression", oneWord(func(s *spec) string { return s.Compression }, []word[webhook.Compression]{
+		{"Off", webhook.Uncompressed}, {"Auto", webhook.CompressAuto}, {"Gzip", webhook.CompressGzip}, {"Zstd", webhook.CompressZstd}}), anyWebhook,
+		func(_ *compiler, w *made, v webhook.Compression) { w.Wire.Compression = v }),
+	row("compatibility", oneWord(func(s *spec) string { return s.Compatibility },
+		[]word[codec.Compatibility]{{"Strict", codec.Strict}, {"APIServer", codec.APIServer}}), anyWebhook,
+		func(_ *compiler, w *made, v codec.Compatibility) { w.Compat = v }),
+}
+
+// dispatch is what bindings say of one webhook in one cluster, by the rows of
+// bindingFields; nil: nothing. It is comparable: equal dispatches of a webhook share
+// everything that is compiled.
+type dispatch [rows]any
+
+// bindingField is a row of bindingFields.
+type bindingField struct {
+	name string // of the field of the spec
+	// read returns what the binding says; nil: nothing, or what is a problem.
+	read func(*compiler, *manifest.Binding, *field.Path) any
+	// refuses returns why the webhook cannot have the value; "": it can.
+	refuses func(e *entry, value any) string
+	// apply puts the value where it goes.
+	apply func(c *compiler, into *made, value any)
+}
+
+func row[T comparable](name string, read func(*compiler, *manifest.Binding, *field.Path) *T,
+	refuses func(*entry, T) string, apply func(*compiler, *made, T)) bindingField {
+	return bindingField{
+		name: name,
+		read: func(c *compiler, m *manifest.Binding, at *field.Path) any {
+			if v := read(c, m, at); v != nil {
+				return *v
+			}
+			return nil
+		},
+		refuses: func(e *entry, value any) string { return refuses(e, value.(T)) },
+		apply:   func(c *compiler, into *made, value any) { apply(c, into, value.(T)) },
+	}
+}
+
+type spec = manifest.WebhookBindingSpec
+
+// word is a value of an enumeration as manifests spell it.
+type word[T any] struct {
+	text  string
+	value T
+}
+
+// named spells values as they spell themselves.
+func named[T fmt.Stringer](values ...T) []word[T] {
+	list := make([]word[T], len(values))
+	for i, v := range values {
+		list[i] = word[T]{v.String(), v}
+	}
+	return list
+}
+
+// words are values that are nothing but their spelling.
+func words(texts ...string) []word[string] {
+	list := make([]word[string], len(texts))
+	for i, text := range texts {
+		list[i] = word[string]{text, text}
+	}
+	return list
+}
+
+// oneWord reads an enumeration; the empty string is unset.
+func oneWord[T any](said func(*spec) string, values []word[T]) func(*compiler, *manifest.Binding, *field.Path) *T {
+	return func(c *compiler, m *manifest.Binding, at *field.Path) *T {
+		text := said(&m.Spec)
+		var supported []string
+		for _, v := range values {
+			if v.text == text {
+				return &v.value
+			}
+			supported = append(supported, v.text)
+		}
+		if text != "" {
+			c.problem(m.Problems(field.ErrorList{field.NotSupported(at, text, supported)})...)
+		}
+		return nil
+	}
+}
+
+// plain reads a field that may have any value.
+func plain[T any](said func(*spec) *T) func(*compiler, *manifest.Binding, *field.Path) *T {
+	return func(_ *compiler, m *manifest.Binding, _ *field.Path) *T { return said(&m.Spec) }
+}
+
+const (
+	hedgeAuto = "Auto" // where there are no side effects
+	hedgeOn   = "On"   // the same, and refused for webhooks with any
+	hedgeOff  = "Off"
+)
+
+func anyWebhook[T any](*entry, T) string { return "" }
+
+func stageFits(e *entry, s chain.Stage) string {
+	if s != chain.StageTransactional || e.configuration.Phase != chain.Mutating {
+		return ""
+	}
+	return fmt.Sprintf("is for validating webhooks; %s is mutating", e.name())
+}
+
+func timeoutFits(e *entry, d time.Duration) string {
+	if d <= e.timeout() {
+		return ""
+	}
+	return fmt.Sprintf("is above the %s of webhook %s", e.timeout(), e.name())
+}
+
+// mayRepeat refuses more than one attempt at a webhook with side effects (E6). That it
+// has none on a dry run is not enough: it would get no second attempt for the
+// requests that matter.
+func mayRepeat(e *entry, _ string) string {
+	if sideEffectsOf(*e.spec.SideEffects).Repeatable(false) {
+		return ""
+	}
+	return fmt.Sprintf("asks more than once, and webhook %s has side effects (sideEffects: %s)", e.name(), *e.spec.SideEffects)
+}
+
+func mayHedge(e *entry, hedge string) string {
+	if hedge != hedgeOn {
+		return ""
+	}
+	return mayRepeat(e, hedge)
+}
+
+// mayBeProbed refuses probes that have side effects (E6). They are dry runs.
+func mayBeProbed(e *entry, p chain.Probe) string {
+	if p != chain.ProbeReview || sideEffectsOf(*e.spec.SideEffects).Repeatable(true) {
+		return ""
+	}
+	return fmt.Sprintf("asks about what nobody does, and webhook %s has side effects", e.name())
+}
+
+// retry has failed calls repeated. Fail is what is left when that has not helped; a
+// matchCondition is not repeated.
+func (w *made) retry() {
+	w.Repeat.Failures = true
+	w.FailurePolicy, w.Matcher, w.Spec.FailurePolicy = chain.Fail, w.Matcher.FailingClosed(), admissionregistrationv1.Fail
+}
+
+func (c *compiler) readTimeout(m *manifest.Binding, at *field.Path) *time.Duration {
+	t := m.Spec.Timeout
+	if t == nil {
+		return nil
+	}
+	if t.Duration < time.Millisecond {
+		c.problem(m.Problems(field.ErrorList{field.Invalid(at, t.Duration, "must be at least 1ms")})...)
+	}
+	return &t.Duration
+}
+
+func (c *compiler) readBreaker(m *manifest.Binding, at *field.Path) *transport.BreakerSpec {
+	b := m.Spec.Breaker
+	if b == nil {
+		return nil
+	}
+	c.problem(m.Problems(validateBreaker(b, at))...)
+	spec := &transport.BreakerSpec{Off: b.Enabled != nil && !*b.Enabled}
+	if b.FailurePercent != nil {
+		spec.FailureRatio = float64(*b.FailurePercent) / 100
+	}
+	if b.MinRequests != nil {
+		spec.MinRequests = int(*b.MinRequests)
+	}
+	if b.OpenTime != nil {
+		spec.OpenTime = b.OpenTime.Duration
+	}
+	return spec
+}
+
+func validateBreaker(b *manifest.Breaker, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if p := b.FailurePercent; p != nil && (*p < 1 || *p > 100) {
+		errs = append(errs, field.Invalid(at.Child("failurePercent"), *p, "must be between 1 and 100"))
+	}
+	if n := b.MinRequests; n != nil && *n < 1 {
+		errs = append(errs, field.Invalid(at.Child("minRequests"), *n, "must be at least 1"))
+	}
+	if t := b.OpenTime; t != nil && (t.Duration < 100*time.Millisecond || t.Duration > time.Minute) {
+		errs = append(errs, field.Invalid(at.Child("openTime"), t.Duration, "must be between 100ms and 1m"))
+	}
+	return errs
+}
+
+// endpointsKey is a list of endpoints by content.
+type endpointsKey string
+
+func (c *compiler) readEndpoints(m *manifest.Binding, at *field.Path) *endpointsKey {
+	if len(m.Spec.Endpoints) == 0 {
+		return nil
+	}
+	var key strings.Builder
+	specs := make([]transport.EndpointSpec, len(m.Spec.Endpoints))
+	for i, e := range m.Spec.Endpoints {
+		c.problem(m.Problems(validateEndpoint(&e, c.Addresses, at.Index(i)))...)
+		specs[i] = transport.EndpointSpec{Address: e.Address, ServerName: e.ServerName, CABundle: c.readCA(m.Origin, e.CAFile, at.Index(i).Child("caFile"))}
+		for _, part := range []string{e.Address, e.ServerName, string(specs[i].CABundle)} {
+			key.WriteString(part)
+			key.WriteByte(0)
+		}
+	}
+	k := endpointsKey(key.String())
+	c.endpoints[k] = specs
+	return &k
+}
+
+func validateEndpoint(e *manifest.Endpoint, policy transport.AddressPolicy, at *field.Path) field.ErrorList {
+	host, port, errs := splitAddress(e.Address, at.Child("address"))
+	if len(errs) > 0 {
+		return errs
+	}
+	if err := forbidden(host, port, policy); err != nil {
+		return field.ErrorList{field.Invalid(at.Child("address"), e.Address, err.Error())}
+	}
+	return nil
+}
