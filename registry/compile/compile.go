@@ -64,18 +64,17 @@ func NewCompiler(o Options) *Compiler {
 // served. A Target that is living is kept where it is wanted again.
 func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*transport.Target, problems ...manifest.Problem) (*Compiled, []manifest.Problem, []manifest.Problem) {
 	c := &compiler{
-		Options:     k.options,
-		cel:         k.cel,
-		now:         time.Now(),
-		objects:     in.Objects,
-		pathIDs:     map[pathKey]*entry{},
-		files:       in.Files,
-		kubeconfigs: in.Kubeconfigs,
-		current:     current,
-		accesses:    map[string]manifest.KubeAccess{},
-		endpoints:   map[endpointsKey][]transport.EndpointSpec{},
-		targets:     targetTable{known: ByIdentity(living), found: map[transport.Identity]*transport.Target{}},
-		problems:    slices.Concat(in.Problems, problems),
+		Options:   k.options,
+		cel:       k.cel,
+		now:       time.Now(),
+		objects:   in.Objects,
+		pathIDs:   map[pathKey]*entry{},
+		in:        &in,
+		current:   current,
+		accesses:  map[string]manifest.KubeAccess{},
+		endpoints: map[endpointsKey][]transport.EndpointSpec{},
+		targets:   targetTable{known: ByIdentity(living), found: map[transport.Identity]*transport.Target{}},
+		problems:  slices.Concat(in.Problems, problems),
 	}
 	return c.compile(), c.problems, c.warnings
 }
@@ -95,11 +94,9 @@ type compiler struct {
 	cel     *celenv.Compiler
 	now     time.Time
 	objects *manifest.Objects
-	files   manifest.Files
-	// kubeconfigs are what the files say that Clusters name.
-	kubeconfigs map[manifest.Reference]manifest.Described
-	current     *Compiled // that is served; nil: none
-	targets     targetTable
+	in      *manifest.Input
+	current *Compiled // that is served; nil: none
+	targets targetTable
 
 	bindings  []*binding
 	endpoints map[endpointsKey][]transport.EndpointSpec

@@ -21,7 +21,7 @@ func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []b
 	if name == "" {
 		return nil
 	}
-	bundle, err := c.files.Read(at, name)
+	bundle, err := c.in.File(at, name)
 	if err != nil {
 		c.problem(unreadable(at, path, name, err))
 		return nil
@@ -67,11 +67,11 @@ func (c *compiler) readClient(m *manifest.Binding, at *field.Path) *keyPair {
 	if files.CertFile == "" || files.KeyFile == "" {
 		return nil
 	}
-	certificate, err := c.files.Read(m.Origin, files.CertFile)
+	certificate, err := c.in.File(m.Origin, files.CertFile)
 	if err != nil {
 		c.problem(unreadable(m.Origin, at.Child("certFile"), files.CertFile, err))
 	}
-	key, keyErr := c.files.Read(m.Origin, files.KeyFile)
+	key, keyErr := c.in.File(m.Origin, files.KeyFile)
 	if keyErr != nil {
 		c.problem(unreadable(m.Origin, at.Child("keyFile"), files.KeyFile, keyErr))
 	}
@@ -99,7 +99,7 @@ func (c *compiler) readToken(m *manifest.Binding, at *field.Path) *string {
 	if m.Spec.BearerTokenFile == "" {
 		return nil
 	}
-	token, err := c.files.ReadToken(m.Origin, m.Spec.BearerTokenFile)
+	token, err := c.in.Token(m.Origin, m.Spec.BearerTokenFile)
 	if err != nil {
 		c.problem(unreadable(m.Origin, at, "", err))
 	}

@@ -172,7 +172,7 @@ func (c *compiler) readPins(m *manifest.Cluster, at *field.Path) []*x509.Certifi
 	if name == "" {
 		return nil
 	}
-	bundle, err := c.files.Read(m.Origin, name)
+	bundle, err := c.in.File(m.Origin, name)
 	if err != nil {
 		c.problem(unreadable(m.Origin, at, name, err))
 		return nil

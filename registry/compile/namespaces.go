@@ -131,7 +131,7 @@ func (c *compiler) compileNamespaceSource(m *manifest.Cluster) match.Namespaces 
 	if m.Spec.KubeconfigFile == "" {
 		return compileNamespaces(m.Spec.Namespaces)
 	}
-	a, err := c.access(m)
+	a, err := c.in.Access(m)
 	if err == nil {
 		err = c.checkAccess(m, a)
 	}
@@ -141,14 +141,6 @@ func (c *compiler) compileNamespaceSource(m *manifest.Cluster) match.Namespaces 
 	}
 	c.accesses[m.Name] = a
 	return nobodyAsked{}
-}
-
-func (c *compiler) access(m *manifest.Cluster) (manifest.KubeAccess, error) {
-	if manifest.LooksSecret(m.Spec.KubeconfigFile) {
-		return manifest.KubeAccess{}, manifest.ErrSecret
-	}
-	found := c.kubeconfigs[m.Refer(m.Spec.KubeconfigFile)]
-	return found.KubeAccess, found.Err
 }
 
 func unusableKubeconfig(m *manifest.Cluster, err error) manifest.Problem {

@@ -4,6 +4,8 @@ package compile
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -24,22 +26,26 @@ func manyWebhooks(n int) manifest.Configuration {
 		w := admissionregistrationv1.MutatingWebhook{
 			Name: fmt.Sprintf("w%d.example.com", i),
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
-				Name: "policy", Namespace: "policies", Path: new(fmt.Sprintf("/w%d", i)),
+				Name: "policy", Namespace: "policies", Path: new(fmt.Sprintf("/w%d", i)), Port: new(int32(443)),
 			}},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{"CREATE"},
 				Rule: admissionregistrationv1.Rule{
 					APIGroups: []string{fmt.Sprintf("g%d.example.com", i%50)}, APIVersions: []string{"v1"},
-					Resources: []string{fmt.Sprintf("r%d", i)},
+					Resources: []string{fmt.Sprintf("r%d", i)}, Scope: new(admissionregistrationv1.AllScopes),
 				},
 			}},
+			FailurePolicy:           new(admissionregistrationv1.Fail),
+			MatchPolicy:             new(admissionregistrationv1.Equivalent),
+			NamespaceSelector:       &metav1.LabelSelector{},
+			ObjectSelector:          &metav1.LabelSelector{},
+			TimeoutSeconds:          new(int32(10)),
 			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
 			AdmissionReviewVersions: []string{"v1"},
 			MatchConditions: []admissionregistrationv1.MatchCondition{
 				{Name: "c", Expression: fmt.Sprintf("request.name != 'x%d'", i%20)},
 			},
 		}
-		manifest.SetDefaults(&w, chain.Validating, false)
 		c.Webhooks = append(c.Webhooks, w)
 	}
 	return c
@@ -91,15 +97,20 @@ func BenchmarkCompile(b *testing.B) {
 func BenchmarkDecode(b *testing.B) {
 	c := manyWebhooks(1000)
 	list := admissionregistrationv1.MutatingWebhookConfiguration{Webhooks: c.Webhooks}
-	list.APIVersion, list.Kind, list.Name = manifest.V1Version, "MutatingWebhookConfiguration", "policy"
+	list.APIVersion, list.Kind, list.Name = "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "policy"
 	data, err := yaml.Marshal(list)
 	if err != nil {
 		b.Fatal(err)
 	}
+	path := filepath.Join(b.TempDir(), "f.yaml")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		b.Fatal(err)
+	}
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if d := manifest.DecodeAll([][]manifest.File{{{Name: "f.yaml", Data: data}}}); len(d.Problems) > 0 {
-			b.Fatal(d.Problems[0])
+		source := manifest.Source{Paths: []string{path}}
+		if in := source.Read(); len(in.Problems) > 0 {
+			b.Fatal(in.Problems[0])
 		}
 	}
 }

@@ -167,10 +167,10 @@ func (a KubeAccess) held(data []byte) (*kubeUser, error) {
 		return nil, err
 	}
 	directories := filepath.SplitList(a.Credential.Roots)
-	at := kubeconfigAt{k, Reference{directories[0], a.Credential.Kubeconfig}, directories[1:]}
+	at := kubeconfigAt{k, reference{directories[0], a.Credential.Kubeconfig}, directories[1:]}
 	within := openRoots(directories...)
 	defer within.close()
-	now, err := at.access(func(r Reference) ([]byte, error) { return within.read(r.path) })
+	now, err := at.access(func(r reference) ([]byte, error) { return within.read(r.path) })
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 // The groups and versions that a manifest may be of.
 const (
 	ownVersion  = "dispatcher.dev/v1alpha1"
-	V1Version   = "admissionregistration.k8s.io/v1"
+	v1Version   = "admissionregistration.k8s.io/v1"
 	betaVersion = "admissionregistration.k8s.io/v1beta1"
 )
 
@@ -28,7 +28,7 @@ const (
 type decoder struct {
 	strict   *serializer.Serializer
 	objects  Objects
-	Problems []Problem
+	problems []Problem
 }
 
 func newDecoder() *decoder {
@@ -91,9 +91,9 @@ func identify(file string, doc json.RawMessage, listed metav1.TypeMeta) (Origin,
 // decode adds the object, if its kind is known.
 func (d *decoder) decode(at Origin, meta metav1.TypeMeta, doc json.RawMessage) (known bool, err error) {
 	switch meta.APIVersion + " " + meta.Kind {
-	case V1Version + " ValidatingWebhookConfiguration", betaVersion + " ValidatingWebhookConfiguration":
+	case v1Version + " ValidatingWebhookConfiguration", betaVersion + " ValidatingWebhookConfiguration":
 		return true, d.validating(at, meta.APIVersion == betaVersion, doc)
-	case V1Version + " MutatingWebhookConfiguration", betaVersion + " MutatingWebhookConfiguration":
+	case v1Version + " MutatingWebhookConfiguration", betaVersion + " MutatingWebhookConfiguration":
 		return true, d.mutating(at, meta.APIVersion == betaVersion, doc)
 	case ownVersion + " Cluster":
 		return true, d.cluster(at, doc)
@@ -103,7 +103,7 @@ func (d *decoder) decode(at Origin, meta metav1.TypeMeta, doc json.RawMessage) (
 		return true, d.list(at, metav1.TypeMeta{}, doc)
 	}
 	item, isList := strings.CutSuffix(meta.Kind, "List")
-	if !isList || (meta.APIVersion != V1Version && meta.APIVersion != betaVersion && meta.APIVersion != ownVersion) {
+	if !isList || (meta.APIVersion != v1Version && meta.APIVersion != betaVersion && meta.APIVersion != ownVersion) {
 		return false, nil
 	}
 	return true, d.list(at, metav1.TypeMeta{APIVersion: meta.APIVersion, Kind: item}, doc)
@@ -131,7 +131,7 @@ func (d *decoder) mutating(at Origin, beta bool, doc []byte) error {
 func (d *decoder) configuration(at Origin, beta bool, c Configuration) {
 	c.Origin, c.Beta = at, beta
 	for i := range c.Webhooks {
-		SetDefaults(&c.Webhooks[i], c.Phase, beta)
+		setDefaults(&c.Webhooks[i], c.Phase, beta)
 	}
 	d.objects.Configurations = append(d.objects.Configurations, c)
 }
@@ -163,7 +163,7 @@ func (d *decoder) list(at Origin, item metav1.TypeMeta, doc []byte) error {
 		if raw := list.Items[i].Raw; raw != nil {
 			d.document(at.File, raw, item)
 		} else {
-			d.Problems = append(d.Problems, at.Problem(field.NewPath("items").Index(i), "", "must be an object"))
+			d.problems = append(d.problems, at.Problem(field.NewPath("items").Index(i), "", "must be an object"))
 		}
 	}
 	return nil
@@ -195,11 +195,11 @@ func secretFields() []string {
 func (d *decoder) report(at Origin, err error) {
 	if strict, ok := runtime.AsStrictDecodingError(err); ok {
 		for _, e := range strict.Errors() {
-			d.Problems = append(d.Problems, strictProblem(at, e))
+			d.problems = append(d.problems, strictProblem(at, e))
 		}
 		return
 	}
-	d.Problems = append(d.Problems, plainProblem(at, err))
+	d.problems = append(d.problems, plainProblem(at, err))
 }
 
 // plainProblem renders the one error that ended decoding.

@@ -49,7 +49,7 @@ func TestDefaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := empty.DeepCopy()
-			SetDefaults(got, chain.Mutating, c.beta)
+			setDefaults(got, chain.Mutating, c.beta)
 			if diff := cmp.Diff(&c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

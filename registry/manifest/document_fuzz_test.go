@@ -36,13 +36,13 @@ func FuzzDecode(f *testing.F) {
 		d, again := newDecoder(), newDecoder()
 		d.file(name, data)
 		again.file(name, data)
-		if len(d.Problems) < len(errs) {
+		if len(d.problems) < len(errs) {
 			t.Fatalf("%v were not all reported", errs)
 		}
-		if d.objects.Len()+len(d.Problems) == 0 && len(docs) > 0 && !onlyEmptyLists(docs) {
+		if d.objects.Len()+len(d.problems) == 0 && len(docs) > 0 && !onlyEmptyLists(docs) {
 			t.Fatalf("%d documents, neither objects nor problems", len(docs))
 		}
-		if d.objects.Len() != again.objects.Len() || len(d.Problems) != len(again.Problems) {
+		if d.objects.Len() != again.objects.Len() || len(d.problems) != len(again.problems) {
 			t.Fatal("the same file was read in two ways")
 		}
 	})

@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// File is what was read of one file, or why it could not be.
-type File struct {
-	Name string // path
-	Data []byte
+// file is what was read of one file, or why it could not be.
+type file struct {
+	name string // path
+	data []byte
 	err  error
 }
 
@@ -29,22 +29,22 @@ func cause(err error) error {
 	return err
 }
 
-// Reference is a file that a manifest names, itself or by a kubeconfig.
-type Reference struct {
+// reference is a file that a manifest names, itself or by a kubeconfig.
+type reference struct {
 	source string // directory of the manifest: the file lies there, or in one of fileRoots
 	path   string // relative to the working directory, or absolute
 }
 
-// Refer returns the file that the object at names: relative paths are relative to
+// refer returns the file that the object at names: relative paths are relative to
 // the manifest.
-func (o Origin) Refer(name string) Reference {
+func (o Origin) refer(name string) reference {
 	directory := filepath.Dir(o.File)
-	return Reference{directory, relativeTo(directory, name)}
+	return reference{directory, relativeTo(directory, name)}
 }
 
 // sibling returns the file that the content of r names, in the same way.
-func (r Reference) sibling(name string) Reference {
-	return Reference{r.source, relativeTo(filepath.Dir(r.path), name)}
+func (r reference) sibling(name string) reference {
+	return reference{r.source, relativeTo(filepath.Dir(r.path), name)}
 }
 
 func relativeTo(directory, name string) string {
@@ -55,12 +55,12 @@ func relativeTo(directory, name string) string {
 }
 
 // references returns the files that the objects name, but for kubeconfigs.
-func (o *Objects) references() []Reference {
-	var all []Reference
+func (o *Objects) references() []reference {
+	var all []reference
 	add := func(at Origin, names []string) {
 		for _, name := range names {
-			if name != "" && !LooksSecret(name) {
-				all = append(all, at.Refer(name))
+			if name != "" && !looksSecret(name) {
+				all = append(all, at.refer(name))
 			}
 		}
 	}
@@ -73,39 +73,15 @@ func (o *Objects) references() []Reference {
 	return all
 }
 
-// LooksSecret tells a secret that stands where a file's name should (E14): it
+// looksSecret tells a secret that stands where a file's name should (E14): it
 // must reach neither the file system nor a log.
-func LooksSecret(name string) bool {
+func looksSecret(name string) bool {
 	return len(name) > 1024 || strings.ContainsAny(name, "\n\r") ||
 		strings.Contains(name, "-----BEGIN") || strings.HasPrefix(name, "eyJ")
 }
 
 // ErrSecret is E14's reason.
 var ErrSecret = errors.New(fileReference)
-
-// Files are the referenced files.
-type Files map[Reference]File
-
-// Read returns the content of the file that the object at names.
-func (f Files) Read(at Origin, name string) ([]byte, error) {
-	if LooksSecret(name) {
-		return nil, ErrSecret
-	}
-	read, ok := f[at.Refer(name)]
-	if !ok {
-		return nil, errors.New("was not read")
-	}
-	return read.Data, read.err
-}
-
-// ReadToken returns the bearer token in a file, without surrounding white space.
-func (f Files) ReadToken(at Origin, name string) (string, error) {
-	data, err := f.Read(at, name)
-	if err != nil {
-		return "", err
-	}
-	return printableToken(data)
-}
 
 func printableToken(data []byte) (string, error) {
 	token := bytes.TrimSpace(data)
@@ -219,12 +195,12 @@ const maxFile = 64 << 20
 // readDirectory reads the manifests in dir itself, in the order of their names:
 // *.yaml, *.yml and *.json, hidden files left out. Subdirectories are not read:
 // a mounted ConfigMap keeps each of its versions in one.
-func readDirectory(dir string) []File {
+func readDirectory(dir string) []file {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return []File{{Name: dir, err: err}}
+		return []file{{name: dir, err: err}}
 	}
-	var read []File
+	var read []file
 	for _, e := range entries {
 		if name := filepath.Join(dir, e.Name()); isManifest(e.Name()) && !isDirectory(name) {
 			read = append(read, readFile(name))
@@ -250,13 +226,13 @@ func isDirectory(name string) bool {
 }
 
 // readFile reads a manifest.
-func readFile(name string) File {
+func readFile(name string) file {
 	info, err := os.Stat(name)
 	if err != nil {
-		return File{Name: name, err: err}
+		return file{name: name, err: err}
 	}
 	data, err := readRegular(anywhere{}, name, info)
-	return File{Name: name, Data: data, err: err}
+	return file{name: name, data: data, err: err}
 }
 
 // opener is the file system, or a part of it.

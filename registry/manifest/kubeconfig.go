@@ -189,16 +189,16 @@ type CredentialSource struct {
 // kubeconfigAt is a kubeconfig and where it stands.
 type kubeconfigAt struct {
 	*kubeconfig
-	Reference
+	reference
 	roots []string
 }
 
 // access returns the access that the kubeconfig describes; read reads the files of
 // the API's authorities.
-func (k *kubeconfigAt) access(read func(Reference) ([]byte, error)) (KubeAccess, error) {
+func (k *kubeconfigAt) access(read func(reference) ([]byte, error)) (KubeAccess, error) {
 	a := KubeAccess{Server: k.cluster.Server, ServerName: k.cluster.TLSServerName, CA: string(k.cluster.CAData)}
 	if len(k.cluster.CAData) == 0 && k.cluster.CA != "" {
-		if LooksSecret(k.cluster.CA) {
+		if looksSecret(k.cluster.CA) {
 			return KubeAccess{}, fmt.Errorf("certificate-authority: %w", ErrSecret)
 		}
 		authorities, err := read(k.sibling(k.cluster.CA))
@@ -230,7 +230,7 @@ func (k *kubeconfigAt) credential() (CredentialSource, error) {
 		case f.held:
 			s.Kubeconfig = k.path
 		case f.name == "":
-		case LooksSecret(f.name):
+		case looksSecret(f.name):
 			return CredentialSource{}, fmt.Errorf("%s: %w", f.what, ErrSecret)
 		default:
 			*f.into = k.sibling(f.name).path

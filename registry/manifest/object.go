@@ -115,10 +115,10 @@ func asMutating(w *admissionregistrationv1.ValidatingWebhook) admissionregistrat
 	}
 }
 
-// SetDefaults sets what kube-apiserver sets for a webhook of either version
+// setDefaults sets what kube-apiserver sets for a webhook of either version
 // (kubernetes pkg/apis/admissionregistration/{v1,v1beta1}/defaults.go). A v1
 // webhook has no default for sideEffects and admissionReviewVersions.
-func SetDefaults(w *admissionregistrationv1.MutatingWebhook, phase chain.Phase, beta bool) {
+func setDefaults(w *admissionregistrationv1.MutatingWebhook, phase chain.Phase, beta bool) {
 	if beta {
 		setBetaDefaults(w)
 	} else {

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"os"
@@ -20,7 +21,7 @@ type Source struct {
 	FileRoots []string // where files may lie, besides the directories of their manifests
 	decoded   *decoder // of the manifests with this sum
 	sum       string
-	parsed    map[Reference]parsedKubeconfig // as of the last reading
+	parsed    map[reference]parsedKubeconfig // as of the last reading
 }
 
 // parsedKubeconfig is what came of a kubeconfig's content.
@@ -32,17 +33,51 @@ type parsedKubeconfig struct {
 
 // Input is everything that one compilation reads.
 type Input struct {
-	Objects     *Objects
-	Files       Files
-	Kubeconfigs map[Reference]Described
-	Problems    []Problem
-	Hash        string // hex SHA-256 over names and contents
+	Objects  *Objects
+	Problems []Problem // of what could not be read or decoded
+	Hash     string    // hex SHA-256 over names and contents
+
+	files       map[reference]file
+	kubeconfigs map[reference]described
 }
 
-// Described is what a kubeconfig says, or why it cannot be used.
-type Described struct {
+// described is what a kubeconfig says, or why it cannot be used.
+type described struct {
 	KubeAccess
-	Err error
+	err error
+}
+
+// File returns the content of the file that the object at names. An error that shows
+// no secret says why it has none; it is ErrSecret where the name may be one.
+func (in *Input) File(at Origin, name string) ([]byte, error) {
+	if looksSecret(name) {
+		return nil, ErrSecret
+	}
+	read, ok := in.files[at.refer(name)]
+	if !ok {
+		return nil, errors.New("was not read")
+	}
+	return read.data, read.err
+}
+
+// Token returns the bearer token in a file, without surrounding white space. Its
+// errors are those of File.
+func (in *Input) Token(at Origin, name string) (string, error) {
+	data, err := in.File(at, name)
+	if err != nil {
+		return "", err
+	}
+	return printableToken(data)
+}
+
+// Access returns what the kubeconfig that a Cluster names says, or why it cannot be
+// used.
+func (in *Input) Access(m *Cluster) (KubeAccess, error) {
+	if looksSecret(m.Spec.KubeconfigFile) {
+		return KubeAccess{}, ErrSecret
+	}
+	found := in.kubeconfigs[m.refer(m.Spec.KubeconfigFile)]
+	return found.KubeAccess, found.err
 }
 
 // Read reads everything. What cannot be read is a Problem of the input, and
@@ -50,9 +85,9 @@ type Described struct {
 func (s *Source) Read() Input {
 	manifests := s.manifests()
 	if sum := s.hash(manifests); s.decoded == nil || s.sum != sum {
-		s.decoded, s.sum = DecodeAll(manifests), sum
+		s.decoded, s.sum = decodeAll(manifests), sum
 	}
-	in := Input{Objects: &s.decoded.objects, Files: Files{}, Kubeconfigs: map[Reference]Described{}, Problems: s.decoded.Problems}
+	in := Input{Objects: &s.decoded.objects, files: map[reference]file{}, kubeconfigs: map[reference]described{}, Problems: s.decoded.problems}
 	whole := sha256.New()
 	WritePart(whole, []byte(s.sum))
 	r := reading{into: &in, hash: whole, fileRoots: s.FileRoots, open: map[string]*roots{}}
@@ -68,19 +103,19 @@ func (s *Source) Read() Input {
 // readKubeconfigs reads the kubeconfigs that Clusters name. What counts of them is
 // the access, not the bytes: a credential in them may be renewed at any time.
 func (s *Source) readKubeconfigs(r *reading) {
-	parsed := map[Reference]parsedKubeconfig{}
+	parsed := map[reference]parsedKubeconfig{}
 	for i := range s.decoded.objects.Clusters {
 		m := &s.decoded.objects.Clusters[i]
 		name := m.Spec.KubeconfigFile
-		if name == "" || LooksSecret(name) {
+		if name == "" || looksSecret(name) {
 			continue
 		}
-		at := m.Refer(name)
+		at := m.refer(name)
 		read := r.file(at)
 		known, again := s.parsed[at]
-		if !again || !bytes.Equal(known.data, read.Data) {
-			known = parsedKubeconfig{data: read.Data}
-			known.kubeconfig, known.err = parseKubeconfig(read.Data)
+		if !again || !bytes.Equal(known.data, read.data) {
+			known = parsedKubeconfig{data: read.data}
+			known.kubeconfig, known.err = parseKubeconfig(read.data)
 		}
 		parsed[at] = known
 		r.access(at, read, known)
@@ -103,14 +138,14 @@ func (r *reading) close() {
 }
 
 // file reads a file once.
-func (r *reading) file(at Reference) File {
-	read, known := r.into.Files[at]
+func (r *reading) file(at reference) file {
+	read, known := r.into.files[at]
 	if known {
 		return read
 	}
 	data, err := r.within(at.source).read(at.path)
-	read = File{Name: at.path, Data: data, err: err}
-	r.into.Files[at] = read
+	read = file{name: at.path, data: data, err: err}
+	r.into.files[at] = read
 	return read
 }
 
@@ -125,24 +160,24 @@ func (r *reading) within(directory string) *roots {
 }
 
 // access enters what a kubeconfig describes, and sums it.
-func (r *reading) access(at Reference, read File, k parsedKubeconfig) {
-	found := Described{Err: k.err}
+func (r *reading) access(at reference, read file, k parsedKubeconfig) {
+	found := described{err: k.err}
 	switch {
 	case read.err != nil:
-		found.Err = UnreadableFile(read.err)
+		found.err = UnreadableFile(read.err)
 	case k.err == nil:
-		described := kubeconfigAt{k.kubeconfig, at, r.fileRoots}
-		found.KubeAccess, found.Err = described.access(func(ca Reference) ([]byte, error) {
+		stands := kubeconfigAt{k.kubeconfig, at, r.fileRoots}
+		found.KubeAccess, found.err = stands.access(func(ca reference) ([]byte, error) {
 			authorities := r.file(ca)
-			return authorities.Data, authorities.err
+			return authorities.data, authorities.err
 		})
-		if found.Err == nil {
-			found.Err = found.Credential.outside(r.within(at.source))
+		if found.err == nil {
+			found.err = found.Credential.outside(r.within(at.source))
 		}
 	}
-	r.into.Kubeconfigs[at] = found
-	if found.Err != nil {
-		WritePart(r.hash, []byte(found.Err.Error()))
+	r.into.kubeconfigs[at] = found
+	if found.err != nil {
+		WritePart(r.hash, []byte(found.err.Error()))
 		return
 	}
 	// Names as they are written, so that replicas agree wherever their directories are.
@@ -156,11 +191,11 @@ func (r *reading) access(at Reference, read File, k parsedKubeconfig) {
 }
 
 // manifests reads every path: a directory's manifests, or the file itself.
-func (s *Source) manifests() [][]File {
-	read := make([][]File, len(s.Paths))
+func (s *Source) manifests() [][]file {
+	read := make([][]file, len(s.Paths))
 	for i, path := range s.Paths {
 		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			read[i] = []File{readFile(path)}
+			read[i] = []file{readFile(path)}
 		} else {
 			read[i] = readDirectory(path)
 		}
@@ -169,23 +204,23 @@ func (s *Source) manifests() [][]File {
 }
 
 // hash sums names and contents, wherever the directories are.
-func (s *Source) hash(manifests [][]File) string {
+func (s *Source) hash(manifests [][]file) string {
 	h := sha256.New()
 	for _, files := range manifests {
 		WritePart(h, binary.LittleEndian.AppendUint64(nil, uint64(len(files))))
 		for _, f := range files {
-			WritePart(h, []byte(filepath.Base(f.Name)))
+			WritePart(h, []byte(filepath.Base(f.name)))
 			writeFile(h, f)
 		}
 	}
 	return string(h.Sum(nil))
 }
 
-func writeFile(h hash.Hash, f File) {
+func writeFile(h hash.Hash, f file) {
 	if f.err != nil {
 		WritePart(h, []byte(f.err.Error()))
 	}
-	WritePart(h, f.Data)
+	WritePart(h, f.data)
 }
 
 // WritePart writes data so that no other sequence of parts reads the same.
@@ -196,16 +231,16 @@ func WritePart(h hash.Hash, data []byte) {
 	h.Write(data)
 }
 
-// DecodeAll decodes the manifests of all sources.
-func DecodeAll(manifests [][]File) *decoder {
+// decodeAll decodes the manifests of all sources.
+func decodeAll(manifests [][]file) *decoder {
 	d := newDecoder()
 	for _, files := range manifests {
 		for _, f := range files {
 			if f.err != nil {
-				d.Problems = append(d.Problems, Problem{File: f.Name, Reason: "cannot be read: " + cause(f.err).Error()})
+				d.problems = append(d.problems, Problem{File: f.name, Reason: "cannot be read: " + cause(f.err).Error()})
 				continue
 			}
-			d.file(f.Name, f.Data)
+			d.file(f.name, f.data)
 		}
 	}
 	return d
