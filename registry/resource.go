@@ -4,6 +4,8 @@ package registry
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/transport"
@@ -32,3 +34,43 @@ func (u Unconnected) Busy() bool { return u.Outstanding() > 0 }
 
 // String returns the URL.
 func (u Unconnected) String() string { return u.URL() }
+
+// held is a Resource that Snapshots have.
+type held struct {
+	chain.Resource
+	target    *transport.Target // that it is; nil: it is something else
+	snapshots int               // how many have it
+	leaving   bool              // is among those that nobody has, until the next look at them
+	// proven: it has answered, or took part in a cold start. It is not asked again,
+	// whatever Snapshot has it.
+	proven  bool
+	waiting *waiting
+}
+
+// waiting is why a Resource is not ready: always the latest reason. A Snapshot that
+// is served meanwhile points at it.
+type waiting struct{ latest atomic.Pointer[error] }
+
+// Error returns the text of the latest reason.
+func (w *waiting) Error() string { return w.Unwrap().Error() }
+
+// Unwrap returns the latest reason.
+func (w *waiting) Unwrap() error { return *w.latest.Load() }
+
+// open opens Resources, all at once: none waits for another, which may belong to
+// another cluster.
+func open(ctx context.Context, list []*held) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, h := range list {
+		all.Go(func() { h.Open(ctx) })
+	}
+	all.Wait()
+}
+
+func prove(list []*held) {
+	for _, h := range list {
+		h.proven = true
+	}
+}

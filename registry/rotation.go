@@ -96,18 +96,6 @@ func (r *Registry) retire() {
 	}
 }
 
-// open opens Resources, all at once: none waits for another, which may belong to
-// another cluster.
-func open(ctx context.Context, list []*held) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	var all sync.WaitGroup
-	for _, h := range list {
-		all.Go(func() { h.Open(ctx) })
-	}
-	all.Wait()
-}
-
 // ask asks the Resources of s that have never answered, a few at a time, and returns
 // those that do not.
 func (r *Registry) ask(s *Snapshot) []*held {
@@ -143,34 +131,6 @@ func (s *Snapshot) dryRun(t *transport.Target) *chain.DryRun {
 	}
 	return nil
 }
-
-func prove(list []*held) {
-	for _, h := range list {
-		h.proven = true
-	}
-}
-
-// held is a Resource that Snapshots have.
-type held struct {
-	chain.Resource
-	target    *transport.Target // that it is; nil: it is something else
-	snapshots int               // how many have it
-	leaving   bool              // is among those that nobody has, until the next look at them
-	// proven: it has answered, or took part in a cold start. It is not asked again,
-	// whatever Snapshot has it.
-	proven  bool
-	waiting *waiting
-}
-
-// waiting is why a Resource is not ready: always the latest reason. A Snapshot that
-// is served meanwhile points at it.
-type waiting struct{ latest atomic.Pointer[error] }
-
-// Error returns the text of the latest reason.
-func (w *waiting) Error() string { return w.Unwrap().Error() }
-
-// Unwrap returns the latest reason.
-func (w *waiting) Unwrap() error { return *w.latest.Load() }
 
 // rotation is the Snapshots that are alive and the Resources that they have. Who has
 // the Registry's turn changes it, and nobody else. Its lock is for those who look

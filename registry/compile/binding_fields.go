@@ -22,8 +22,9 @@ const rows = 16
 
 // bindingFields is everything that a WebhookBinding may say of how a webhook is
 // dispatched: what the field is called, how it is read, which webhooks cannot have
-// it, and where it goes. Problems come in this order, which is that of the spec. A default is what the field has where no binding says
-// anything: its zero value, or what made has before the rows are applied.
+// it, and where it goes. Problems come in this order, which is that of the spec. A
+// default is what the field has where no binding says anything: its zero value, or
+// what made has before the rows are applied.
 //
 // Bindings compose: several may say different fields for one webhook. Two that say
 // different values of one field are refused (E16).

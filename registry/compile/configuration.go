@@ -17,9 +17,8 @@ import (
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
-// The rules of this file are kube-apiserver's for a new
-// object, with its field paths and its words (kubernetes
-// pkg/apis/admissionregistration/validation/validation.go).
+// The rules of this file are kube-apiserver's for a new object, with its field paths
+// and its words (kubernetes pkg/apis/admissionregistration/validation/validation.go).
 
 func validateConfiguration(c *manifest.Configuration, cel conditionCompiler) field.ErrorList {
 	errs := validation.ValidateObjectMeta(&c.Meta, false, validation.NameIsDNSSubdomain, field.NewPath("metadata"))

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
+	"github.com/admission-dispatcher/dispatcher/transport"
+)
+
+// Settings is the configuration of a Registry.
+type Settings struct {
+	Directories []string
+	// FileRoots are directories in which files may lie that manifests name, besides
+	// the manifest's own (E17).
+	FileRoots  []string
+	Interval   time.Duration // between two looks at the directories; 2 s
+	AllowEmpty bool          // an empty configuration may replace another (E12)
+	Compile    compile.Options
+	Logger     *slog.Logger // default: none
+	// Resource returns a Target as the Resource that it is for whoever connects it. A
+	// new webhook takes part once its Target is ready; all of them do at a cold start.
+	// Default: Unconnected.
+	Resource func(*transport.Target) chain.Resource
+	// Changed, if not nil, is told of every change of what is served or refused. The
+	// next load waits for it: it must be quick and must not load.
+	Changed func(Change)
+}
+
+const defaultInterval = 2 * time.Second
+
+func (s Settings) withDefaults() Settings {
+	if s.Interval <= 0 {
+		s.Interval = defaultInterval
+	}
+	if s.Logger == nil {
+		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	if s.Resource == nil {
+		s.Resource = func(t *transport.Target) chain.Resource { return Unconnected{t} }
+	}
+	return s
+}
+
+// Change is one change of what is served, or of what is refused.
+type Change struct {
+	// Snapshot is what is served from now on; nil if the change was refused. It
+	// must not be kept: Snapshots go when no admission uses them any more.
+	Snapshot *Snapshot
+	// Problems are why the change was refused.
+	Problems []manifest.Problem
+}
