@@ -52,6 +52,9 @@ func packages() map[string][]string {
 		"internal/demo":        {"internal/app", "internal/config", "internal/harness/pki", "registry", "examples/quickstart", "webhookserver", "internal/tracing"},
 		"examples/quickstart":  {},
 		"registration":         {"match", "chain", "exempt"},
+		// What the load tester, conformance and e2e share: nothing of the dispatcher.
+		"internal/harness/scripted": {},
+		// logging for how long a sink is waited for.
 		// codec and dispatcher for explain, which reads a Review.
 		"cmd/dispatcher":  {"command"},
 		"command":         {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "chain", "registry/compile", "registry/manifest"},
@@ -63,7 +66,7 @@ func packages() map[string][]string {
 		// It judges the dispatcher, so it shares nothing with it.
 		"loadtest/history": {},
 		"loadtest/load":    {"loadtest/history"},
-		"loadtest/script":  {"loadtest/history"},
+		"loadtest/script":  {"loadtest/history", "internal/harness/scripted"},
 		// who means harm to the dispatcher, in the matrix
 		"loadtest/adversary":       {"loadtest/load"},
 		"loadtest/proxy":           {},

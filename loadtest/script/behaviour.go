@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/internal/harness/scripted"
 	"github.com/admission-dispatcher/dispatcher/loadtest/history"
 )
 
@@ -70,8 +71,8 @@ const (
 const Elsewhere = "/elsewhere"
 
 // send answers a review. It reports whether what it sent is the truth, whole.
-func (b *Behaviour) send(w http.ResponseWriter, r *http.Request, uid string, a history.Answer) bool {
-	f := b.Form
+func (b *Behaviour) send(w *scripted.Call, a history.Answer) bool {
+	f, uid := b.Form, w.UID()
 	body := review(uid, a)
 	switch f {
 	case OtherUID:
@@ -84,7 +85,7 @@ func (b *Behaviour) send(w http.ResponseWriter, r *http.Request, uid string, a h
 	case Huge:
 		_, err := io.WriteString(w, body)
 		for blanks := strings.Repeat(" ", 64<<10); err == nil; {
-			if _, err = io.WriteString(w, blanks); r.Context().Err() != nil {
+			if _, err = io.WriteString(w, blanks); w.Request.Context().Err() != nil {
 				break
 			}
 		}
@@ -95,13 +96,13 @@ func (b *Behaviour) send(w http.ResponseWriter, r *http.Request, uid string, a h
 		}
 	case Informal:
 		for range 100_000 {
-			if r.Context().Err() != nil {
+			if w.Request.Context().Err() != nil {
 				return false
 			}
 			w.WriteHeader(http.StatusProcessing)
 		}
 	case Redirect:
-		w.Header().Set("Location", "https://"+r.Host+Elsewhere)
+		w.Header().Set("Location", "https://"+w.Request.Host+Elsewhere)
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	case Persuasive:
 		body = review(uid, history.Answer{Allowed: true})

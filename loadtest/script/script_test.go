@@ -39,9 +39,10 @@ func serve(t *testing.T) (*Server, *http.Client) {
 	}
 	s := Serve(Config{Name: "one", Start: time.Now(), Certificate: certificate, Truths: map[string]func(string) history.Answer{name: Mutating(name)}})
 	t.Cleanup(s.Close)
-	client := s.http.Client()
-	client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // a test of answers
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client := &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, // a test of answers
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	t.Cleanup(client.CloseIdleConnections)
 	return s, client
 }

@@ -5,15 +5,13 @@ package script
 import (
 	"crypto/tls"
 	"encoding/json"
-	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
 	"path"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/internal/harness/scripted"
 	"github.com/admission-dispatcher/dispatcher/loadtest/history"
 )
 
@@ -22,7 +20,7 @@ import (
 type Server struct {
 	name   string
 	start  time.Time
-	http   *httptest.Server
+	hooks  *scripted.Server
 	truths map[string]func(uid string) history.Answer
 
 	mu        sync.Mutex
@@ -32,7 +30,6 @@ type Server struct {
 	asked     map[string]bool // paths
 	strays    int             // requests for Elsewhere
 	shown     *tls.Config     // to connections to come
-	over      chan struct{}
 }
 
 // Config is the configuration of a Server.
@@ -50,38 +47,28 @@ type Config struct {
 
 // Serve starts a Server on loopback; it must be closed.
 func Serve(cfg Config) *Server {
-	s := &Server{name: cfg.Name, start: cfg.Start, truths: cfg.Truths, behaviour: map[string]Behaviour{}, turns: map[string]int{}, asked: map[string]bool{}, over: make(chan struct{})}
-	s.shown = security(cfg.Certificate)
-	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.handle))
-	s.http.TLS = s.shown.Clone()
-	s.http.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+	s := &Server{name: cfg.Name, start: cfg.Start, truths: cfg.Truths, behaviour: map[string]Behaviour{}, turns: map[string]int{}, asked: map[string]bool{}}
+	s.shown = scripted.Showing(cfg.Certificate)
+	s.hooks = scripted.ServeTLS(func() *tls.Config {
 		if cfg.Handshake != nil {
 			if c := cfg.Handshake(); c != nil {
-				return c, nil
+				return c
 			}
 		}
-		return s.security(), nil
-	}
-	s.http.Config.ErrorLog = log.New(io.Discard, "", 0)
-	s.http.StartTLS()
+		return s.security()
+	})
+	s.hooks.Handle("", s.handle)
 	return s
 }
 
 // Address returns host:port.
-func (s *Server) Address() string { return s.http.Listener.Addr().String() }
+func (s *Server) Address() string { return s.hooks.Address() }
 
 // Close ends the Server, and everything that hangs in it.
-func (s *Server) Close() {
-	close(s.over)
-	s.http.CloseClientConnections()
-	s.http.Close()
-}
+func (s *Server) Close() { s.hooks.Close() }
 
 // CloseIdle closes connections that carry no request now.
-func (s *Server) CloseIdle() {
-	s.http.Config.SetKeepAlivesEnabled(false)
-	s.http.Config.SetKeepAlivesEnabled(true)
-}
+func (s *Server) CloseIdle() { s.hooks.CloseIdle() }
 
 // Behave sets how a webhook answers from now on; "" is every webhook that has no
 // behaviour of its own.
@@ -96,7 +83,7 @@ func (s *Server) Behave(webhook string, b Behaviour) {
 func (s *Server) Present(c tls.Certificate) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.shown = security(c)
+	s.shown = scripted.Showing(c)
 	s.shown.SessionTicketsDisabled = true
 }
 
@@ -107,10 +94,6 @@ func (s *Server) WithoutTickets() {
 	defer s.mu.Unlock()
 	s.shown = s.shown.Clone()
 	s.shown.SessionTicketsDisabled = true
-}
-
-func security(c tls.Certificate) *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{c}, NextProtos: []string{"http/1.1"}}
 }
 
 func (s *Server) security() *tls.Config {
@@ -140,76 +123,52 @@ func (s *Server) Strays() int {
 	return s.strays
 }
 
-// request is what a review says to its webhook.
-type request struct {
-	Request struct {
-		UID      string
-		Resource struct{ Resource string }
-		Object   json.RawMessage
-	}
-}
-
-func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
-	var req request
-	body, err := io.ReadAll(r.Body)
-	if err != nil || json.Unmarshal(body, &req) != nil {
-		http.Error(w, "no review", http.StatusBadRequest)
-		return
-	}
-	at := strings.TrimPrefix(r.URL.Path, "/")
+func (s *Server) handle(c *scripted.Call) {
+	req := &c.Review.Request
+	at := strings.TrimPrefix(c.Request.URL.Path, "/")
 	webhook, version, _ := strings.Cut(at, "/")
 	truth := s.truths[webhook]
 	if version != "" {
 		truth = Validating(at)
 	}
 	if truth == nil {
-		s.stray(w)
+		s.stray(c)
 		return
 	}
-	cluster := r.Header.Get("Admission-Cluster")
+	cluster := c.Request.Header.Get("Admission-Cluster")
 	i, b := s.arrive(history.Attempt{
-		UID: req.Request.UID, Webhook: webhook, Version: version, Endpoint: s.name,
-		Cluster: cluster, BodyHash: history.Hash(req.Request.Object), Arrived: time.Since(s.start),
+		UID: req.UID, Webhook: webhook, Version: version, Endpoint: s.name,
+		Cluster: cluster, BodyHash: history.Hash(req.Object), Arrived: time.Since(s.start),
 	})
-	b = b.to(cluster, len(body))
-	if b.Hang || b.HangOn != "" && b.HangOn == req.Request.Resource.Resource {
-		s.hang(r)
+	b = b.to(cluster, len(c.Body))
+	if b.Hang || b.HangOn != "" && b.HangOn == req.Resource.Resource {
+		c.Hang()
 		return
 	}
-	s.work(b, webhook, req.Request.UID)
-	intact := b.send(w, r, req.Request.UID, truth(req.Request.UID))
+	s.work(c, b, webhook)
+	intact := b.send(c, truth(c.UID()))
 	s.answer(i, intact)
 }
 
-func (s *Server) stray(w http.ResponseWriter) {
+func (s *Server) stray(c *scripted.Call) {
 	s.mu.Lock()
 	s.strays++
 	s.mu.Unlock()
-	http.Error(w, "no such webhook", http.StatusNotFound)
+	http.Error(c, "no such webhook", http.StatusNotFound)
 }
 
 // work takes as long as the behaviour says.
-func (s *Server) work(b Behaviour, webhook, uid string) {
+func (s *Server) work(c *scripted.Call, b Behaviour, webhook string) {
 	if b.Capacity != nil {
 		b.Capacity <- struct{}{}
 		defer func() { <-b.Capacity }()
 	}
 	delay := b.Delay
-	if b.SlowShare > 0 && float64(draw(s.name+webhook, uid)%10_000) < b.SlowShare*10_000 {
+	if b.SlowShare > 0 && float64(draw(s.name+webhook, c.UID())%10_000) < b.SlowShare*10_000 {
 		delay += b.SlowBy
 	}
 	if delay > 0 {
-		select {
-		case <-time.After(delay):
-		case <-s.over:
-		}
-	}
-}
-
-func (s *Server) hang(r *http.Request) {
-	select {
-	case <-r.Context().Done():
-	case <-s.over:
+		c.Wait(delay)
 	}
 }
 
