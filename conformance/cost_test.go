@@ -84,7 +84,7 @@ func startCost(t *testing.T, counts []int) (rows []*costRow, dispatcher int) {
 	p := serve(t, dir)
 	for _, r := range rows {
 		cluster := clusterOf(r.webhooks)
-		p.pki.issue(t, dir, cluster, nil)
+		issue(t, p.pki, dir, cluster)
 		hooks := []admissionregistrationv1.ValidatingWebhook{outer(p, cluster, "validate")}
 		r.through = newCaller(t, pod, hooks, &rest.Config{TLSClientConfig: rest.TLSClientConfig{
 			CertFile: filepath.Join(dir, cluster+".crt"),

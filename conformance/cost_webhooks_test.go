@@ -5,9 +5,10 @@
 package conformance
 
 import (
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
+
 	"bytes"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ const mostWebhooks = 20
 // by address, so that on a single one many calls at once would shake hands anew.
 type webhookProcess struct {
 	addresses []string
-	pki       *authority
+	pki       *pki.Authority
 }
 
 // startWebhooks runs this test binary again, to serve the webhooks. The
@@ -46,8 +47,12 @@ type webhookProcess struct {
 // does should this process die.
 func startWebhooks(t *testing.T, dir string) *webhookProcess {
 	t.Helper()
-	w := &webhookProcess{pki: newAuthority(t)}
-	w.pki.issue(t, dir, "webhooks", net.IPv4(127, 0, 0, 1))
+	authority, err := pki.NewAuthority("conformance authority")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &webhookProcess{pki: authority}
+	issue(t, w.pki, dir, "webhooks")
 	var listeners []*os.File
 	for range mostWebhooks {
 		address, file := listen(t)
@@ -101,9 +106,7 @@ func (w *webhookProcess) start(t *testing.T, dir string, listeners []*os.File) {
 // await returns when the child shakes hands at an address.
 func (w *webhookProcess) await(t *testing.T, address string) {
 	t.Helper()
-	roots := x509.NewCertPool()
-	roots.AddCert(w.pki.certificate)
-	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 30 * time.Second}, "tcp", address, &tls.Config{RootCAs: roots})
+	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 30 * time.Second}, "tcp", address, &tls.Config{RootCAs: w.pki.Pool()})
 	if err != nil {
 		t.Fatalf("the webhooks do not serve: %v", err)
 	}
@@ -124,7 +127,7 @@ func (w *webhookProcess) hooks(n int) []admissionregistrationv1.ValidatingWebhoo
 		)
 		hooks[i] = admissionregistrationv1.ValidatingWebhook{
 			Name:         fmt.Sprintf("policy-%d.cost.example.com", i),
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &address, CABundle: w.pki.pem},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &address, CABundle: w.pki.PEM},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
 				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}, Scope: &namespaced},

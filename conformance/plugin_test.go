@@ -108,7 +108,7 @@ func outer(p *process, cluster, phase string) admissionregistrationv1.Validating
 	)
 	return admissionregistrationv1.ValidatingWebhook{
 		Name:         outerName,
-		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &address, CABundle: p.pki.pem},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &address, CABundle: p.pki.PEM},
 		Rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll},
 			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*/*"}, Scope: &all},

@@ -7,6 +7,8 @@
 package conformance
 
 import (
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
+
 	"context"
 	"io"
 	"os"
@@ -43,15 +45,18 @@ func TestMain(m *testing.M) {
 type process struct {
 	address string
 	pid     int
-	pki     *authority
+	pki     *pki.Authority
 }
 
 // serve starts the binary with the manifests in dir/registry and returns when it
 // serves. It is ended, and waited for, at the end of the test.
 func serve(t *testing.T, dir string) *process {
 	t.Helper()
-	pki := newAuthority(t)
-	p, err := binary.Start(t.Context(), binary.Options{Path: binaryPath, Dir: dir, Clients: pki.Authority, LogLevel: "info"})
+	authority, err := pki.NewAuthority("conformance authority")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := binary.Start(t.Context(), binary.Options{Path: binaryPath, Dir: dir, Clients: authority, LogLevel: "info"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +65,19 @@ func serve(t *testing.T, dir string) *process {
 			t.Error(err)
 		}
 	})
-	return &process{strings.TrimPrefix(p.URL, "https://"), p.PID(), pki}
+	return &process{strings.TrimPrefix(p.URL, "https://"), p.ID(), authority}
+}
+
+// issue writes name.crt and name.key, for a server on loopback or a client of that name.
+func issue(t *testing.T, by *pki.Authority, dir, name string) {
+	t.Helper()
+	pair, err := by.Issue(pki.OnLoopback(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pair.Write(dir, name); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func write(t *testing.T, dir, name string, data []byte) {

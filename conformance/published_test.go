@@ -99,9 +99,9 @@ func (c *published) decide(t *testing.T, r route, validating []admissionregistra
 // compare decides the case both ways and returns what became of it.
 func (c *published) compare(t *testing.T, dir string, p *process) string {
 	want := c.decide(t, direct(c.server, c.panics), c.validating, c.mutating)
-	p.pki.issue(t, dir, c.cluster, nil)
+	issue(t, p.pki, dir, c.cluster)
 	caller := route{c.server, asCaller{&rest.Config{TLSClientConfig: rest.TLSClientConfig{
-		CAData:   p.pki.pem,
+		CAData:   p.pki.PEM,
 		CertFile: filepath.Join(dir, c.cluster+".crt"),
 		KeyFile:  filepath.Join(dir, c.cluster+".key"),
 	}}}}

@@ -3,6 +3,8 @@
 package binary
 
 import (
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
+
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,14 +32,14 @@ registration: {url: "https://%s", caFile: clients.crt}
 `
 
 func (o *Options) write(listen, admin string) error {
-	certificate, key, err := o.Clients.Issue("dispatcher")
+	serving, err := o.Clients.Issue(pki.OnLoopback("dispatcher"))
 	if err != nil {
 		return err
 	}
 	files := map[string][]byte{
 		"dispatcher.yaml": fmt.Appendf(nil, processConfig, listen, admin, o.level(), listen),
-		"tls.crt":         certificate,
-		"tls.key":         key,
+		"tls.crt":         serving.Certificate,
+		"tls.key":         serving.Key,
 		"clients.crt":     o.Clients.PEM,
 	}
 	for name, text := range o.Manifests {

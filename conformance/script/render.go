@@ -3,6 +3,8 @@
 package script
 
 import (
+	"github.com/admission-dispatcher/dispatcher/internal/harness/scripted"
+
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
@@ -16,8 +18,7 @@ import (
 
 // call is one request to a scripted webhook.
 type call struct {
-	http.ResponseWriter
-	request    *http.Request
+	*scripted.Call
 	apiVersion string
 	uid        string
 	seen       string // in which form the review came
@@ -27,15 +28,15 @@ type call struct {
 func (s Script) play(c call) {
 	switch s.Form {
 	case Status400:
-		s.send(c, http.StatusBadRequest, s.review(c))
+		c.Send(http.StatusBadRequest, s.review(c))
 	case Status404:
-		http.NotFound(c, c.request)
+		http.NotFound(c, c.Request)
 	case Status500:
 		http.Error(c, "scripted failure", http.StatusInternalServerError)
 	case Status503:
-		s.send(c, http.StatusServiceUnavailable, s.review(c))
+		c.Send(http.StatusServiceUnavailable, s.review(c))
 	case Status201:
-		s.send(c, http.StatusCreated, s.review(c))
+		c.Send(http.StatusCreated, s.review(c))
 	case Status204:
 		c.WriteHeader(http.StatusNoContent)
 	case NoLocation:
@@ -46,18 +47,12 @@ func (s Script) play(c call) {
 	case Close:
 		panic(http.ErrAbortHandler) // net/http closes the connection
 	case Hang:
-		<-c.request.Context().Done()
+		c.Hang()
 	case GZIP:
 		s.sendCompressed(c)
 	default:
-		s.send(c, http.StatusOK, s.body(c))
+		c.Send(http.StatusOK, s.body(c))
 	}
-}
-
-func (s *Script) send(c call, status int, body []byte) {
-	c.Header().Set("Content-Type", "application/json")
-	c.WriteHeader(status)
-	_, _ = c.Write(body) // the caller may have left
 }
 
 func (s *Script) sendCompressed(c call) {
@@ -66,7 +61,7 @@ func (s *Script) sendCompressed(c call) {
 	_, _ = w.Write(s.review(c)) // a bytes.Buffer takes everything
 	_ = w.Close()
 	c.Header().Set("Content-Encoding", "gzip")
-	s.send(c, http.StatusOK, out.Bytes())
+	c.Send(http.StatusOK, out.Bytes())
 }
 
 // body is what a webhook sends with status 200.

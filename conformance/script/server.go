@@ -3,14 +3,13 @@
 package script
 
 import (
+	"github.com/admission-dispatcher/dispatcher/internal/harness/scripted"
+
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"io"
-	"log"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 
@@ -19,11 +18,9 @@ import (
 
 // Server answers for all scripted webhooks.
 type Server struct {
-	URL string
+	*scripted.Server
 
-	server *httptest.Server
-	mu     sync.RWMutex
-	plays  map[string]Script
+	mu     sync.Mutex
 	called map[Form]int
 }
 
@@ -32,83 +29,45 @@ const allowPath = "/allow"
 
 // NewServer starts a Server with that certificate. The caller closes it.
 func NewServer(certificate tls.Certificate) *Server {
-	s := &Server{plays: map[string]Script{allowPath: {Allowed: true}}, called: map[Form]int{}}
-	s.server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
-	s.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
-	// Connections that are closed on purpose are nothing to log.
-	s.server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	s.server.StartTLS()
-	s.URL = s.server.URL
+	s := &Server{Server: scripted.Serve(certificate), called: map[Form]int{}}
+	s.Add(map[string]Script{allowPath: {Allowed: true}})
 	return s
 }
 
 // Add adds scripts by path.
 func (s *Server) Add(plays map[string]Script) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	maps.Copy(s.plays, plays)
+	for path, script := range plays {
+		s.Handle(path, func(c *scripted.Call) { s.play(script, c) })
+	}
 }
 
 // Remove forgets scripts by path.
 func (s *Server) Remove(plays map[string]Script) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for path := range plays {
-		delete(s.plays, path)
+		s.Handle(path, nil)
 	}
 }
 
 // Called returns how often a webhook answered in each Form.
 func (s *Server) Called() map[Form]int {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return maps.Clone(s.called)
 }
 
-// Close stops the server, also webhooks that hang.
-func (s *Server) Close() {
-	s.server.CloseClientConnections()
-	s.server.Close()
-}
-
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	var review struct {
-		APIVersion string `json:"apiVersion"`
-		Request    struct {
-			UID      string                      `json:"uid"`
-			Resource metav1.GroupVersionResource `json:"resource"`
-			Kind     metav1.GroupVersionKind     `json:"kind"`
-			Object   struct {
-				APIVersion string `json:"apiVersion"`
-				Form       string `json:"form"`
-			} `json:"object"`
-		} `json:"request"`
-	}
-	body, err := io.ReadAll(r.Body)
-	if err == nil {
-		err = json.Unmarshal(body, &review)
-	}
-	if err != nil || !strings.HasPrefix(review.APIVersion, "admission.k8s.io/") {
-		http.Error(w, "this is no AdmissionReview", http.StatusBadRequest)
+// play counts a call, and answers it by its script.
+func (s *Server) play(script Script, c *scripted.Call) {
+	if !strings.HasPrefix(c.Review.APIVersion, "admission.k8s.io/") {
+		http.Error(c, "this is no AdmissionReview", http.StatusBadRequest)
 		return
 	}
-	script, ok := s.script(r.URL.Path)
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	q := &review.Request
-	seen := fmt.Sprintf("%s %s %s %s", q.Resource.String(), q.Kind.String(), q.Object.APIVersion, q.Object.Form)
-	script.play(call{ResponseWriter: w, request: r, apiVersion: review.APIVersion, uid: q.UID, seen: seen})
-}
-
-// script returns what is played at path, and counts it.
-func (s *Server) script(path string) (Script, bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	script, ok := s.plays[path]
-	if ok {
-		s.called[script.Form]++
-	}
-	return script, ok
+	s.called[script.Form]++
+	s.mu.Unlock()
+	var object struct{ APIVersion, Form string }
+	_ = json.Unmarshal(c.Review.Request.Object, &object) // it may be null
+	q := &c.Review.Request
+	resource, kind := metav1.GroupVersionResource(q.Resource), metav1.GroupVersionKind(q.Kind)
+	seen := fmt.Sprintf("%s %s %s %s", resource.String(), kind.String(), object.APIVersion, object.Form)
+	script.play(call{Call: c, apiVersion: c.Review.APIVersion, uid: q.UID, seen: seen})
 }

@@ -3,6 +3,8 @@
 package world
 
 import (
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
+
 	"bufio"
 	"bytes"
 	"context"
@@ -28,13 +30,13 @@ type considers func(entry, configuration, webhook string) bool
 // webhook: as the dispatcher prints it, or for everything.
 func (c *Clusters) through(ctx context.Context, index int) (*caller.Caller, considers, error) {
 	this, cluster := &c.cases[index], c.places[index]+"cluster"
-	certificate, key, err := c.world.authority.Issue(cluster)
+	client, err := c.world.authority.Issue(pki.OnLoopback(cluster))
 	if err != nil {
 		return nil, nil, err
 	}
 	options := caller.Options{
 		Namespaces:     namespaces(this.Namespaces),
-		Authentication: caller.WithCertificate(c.world.authority.PEM, certificate, key),
+		Authentication: caller.WithCertificate(c.world.authority.PEM, client.Certificate, client.Key),
 		Objects:        objects,
 	}
 	var of considers

@@ -5,8 +5,9 @@
 package world
 
 import (
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
+
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -22,22 +23,22 @@ import (
 // World is the scripted webhooks and the binary, for one Case after another.
 type World struct {
 	binary    string
-	authority *binary.Authority
+	authority *pki.Authority
 	server    *script.Server
 	places    atomic.Int64
 }
 
 // New starts the webhooks. The caller closes the World.
 func New(path string) (*World, error) {
-	authority, err := binary.NewAuthority()
+	authority, err := pki.NewAuthority("conformance authority")
 	if err != nil {
 		return nil, err
 	}
-	certificate, key, err := authority.Issue("webhooks")
+	pair, err := authority.Issue(pki.OnLoopback("webhooks"))
 	if err != nil {
 		return nil, err
 	}
-	serving, err := tls.X509KeyPair(certificate, key)
+	serving, err := pair.TLS()
 	if err != nil {
 		return nil, err
 	}

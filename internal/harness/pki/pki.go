@@ -17,6 +17,8 @@ import (
 	"math/big"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -38,8 +40,21 @@ type Subject struct {
 	NotBefore, NotAfter time.Time
 }
 
+// OnLoopback is the Subject of who serves on 127.0.0.1 or at these names, or calls.
+func OnLoopback(commonName string, dnsNames ...string) Subject {
+	return Subject{CommonName: commonName, DNSNames: dnsNames, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}
+}
+
 // Pair is a certificate with its key, in PEM.
 type Pair struct{ Certificate, Key []byte }
+
+// Write writes the files name.crt and name.key.
+func (p Pair) Write(dir, name string) error {
+	if err := os.WriteFile(filepath.Join(dir, name+".key"), p.Key, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name+".crt"), p.Certificate, 0o600)
+}
 
 // NewAuthority returns a self-signed authority that lasts for a day.
 func NewAuthority(name string) (*Authority, error) {
