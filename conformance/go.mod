@@ -3,6 +3,7 @@ module github.com/admission-dispatcher/dispatcher/conformance
 go 1.26.0
 
 require (
+	github.com/admission-dispatcher/dispatcher v0.0.0
 	github.com/google/go-cmp v0.7.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -17,7 +18,6 @@ require go.opentelemetry.io/otel/log v1.47.0 // indirect
 
 require (
 	cel.dev/expr v0.25.2 // indirect
-	github.com/admission-dispatcher/dispatcher v0.0.0
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/admission-dispatcher/dispatcher/internal/harness/process"
+
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -26,7 +28,7 @@ policy-token,policy-tester,5,system:masters
 type cluster struct {
 	name       string
 	dir        string
-	process    *process
+	process    *process.Process
 	config     *rest.Config // of the superuser
 	client     kubernetes.Interface
 	objects    dynamic.Interface
@@ -62,8 +64,8 @@ func (w *world) startCluster(o clusterOptions) (*cluster, error) {
 		"--etcd-servers", w.etcdURL, "--etcd-prefix", "/" + o.name,
 		"--bind-address", "127.0.0.1", "--secure-port", port, "--cert-dir", "certificates",
 		"--service-account-issuer", "https://" + o.name + ".example.com",
-		"--service-account-key-file", w.pki.path("service-accounts.crt"), "--service-account-signing-key-file", w.pki.path("service-accounts.key"),
-		"--token-auth-file", w.pki.path("tokens.csv"), "--authorization-mode", "RBAC",
+		"--service-account-key-file", w.path("service-accounts.crt"), "--service-account-signing-key-file", w.path("service-accounts.key"),
+		"--token-auth-file", w.path("tokens.csv"), "--authorization-mode", "RBAC",
 		"--disable-admission-plugins", "ServiceAccount", "--service-cluster-ip-range", "10.0.0.0/24",
 		"--audit-policy-file", "audit.yaml", "--audit-log-path", c.audit,
 	}, o.flags...)
@@ -73,13 +75,13 @@ func (w *world) startCluster(o clusterOptions) (*cluster, error) {
 		}
 		flags = append(flags, "--admission-control-config-file", "admission.yaml")
 	}
-	if c.process, err = start(c.dir, "kube-apiserver", w.programs.apiserver, flags...); err != nil {
+	if c.process, err = start(c.dir, w.programs.apiserver, flags...); err != nil {
 		return nil, err
 	}
 	if err := c.connect(port); err != nil {
 		return c, err
 	}
-	return c, c.process.await("being ready", c.ready)
+	return c, c.process.Until("being ready", c.ready)
 }
 
 // auditPolicy has the patches of webhooks too for one user.
@@ -92,7 +94,7 @@ rules: [{level: Request, users: [policy-tester]}, {level: Metadata}]
 // connect makes the clients.
 func (c *cluster) connect(port string) error {
 	ca := filepath.Join(c.dir, "certificates", "apiserver.crt")
-	if err := c.process.await("having a certificate", func() bool { _, err := os.Stat(ca); return err == nil }); err != nil {
+	if err := c.process.Until("having a certificate", func() bool { _, err := os.Stat(ca); return err == nil }); err != nil {
 		return err
 	}
 	c.config = &rest.Config{
@@ -152,6 +154,6 @@ func (c *cluster) write(name, text string) error {
 
 func (c *cluster) close() {
 	if c != nil {
-		c.process.kill() // in its own time it would take ten seconds
+		c.process.Kill() // in its own time it would take ten seconds
 	}
 }

@@ -3,25 +3,23 @@
 package e2e
 
 import (
-	"bufio"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/admission-dispatcher/dispatcher/internal/harness/process"
 )
 
 // dispatcher is one process of the shipped binary with a registry of its own.
 type dispatcher struct {
 	world   *world
 	dir     string
-	process *process
+	process *process.Process
 	address string
-
-	processes int // so far
 }
 
 // clusters of a registry, unless a test has others.
@@ -76,7 +74,7 @@ func (w *world) registry(manifests ...string) (*dispatcher, error) {
 
 // fill puts the webhooks' address into a manifest.
 func (w *world) fill(manifest string) string {
-	return strings.NewReplacer("$URL", w.webhooks.server.URL, "$CA", base64.StdEncoding.EncodeToString(w.pki.pem)).Replace(manifest)
+	return strings.NewReplacer("$URL", w.webhooks.URL, "$CA", base64.StdEncoding.EncodeToString(w.pki.PEM)).Replace(manifest)
 }
 
 func (d *dispatcher) write(name, text string) error {
@@ -108,31 +106,12 @@ func (d *dispatcher) registration(cluster string, flags ...string) (string, erro
 
 // serve starts the process and returns when it serves.
 func (d *dispatcher) serve() error {
-	d.processes++
 	var err error
-	if d.process, err = start(d.dir, fmt.Sprintf("dispatcher-%d", d.processes), d.world.programs.dispatcher, "serve", "--config", "dispatcher.yaml"); err != nil {
+	if d.process, err = start(d.dir, d.world.programs.dispatcher, "serve", "--config", "dispatcher.yaml"); err != nil {
 		return err
 	}
-	return d.process.await("serving", func() bool {
-		d.address = d.serving()
-		return d.address != ""
-	})
-}
-
-// serving returns the address that the log says.
-func (d *dispatcher) serving() string {
-	log, err := os.Open(d.process.log)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = log.Close() }()
-	for lines := bufio.NewScanner(log); lines.Scan(); {
-		var record struct{ Msg, Listen string }
-		if json.Unmarshal(lines.Bytes(), &record) == nil && record.Msg == "serving" {
-			return record.Listen
-		}
-	}
-	return ""
+	d.address, _, err = d.process.Serving()
+	return err
 }
 
 // dispatch starts a dispatcher with these manifests before the given clusters,
@@ -158,9 +137,9 @@ func dispatchAs(t *testing.T, clusters string, behind []*cluster, manifests ...s
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the dispatcher's log ends:\n%s", d.process.tail())
+			t.Logf("the dispatcher's log ends:\n%s", d.process.Tail())
 		}
-		d.process.end()
+		d.process.End()
 	})
 	shared.front.point(d.address)
 	t.Cleanup(func() { shared.front.point("") })

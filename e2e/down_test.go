@@ -83,7 +83,7 @@ func TestControlPlaneStartsWithTheDispatcherDown(t *testing.T) {
 	eventually(t, "the Service, once it is there, is deleted", func() error {
 		return old.client.CoreV1().Services("default").Delete(t.Context(), "kubernetes", metav1.DeleteOptions{})
 	})
-	old.process.kill()
+	old.process.Kill()
 
 	c, err := shared.startCluster(options)
 	t.Cleanup(func() { c.close() })

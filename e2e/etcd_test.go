@@ -4,10 +4,12 @@ package e2e
 
 import (
 	"net/http"
+
+	"github.com/admission-dispatcher/dispatcher/internal/harness/process"
 )
 
 // startEtcd starts one etcd for all clusters; each has a prefix of its own.
-func startEtcd(dir, program string) (*process, string, error) {
+func startEtcd(dir, program string) (*process.Process, string, error) {
 	client, err := freePort()
 	if err != nil {
 		return nil, "", err
@@ -17,7 +19,7 @@ func startEtcd(dir, program string) (*process, string, error) {
 		return nil, "", err
 	}
 	var clientURL, peerURL = "http://127.0.0.1:" + client, "http://127.0.0.1:" + peer
-	p, err := start(dir, "etcd", program,
+	p, err := start(dir, program,
 		"--data-dir", "etcd", "--unsafe-no-fsync",
 		"--listen-client-urls", clientURL, "--advertise-client-urls", clientURL,
 		"--listen-peer-urls", peerURL, "--initial-advertise-peer-urls", peerURL,
@@ -25,7 +27,7 @@ func startEtcd(dir, program string) (*process, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	err = p.await("being healthy", func() bool {
+	err = p.Until("being healthy", func() bool {
 		resp, err := http.Get(clientURL + "/health")
 		if err != nil {
 			return false

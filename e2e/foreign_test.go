@@ -37,12 +37,12 @@ spec:
 func TestPodSecurityWebhook(t *testing.T) {
 	c := shared.east
 	port := startPodSecurity(t, c)
-	manifest, err := os.ReadFile(filepath.Join(moduleDir(t, ".", "k8s.io/pod-security-admission"), "webhook/manifests/70-validatingwebhookconfiguration.yaml"))
+	manifest, err := os.ReadFile(filepath.Join(moduleDir(t, "kubernetes", "k8s.io/pod-security-admission"), "webhook/manifests/70-validatingwebhookconfiguration.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	dispatch(t, []*cluster{c}, string(manifest),
-		fmt.Sprintf(servedThere, "pod-security-webhook.kubernetes.io/*", "127.0.0.1:"+port, "policy.webhooks.svc", shared.pki.path("ca.crt")))
+		fmt.Sprintf(servedThere, "pod-security-webhook.kubernetes.io/*", "127.0.0.1:"+port, "policy.webhooks.svc", shared.path("ca.crt")))
 	restricted := c.namespace(t, map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted"})
 	eventually(t, "Pod Security knows the namespace", func() error {
 		err := c.createPod(t.Context(), restricted, "privileged")
@@ -71,14 +71,14 @@ func startPodSecurity(t *testing.T, c *cluster) string {
 	if err := c.write("pod-security.yaml", "apiVersion: pod-security.admission.config.k8s.io/v1\nkind: PodSecurityConfiguration\n"); err != nil {
 		t.Fatal(err)
 	}
-	p, err := start(c.dir, "pod-security", shared.programs.podSecurity, "--kubeconfig", c.kubeconfig, "--config", "pod-security.yaml",
+	p, err := start(c.dir, shared.programs.podSecurity, "--kubeconfig", c.kubeconfig, "--config", "pod-security.yaml",
 		"--bind-address", "127.0.0.1", "--secure-port", port,
-		"--tls-cert-file", shared.pki.path("webhooks.crt"), "--tls-private-key-file", shared.pki.path("webhooks.key"))
+		"--tls-cert-file", shared.path("webhooks.crt"), "--tls-private-key-file", shared.path("webhooks.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.end)
-	if err := p.await("serving", func() bool { return answers("https://127.0.0.1:" + port + "/readyz") }); err != nil {
+	t.Cleanup(p.End)
+	if err := p.Until("serving", func() bool { return answers("https://127.0.0.1:" + port + "/readyz") }); err != nil {
 		t.Fatal(err)
 	}
 	return port
@@ -97,7 +97,7 @@ func moduleDir(t *testing.T, in, module string) string {
 
 // answers reports whether a URL answers 200.
 func answers(url string) bool {
-	resp, err := shared.webhooks.server.Client().Get(url)
+	resp, err := shared.webhooks.client.Get(url)
 	if err != nil {
 		return false
 	}
@@ -133,7 +133,7 @@ func TestControllerRuntimeWebhook(t *testing.T) {
 	c := shared.east
 	port := startControllerRuntime(t)
 	dispatch(t, []*cluster{c}, controllerRuntime,
-		fmt.Sprintf(servedThere, "controller-runtime/*", "127.0.0.1:"+port, "policy.webhooks.svc", shared.pki.path("ca.crt")))
+		fmt.Sprintf(servedThere, "controller-runtime/*", "127.0.0.1:"+port, "policy.webhooks.svc", shared.path("ca.crt")))
 	namespace := c.namespace(t, nil)
 	create := func(name string) (*corev1.ConfigMap, error) {
 		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -15,6 +15,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/process"
+
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,7 +29,7 @@ import (
 // cluster that it runs for, as it does in a cluster.
 type gatekeeper struct {
 	cluster *cluster
-	process *process
+	process *process.Process
 	address string // of its webhooks
 }
 
@@ -74,7 +77,7 @@ func (m gatekeeperManifest) direct(t *testing.T, address string) string {
 	if n := len(serviceReference.FindAllString(m.webhooks, -1)); n != 3 {
 		t.Fatalf("%d references of Gatekeeper's Service, want 3", n)
 	}
-	ca := base64.StdEncoding.EncodeToString(shared.pki.pem)
+	ca := base64.StdEncoding.EncodeToString(shared.pki.PEM)
 	return serviceReference.ReplaceAllString(m.webhooks, "    url: https://"+address+"$1\n    caBundle: "+ca)
 }
 
@@ -143,9 +146,11 @@ func (g *gatekeeper) start(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	serving := *shared.pki
-	serving.dir = dir
-	if _, err := serving.issue("tls", "gatekeeper-webhook-service.gatekeeper-system.svc"); err != nil {
+	serving, err := shared.pki.Issue(pki.OnLoopback("tls", "gatekeeper-webhook-service.gatekeeper-system.svc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := serving.Write(dir, "tls"); err != nil {
 		t.Fatal(err)
 	}
 	token, err := c.client.CoreV1().ServiceAccounts("gatekeeper-system").CreateToken(t.Context(), "gatekeeper-admin", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
@@ -164,7 +169,7 @@ func (g *gatekeeper) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.address = "127.0.0.1:" + port
-	g.process, err = start(dir, "gatekeeper", shared.programs.gatekeeper,
+	g.process, err = start(dir, shared.programs.gatekeeper,
 		"--kubeconfig", "kubeconfig", "--host", "127.0.0.1", "--port", port, "--health-addr", "127.0.0.1:"+health,
 		"--metrics-backend", "opentelemetry", "--otlp-endpoint", "127.0.0.1:1", // the default listens on all addresses
 		"--cert-dir", dir, "--disable-cert-rotation", "--debug-use-fake-pod",
@@ -176,11 +181,11 @@ func (g *gatekeeper) start(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("%s: Gatekeeper's log ends:\n%s", c.name, g.process.tail())
+			t.Logf("%s: Gatekeeper's log ends:\n%s", c.name, g.process.Tail())
 		}
-		g.process.kill()
+		g.process.Kill()
 	})
-	if err := g.process.await("being ready", func() bool { return answers("http://127.0.0.1:" + health + "/readyz") }); err != nil {
+	if err := g.process.Until("being ready", func() bool { return answers("http://127.0.0.1:" + health + "/readyz") }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -341,7 +346,7 @@ func (g *pairOfGatekeepers) arrange(t *testing.T, m gatekeeperManifest) *dispatc
 	shared.alone.register(t, m.direct(t, g.alone.address)+"\n---\n"+readiness)
 	east, _, _ := strings.Cut(watched(t, shared.east), "\n---\n")
 	east = strings.Replace(east, "spec: {", "spec: {failOpen: {rules: [{name: break-glass, groups: [break-glass]}]}, ", 1)
-	return dispatchAs(t, east, []*cluster{shared.east}, m.webhooks, fmt.Sprintf(gatekeeperBinding, g.behind.address, shared.pki.path("ca.crt")))
+	return dispatchAs(t, east, []*cluster{shared.east}, m.webhooks, fmt.Sprintf(gatekeeperBinding, g.behind.address, shared.path("ca.crt")))
 }
 
 // TestGatekeeper puts Gatekeeper with its own configurations, unchanged, behind
@@ -353,8 +358,8 @@ func TestGatekeeper(t *testing.T) {
 	g := pairOfGatekeepers{manifest: manifest, alone: startGatekeeper(t, shared.alone, manifest), behind: startGatekeeper(t, shared.east, manifest), rows: map[string]int{}}
 	progress("Gatekeeper runs for two clusters")
 	t.Run("both up", g.compareRequests)
-	g.alone.process.kill()
-	g.behind.process.kill()
+	g.alone.process.Kill()
+	g.behind.process.Kill()
 	for _, m := range []struct {
 		policy   string
 		manifest gatekeeperManifest
@@ -366,7 +371,7 @@ func TestGatekeeper(t *testing.T) {
 			pairs := g.exchange(t, gatekeeperRequests(t), func() {
 				d := g.arrange(t, m.manifest)
 				shared.front.point("")
-				d.process.kill()
+				d.process.Kill()
 			})
 			for _, p := range pairs {
 				t.Run(p.request.name, func(t *testing.T) { checkParity(t, p) })

@@ -61,7 +61,7 @@ func TestTwoClustersOneBinding(t *testing.T) {
 func TestStrangersGetNowhere(t *testing.T) {
 	d := dispatch(t, nil, onlyInProduction)
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(shared.pki.pem)
+	roots.AppendCertsFromPEM(shared.pki.PEM)
 	ask := func(cluster string, certificates ...tls.Certificate) (int, string, error) {
 		client := &http.Client{Transport: &http.Transport{
 			TLSClientConfig:   &tls.Config{RootCAs: roots, Certificates: certificates, MinVersion: tls.VersionTLS12},
@@ -79,7 +79,7 @@ func TestStrangersGetNowhere(t *testing.T) {
 	if status, body, err := ask("east"); err == nil {
 		t.Errorf("without a certificate: status %d, %s", status, body)
 	}
-	east, err := tls.LoadX509KeyPair(shared.pki.path("east.crt"), shared.pki.path("east.key"))
+	east, err := tls.LoadX509KeyPair(shared.path("east.crt"), shared.path("east.key"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -173,7 +173,7 @@ func TestDispatcherDown(t *testing.T) {
 	}
 	d := dispatch(t, []*cluster{c}, failClosed)
 	namespace := c.namespace(t, nil)
-	d.process.kill()
+	d.process.Kill()
 	shared.front.point("")
 	name := fmt.Sprintf("down-%d", asked.Add(1))
 	if err := c.createPod(t.Context(), "kube-system", name); err != nil {
@@ -233,7 +233,7 @@ func TestRollingRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		shared.front.point(d.address)
-		old.end()
+		old.End()
 		load.until(before + 50)
 	}
 	failures := load.end()

@@ -34,9 +34,9 @@ func build() (programs, error) {
 	}
 	for _, b := range []struct{ in, out, pkg string }{
 		{"..", p.dispatcher, "./cmd/dispatcher"},
-		{".", p.apiserver, "k8s.io/kubernetes/cmd/kube-apiserver"},
-		{".", p.kubectl, "k8s.io/kubernetes/cmd/kubectl"},
-		{".", p.podSecurity, "k8s.io/pod-security-admission/cmd/webhook"},
+		{"kubernetes", p.apiserver, "k8s.io/kubernetes/cmd/kube-apiserver"},
+		{"kubernetes", p.kubectl, "k8s.io/kubernetes/cmd/kubectl"},
+		{"kubernetes", p.podSecurity, "k8s.io/pod-security-admission/cmd/webhook"},
 		{"gatekeeper", p.gatekeeper, "github.com/open-policy-agent/gatekeeper/v3"},
 	} {
 		start := time.Now()

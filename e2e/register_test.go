@@ -21,7 +21,7 @@ var getOptions = metav1.GetOptions{}
 // writeCaller writes what makes a kube-apiserver authenticate to the dispatcher:
 // what "dispatcher registration --caller" prints, with paths of this test.
 func (w *world) writeCaller(c *cluster, o clusterOptions) error {
-	if _, err := w.pki.issue(o.caller); err != nil {
+	if _, err := w.issue(o.caller); err != nil {
 		return err
 	}
 	d, err := w.registry()
@@ -39,8 +39,8 @@ func (w *world) writeCaller(c *cluster, o clusterOptions) error {
 	const there = "/etc/kubernetes/admission-dispatcher/"
 	printed = strings.NewReplacer(
 		there+"kubeconfig", filepath.Join(c.dir, "caller.kubeconfig"),
-		there+"client.crt", w.pki.path(o.caller+".crt"),
-		there+"client.key", w.pki.path(o.caller+".key"),
+		there+"client.crt", w.path(o.caller+".crt"),
+		there+"client.key", w.path(o.caller+".key"),
 		there+"mutate", filepath.Join(o.manifests, "mutate"),
 		there+"validate", filepath.Join(o.manifests, "validate"),
 	).Replace(printed)

@@ -23,7 +23,7 @@ func TestStaticManifests(t *testing.T) {
 	if err := d.serve(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(d.process.end)
+	t.Cleanup(d.process.End)
 	shared.front.point(d.address)
 	t.Cleanup(func() { shared.front.point("") })
 	c := startStatic(t, d)

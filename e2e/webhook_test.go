@@ -5,11 +5,10 @@ package e2e
 import (
 	"crypto/tls"
 	"encoding/json"
-	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
 	"sync"
+
+	"github.com/admission-dispatcher/dispatcher/internal/harness/scripted"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,11 +19,11 @@ type decide func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
 
 // webhooks is a server of many webhooks, each at a path of its own.
 type webhooks struct {
-	server *httptest.Server
-	mu     sync.Mutex
-	paths  map[string]decide
-	calls  map[string][]call
-	over   chan struct{} // closed at the end: those that hang go on
+	*scripted.Server
+	client *http.Client // trusts what the world's authority has issued
+
+	mu    sync.Mutex
+	calls map[string][]call
 }
 
 // call is what a webhook was asked.
@@ -33,25 +32,21 @@ type call struct {
 	request *admissionv1.AdmissionRequest
 }
 
-func newWebhooks(a *authority) (*webhooks, error) {
-	certificate, err := a.issue("webhooks", "policy.webhooks.svc")
+func newWebhooks(in *world) (*webhooks, error) {
+	certificate, err := in.issue("webhooks", "policy.webhooks.svc")
 	if err != nil {
 		return nil, err
 	}
-	w := &webhooks{paths: map[string]decide{}, calls: map[string][]call{}, over: make(chan struct{})}
-	w.server = httptest.NewUnstartedServer(http.HandlerFunc(w.serve))
-	w.server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
-	w.server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	w.server.StartTLS()
-	return w, nil
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: in.pki.Pool()}}}
+	return &webhooks{Server: scripted.Serve(certificate), client: client, calls: map[string][]call{}}, nil
 }
 
-// handle makes path answer by d.
+// handle makes path answer by d; nil: with 404.
 func (w *webhooks) handle(path string, d decide) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.paths[path] = d
 	delete(w.calls, path)
+	w.Handle(path, func(c *scripted.Call) { w.answer(c, d) })
 }
 
 // callsOf returns what the webhook at path was asked since handle.
@@ -61,37 +56,33 @@ func (w *webhooks) callsOf(path string) []call {
 	return append([]call(nil), w.calls[path]...)
 }
 
-func (w *webhooks) serve(rw http.ResponseWriter, r *http.Request) {
+func (w *webhooks) answer(c *scripted.Call, d decide) {
 	var review admissionv1.AdmissionReview
-	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
-		http.Error(rw, "not a review", http.StatusBadRequest)
+	if err := json.Unmarshal(c.Body, &review); err != nil || review.Request == nil {
+		http.Error(c, "not a review", http.StatusBadRequest)
 		return
 	}
+	path := c.Request.URL.Path
 	w.mu.Lock()
-	d := w.paths[r.URL.Path]
-	w.calls[r.URL.Path] = append(w.calls[r.URL.Path], call{r.Header.Clone(), review.Request})
+	w.calls[path] = append(w.calls[path], call{c.Request.Header.Clone(), review.Request})
 	w.mu.Unlock()
 	if d == nil {
-		http.NotFound(rw, r)
+		http.NotFound(c, c.Request)
 		return
 	}
 	response := d(review.Request)
-	if response == nil { // hangs
-		select {
-		case <-r.Context().Done():
-		case <-w.over:
-		}
+	if response == nil {
+		c.Hang()
 		return
 	}
 	response.UID = review.Request.UID
 	review.Request, review.Response = nil, response
-	rw.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(rw).Encode(review)
-}
-
-func (w *webhooks) close() {
-	close(w.over)
-	w.server.Close()
+	text, err := json.Marshal(review)
+	if err != nil {
+		http.Error(c, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	c.Send(http.StatusOK, text)
 }
 
 func allow(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
