@@ -51,12 +51,7 @@ spec:
 func TestByCertificate(t *testing.T) {
 	later := time.Now().Add(1000 * time.Hour)
 	a, b, other := newAuthority(t, "a", later), newAuthority(t, "b", later), newAuthority(t, "other", later)
-	renewed := a
-	renewed.certificate = renewed.sign(a.certificate, a.certificate, a.key)
-	template := *a.certificate
-	template.RawSubject, template.Subject.CommonName = nil, "another name"
-	namesake := a
-	namesake.certificate = a.sign(&template, &template, a.key)
+	renewed, namesake := a.again("a"), a.again("another name")
 	h := newHome(t)
 	h.put("cluster.yaml", identitiesYAML)
 	h.put("a.pem", a.pem())
@@ -116,7 +111,7 @@ func TestChainsOfAClustersOwnAuthority(t *testing.T) {
 			}
 		})
 	}
-	all := trust.NewAuthorities([]*x509.Certificate{process.certificate})
+	all := trust.NewAuthorities([]*x509.Certificate{process.Certificate})
 	for name, c := range map[string]struct {
 		leaf    *x509.Certificate
 		process bool

@@ -3,14 +3,7 @@
 package kube_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -136,27 +131,19 @@ func TestRenewedCertificate(t *testing.T) {
 	}
 }
 
-// writePair writes a key pair that signs itself.
+// writePair writes a client's key pair.
 func writePair(t *testing.T, at manifest.CredentialSource, name string, until time.Time) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	authority, err := pki.NewAuthority("clients")
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: until}
-	certificate, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
+	pair, err := authority.Issue(pki.Subject{CommonName: name, NotAfter: until})
 	if err != nil {
 		t.Fatal(err)
 	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, block := range map[string]*pem.Block{
-		at.CertificateFile: {Type: "CERTIFICATE", Bytes: certificate},
-		at.KeyFile:         {Type: "PRIVATE KEY", Bytes: private},
-	} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+	for path, data := range map[string][]byte{at.CertificateFile: pair.Certificate, at.KeyFile: pair.Key} {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,14 +24,15 @@ import (
 
 // Authority is a certificate authority.
 type Authority struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-	// PEM is the authority's own certificate.
-	PEM []byte
+	// Certificate is the authority's own, and PEM what stands in a file.
+	Certificate *x509.Certificate
+	PEM         []byte
+
+	key *ecdsa.PrivateKey
 }
 
 // Subject is what a certificate says of its holder. Zero times mean from an hour
-// ago for a day.
+// ago, or from an hour before the end, for a day.
 type Subject struct {
 	CommonName          string
 	DNSNames            []string
@@ -67,13 +68,18 @@ func NewAuthorityUntil(name string, notAfter time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generate the key of authority %s: %w", name, err)
 	}
+	return (&Authority{key: key}).Again(name, notAfter)
+}
+
+// Again returns an authority with the key of a, and a certificate of its own.
+func (a *Authority) Again(name string, notAfter time.Time) (*Authority, error) {
 	template, err := newTemplate(&Subject{CommonName: name, NotAfter: notAfter})
 	if err != nil {
 		return nil, err
 	}
 	template.IsCA, template.BasicConstraintsValid = true, true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
 	if err != nil {
 		return nil, fmt.Errorf("sign authority %s: %w", name, err)
 	}
@@ -81,7 +87,7 @@ func NewAuthorityUntil(name string, notAfter time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse authority %s: %w", name, err)
 	}
-	return &Authority{certificate: certificate, key: key, PEM: encode("CERTIFICATE", der)}, nil
+	return &Authority{Certificate: certificate, key: a.key, PEM: encode("CERTIFICATE", der)}, nil
 }
 
 // Issue returns a certificate for s that is good for servers and clients.
@@ -96,10 +102,17 @@ func (a *Authority) Issue(s Subject) (Pair, error) {
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &key.PublicKey, a.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.Certificate, &key.PublicKey, a.key)
 	if err != nil {
 		return Pair{}, fmt.Errorf("sign a certificate: %w", err)
 	}
+	return pair(der, key)
+}
+
+// Own returns the authority's own certificate with its key.
+func (a *Authority) Own() (Pair, error) { return pair(a.Certificate.Raw, a.key) }
+
+func pair(der []byte, key *ecdsa.PrivateKey) (Pair, error) {
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return Pair{}, fmt.Errorf("encode a key: %w", err)
@@ -110,7 +123,7 @@ func (a *Authority) Issue(s Subject) (Pair, error) {
 // Pool returns a pool with this authority alone.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
-	pool.AddCert(a.certificate)
+	pool.AddCert(a.Certificate)
 	return pool
 }
 
@@ -130,11 +143,14 @@ func newTemplate(s *Subject) (*x509.Certificate, error) {
 		NotBefore:    s.NotBefore,
 		NotAfter:     s.NotAfter,
 	}
-	if t.NotBefore.IsZero() {
-		t.NotBefore = time.Now().Add(-time.Hour)
-	}
 	if t.NotAfter.IsZero() {
 		t.NotAfter = time.Now().Add(24 * time.Hour)
+	}
+	if t.NotBefore.IsZero() {
+		t.NotBefore = time.Now().Add(-time.Hour)
+		if before := t.NotAfter.Add(-time.Hour); before.Before(t.NotBefore) {
+			t.NotBefore = before // it has expired
+		}
 	}
 	for _, text := range s.URIs {
 		u, err := url.Parse(text)
