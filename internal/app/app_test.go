@@ -5,7 +5,6 @@ package app_test
 import (
 	"crypto/tls"
 	"errors"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -157,7 +156,7 @@ func TestCertificateReload(t *testing.T) {
 	}
 	w.write("serving.crt", []byte("half a certif"))
 	eventually(t, "the bad certificate is logged", func() bool { return w.logged("certificates refused") })
-	w.issue("serving", pki.Subject{CommonName: "successor", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	w.issue("serving", pki.OnLoopback("successor"))
 	eventually(t, "the new certificate is served", func() bool { return servedName(t, w, address) == "successor" })
 	if _, err := ask(kept); err != nil {
 		t.Errorf("the open connection does not go on: %v", err)

@@ -57,7 +57,7 @@ func TestCertificateOfAnotherKey(t *testing.T) {
 	w := newWorld(t)
 	p := w.start("lameDuck: 0s\n")
 	address := p.awaitReady()
-	pair, err := w.authority.Issue(pki.Subject{CommonName: "successor", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	pair, err := w.authority.Issue(pki.OnLoopback("successor"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,12 +73,12 @@ func TestCertificateOfAnotherKey(t *testing.T) {
 // Reload looks at the certificates of both listeners at once.
 func TestReloadReadsCertificates(t *testing.T) {
 	w := newWorld(t)
-	w.issue("admin", pki.Subject{CommonName: "admin", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	w.issue("admin", pki.OnLoopback("admin"))
 	p := w.startFrom(strings.Replace(fileConfig, `admin: {listen: "127.0.0.1:0"}`,
 		`admin: {listen: "127.0.0.1:0", tls: {certFile: admin.crt, keyFile: admin.key}}`, 1) + "lameDuck: 0s\nreloadInterval: 1h\n")
 	listeners := map[string]string{"serving": p.awaitReady(), "admin": p.app.AdminAddress().String()}
 	for name := range listeners {
-		w.issue(name, pki.Subject{CommonName: "successor of " + name, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+		w.issue(name, pki.OnLoopback("successor of "+name))
 	}
 	p.app.Reload()
 	for name, address := range listeners {

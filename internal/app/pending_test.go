@@ -3,12 +3,8 @@
 package app_test
 
 import (
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"io"
-	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -68,30 +64,18 @@ spec: {webhooks: ["late/*"], join: WhenReady}
 
 // lateWebhook is a server that listens, and shakes no hands until it is started.
 func (w *world) lateWebhook() *httptest.Server {
-	return w.denying("late", pki.Subject{CommonName: "late", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	return w.denying("late", pki.OnLoopback("late"))
 }
 
 // denying is a webhook, not started yet, that denies everything in its name.
 func (w *world) denying(name string, s pki.Subject) *httptest.Server {
 	w.t.Helper()
-	pair, err := w.authority.Issue(s)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	certificate, err := pair.TLS()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	return w.newWebhook(w.authority, s, func(rw http.ResponseWriter, r *http.Request) {
 		var review struct{ Request struct{ UID string } }
 		_ = json.NewDecoder(r.Body).Decode(&review) // ours
 		rw.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(rw, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%q,"allowed":false,"status":{"message":"%s says no"}}}`, review.Request.UID, name)
-	}))
-	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	w.t.Cleanup(server.Close)
-	return server
+	})
 }
 
 func (w *world) remove(name string) {

@@ -10,11 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"maps"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -472,12 +470,9 @@ func (r *rig) admin(path string) (status int, body string) {
 // another authority, and asks who calls.
 func (r *rig) another(authority *pki.Authority, s pki.Subject) (address string) {
 	r.t.Helper()
-	pair := must(must(authority.Issue(s)).TLS())
-	server := httptest.NewUnstartedServer(http.HandlerFunc(r.serve))
-	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequestClientCert}
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server := r.newWebhook(authority, s, r.serve)
+	server.TLS.ClientAuth = tls.RequestClientCert
 	server.StartTLS()
-	r.t.Cleanup(server.Close)
 	return server.Listener.Addr().String()
 }
 

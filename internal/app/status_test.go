@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -87,7 +86,7 @@ func TestStatus(t *testing.T) {
 // are followed too.
 func TestAdminTLS(t *testing.T) {
 	w := newWorld(t)
-	w.issue("admin", pki.Subject{CommonName: "admin", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	w.issue("admin", pki.OnLoopback("admin"))
 	p := w.startFrom(strings.Replace(fileConfig, `admin: {listen: "127.0.0.1:0"}`,
 		`admin: {listen: "127.0.0.1:0", tls: {certFile: admin.crt, keyFile: admin.key, clientCAFile: ca.crt}}`, 1) + "lameDuck: 0s\n")
 	p.awaitReady()
@@ -116,7 +115,7 @@ func TestAdminTLS(t *testing.T) {
 	if resp.StatusCode != http.StatusOK {
 		t.Errorf("a probe gets %d", resp.StatusCode)
 	}
-	w.issue("admin", pki.Subject{CommonName: "successor", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	w.issue("admin", pki.OnLoopback("successor"))
 	eventually(t, "the new certificate is served", func() bool {
 		s, err := p.status(known)
 		return err == nil && s.Certificates[2].Subject == "CN=successor"

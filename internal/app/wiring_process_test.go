@@ -75,7 +75,7 @@ func processWires() []wire {
 		}},
 		{field: "reloadInterval", value: "reloadInterval: 20ms", observe: func(t *testing.T, r *rig) {
 			identify := func(listener, name string) {
-				r.issue(listener, pki.Subject{CommonName: name, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+				r.issue(listener, pki.OnLoopback(name))
 			}
 			identify("admin", "policy")
 			r.configure("admin: {tls: {certFile: admin.crt, keyFile: admin.key}}")
@@ -327,7 +327,7 @@ func processWires() []wire {
 }
 
 func servesOther(t *testing.T, r *rig) {
-	r.issue("other", pki.Subject{CommonName: "other", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	r.issue("other", pki.OnLoopback("other"))
 	if name := servedName(t, r.world, r.start().process.app.Address().String()); name != "other" {
 		t.Errorf("%s is served", name)
 	}

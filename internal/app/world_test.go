@@ -63,7 +63,7 @@ func newWorld(t testing.TB) *world {
 	w.says(`"allowed":true`)
 	w.startWebhook()
 	w.write("ca.crt", authority.PEM)
-	w.issue("serving", pki.Subject{CommonName: "dispatcher", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	w.issue("serving", pki.OnLoopback("dispatcher"))
 	w.issue("east", pki.Subject{CommonName: "east"})
 	w.write("registry/cluster.yaml", []byte("apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: east}\nspec: {authentication: {certificate: {commonNames: [east]}}}\n"))
 	w.configure("policy")
@@ -71,7 +71,15 @@ func newWorld(t testing.TB) *world {
 }
 
 func (w *world) startWebhook() {
-	pair, err := w.authority.Issue(pki.Subject{CommonName: "webhook", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	w.webhook = w.newWebhook(w.authority, pki.OnLoopback("webhook"), w.serveWebhook)
+	w.webhook.StartTLS()
+}
+
+// newWebhook returns a server of webhooks that listens, and shakes no hands until it
+// is started. Reviews come in forms that only serve reads.
+func (w *world) newWebhook(by *pki.Authority, s pki.Subject, serve http.HandlerFunc) *httptest.Server {
+	w.t.Helper()
+	pair, err := by.Issue(s)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -79,11 +87,11 @@ func (w *world) startWebhook() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.webhook = httptest.NewUnstartedServer(http.HandlerFunc(w.serveWebhook))
-	w.webhook.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
-	w.webhook.Config.ErrorLog = log.New(io.Discard, "", 0)
-	w.webhook.StartTLS()
-	w.t.Cleanup(w.webhook.Close)
+	server := httptest.NewUnstartedServer(serve)
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	w.t.Cleanup(server.Close)
+	return server
 }
 
 func (w *world) serveWebhook(rw http.ResponseWriter, r *http.Request) {

@@ -126,7 +126,7 @@ func (s *stage) writeCertificates() error {
 		return err
 	}
 	subjects := map[string]pki.Subject{
-		"serving": {CommonName: "dispatcher", DNSNames: []string{"localhost"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}},
+		"serving": pki.OnLoopback("dispatcher", "localhost"),
 	}
 	for cluster, subject := range callers {
 		subjects[cluster] = subject
@@ -136,10 +136,7 @@ func (s *stage) writeCertificates() error {
 		if err != nil {
 			return err
 		}
-		if err := s.write(name+".crt", pair.Certificate); err != nil {
-			return err
-		}
-		if err := s.write(name+".key", pair.Key); err != nil {
+		if err := pair.Write(s.dir, name); err != nil {
 			return err
 		}
 	}

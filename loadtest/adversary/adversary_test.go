@@ -43,7 +43,7 @@ func newVictim(t *testing.T) (*victim, Target) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := authority.Issue(pki.Subject{CommonName: "victim", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	pair, err := authority.Issue(pki.OnLoopback("victim"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strings"
 
@@ -77,14 +76,11 @@ func (s *stage) issueAll(l *lab) (err error) {
 		names = append(names, caller(n+1))
 	}
 	for _, name := range names {
-		pair, err := s.authority.Issue(pki.Subject{CommonName: name, DNSNames: []string{name}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+		pair, err := s.authority.Issue(pki.OnLoopback(name, name))
 		if err != nil {
 			return err
 		}
-		if err := l.write(name+".crt", pair.Certificate); err != nil {
-			return err
-		}
-		if err := l.write(name+".key", pair.Key); err != nil {
+		if err := pair.Write(l.dir, name); err != nil {
 			return err
 		}
 	}

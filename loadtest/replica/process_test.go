@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -83,10 +82,9 @@ func (w *world) write(name string, data []byte) {
 }
 
 func (w *world) issue(file, name string) {
-	pair, err := w.authority.Issue(pki.Subject{CommonName: name, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	pair, err := w.authority.Issue(pki.OnLoopback(name))
 	w.must(err)
-	w.write(file+".crt", pair.Certificate)
-	w.write(file+".key", pair.Key)
+	w.must(pair.Write(w.dir, file))
 }
 
 // join starts one more replica and has the balancer know it.

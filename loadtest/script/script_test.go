@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -29,7 +28,7 @@ func serve(t *testing.T) (*Server, *http.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := authority.Issue(pki.Subject{CommonName: "webhook", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	pair, err := authority.Issue(pki.OnLoopback("webhook"))
 	if err != nil {
 		t.Fatal(err)
 	}

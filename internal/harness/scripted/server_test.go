@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -33,7 +32,7 @@ func newWorld(t *testing.T) world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := authority.Issue(pki.Subject{CommonName: "webhook", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	pair, err := authority.Issue(pki.OnLoopback("webhook"))
 	if err != nil {
 		t.Fatal(err)
 	}
