@@ -5,17 +5,18 @@
 package chain
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
-	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/exempt"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/transport"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // Phase is mutating or validating.
@@ -83,10 +84,13 @@ type Chain struct {
 	Positions map[string]int // by PathID
 }
 
-// Entry is one entry of a Configuration, compiled for one Cluster.
+// Entry is a Hook in its place of a cluster's chain: one entry of a Configuration,
+// compiled for one Cluster.
 type Entry struct {
-	Name          string // as in the Configuration
-	Configuration string
+	hook.ID
+	Hook          hook.Hook
+	Noun          string                                       // what messages call the Hook; "": webhook
+	DenialPrefix  string                                       // how the message of a rejection begins; "": as kube-apiserver words a webhook's
 	PathID        string                                       // names it in the segments of Paths
 	Rules         []admissionregistrationv1.RuleWithOperations // for explain
 	Matcher       *match.Matcher
@@ -99,16 +103,12 @@ type Entry struct {
 	Timeout       time.Duration
 	Mode          Mode
 	Stage         Stage
-	Compat        codec.Compatibility
-	Repeat        transport.Repeat // Safe as far as the class of side effects says
-	Wire          webhook.Wire     // how reviews are written for it
+	Order         int32 // as its bindings say: lower ones first
 	Probe         Probe
 	Join          Join
 	// Pending is why the webhook is not called yet: it is new, joins when it is
 	// ready, and has not answered a probe. Nil for all others.
 	Pending error
-	// Version is the first of admissionReviewVersions that we speak; zero if none.
-	Version codec.Version
 }
 
 // FailurePolicy says what a CallError means.
@@ -211,19 +211,27 @@ const (
 	JoinWhenReady             // when it has answered a probe; until then it is visibly not called
 )
 
-// Stage says when a validating webhook is called.
+// Stage says when a Hook is asked.
 type Stage uint8
 
 // The stages.
 const (
-	StageValidating    Stage = iota
-	StageTransactional       // after all others, and only if they allowed
+	StageValidating    Stage = iota // with the webhooks
+	StageTransactional              // after all others, and only if they allowed
+	StagePolicy                     // before all others
 )
+
+// Stages are all stages in the order in which they are asked, which is that of
+// kube-apiserver's plugins.
+var Stages = [...]Stage{StagePolicy, StageValidating, StageTransactional}
 
 // String returns the stage as a WebhookBinding spells it.
 func (s Stage) String() string {
-	if s == StageTransactional {
+	switch s {
+	case StageTransactional:
 		return "Transactional"
+	case StagePolicy:
+		return "Policy"
 	}
 	return "Validating"
 }
@@ -251,12 +259,32 @@ func (c *Chain) With(list []*Entry) *Chain {
 	return &Chain{Webhooks: list, Index: match.NewIndex(matchers), Paths: c.Paths, Positions: c.Positions}
 }
 
+// Called is the Hook as messages name it.
+func (w *Entry) Called() string {
+	return fmt.Sprintf("%s %q", cmp.Or(w.Noun, "webhook"), w.Name)
+}
+
+// Denial is what a user reads of a rejection.
+func (w *Entry) Denial(message, reason string) string {
+	begin := w.DenialPrefix
+	if begin == "" {
+		begin = "admission " + w.Called() + " denied the request"
+	}
+	if said := cmp.Or(message, reason); said != "" {
+		return begin + ": " + said
+	}
+	return begin + " without explanation"
+}
+
 // Sum is over all that w says.
 func (w *Entry) Sum() []byte {
 	said := *w
 	said.Matcher, said.Target = nil, nil // Spec says the one, its identity the other
 	text, _ := json.Marshal(said)        // plain data always has a text
-	id := w.Target.Identity()
-	sum := sha256.Sum256(append(text, id[:]...))
+	if w.Target != nil {
+		id := w.Target.Identity()
+		text = append(text, id[:]...)
+	}
+	sum := sha256.Sum256(text)
 	return sum[:]
 }

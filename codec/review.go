@@ -5,6 +5,8 @@
 // encodes the merged answer. It knows neither HTTP nor the registry.
 package codec
 
+import "sync/atomic"
+
 // Version is a version of the AdmissionReview envelope that we speak.
 type Version uint8
 
@@ -97,8 +99,8 @@ type UserInfo struct {
 
 // Review is an incoming AdmissionReview, as a scanned view over its Body.
 // Decode fills it; all byte slices of a Review and of what hangs off it point
-// into the Body or into scratch memory of the Review and are valid until
-// ReleaseReview. Whoever keeps any of it longer copies.
+// into the Body or into scratch memory of the Review and are valid until the last
+// ReleaseReview. Whoever keeps any of it longer retains the Review, or copies.
 type Review struct {
 	Body     *Body
 	Encoding Encoding // of Body
@@ -119,6 +121,8 @@ type Review struct {
 	apiVersionSpan, uidSpan, objectSpan span     // of the values in Body, for splicing
 	has                                 presence // what was there and what was filled in
 	requestSubResource                  []byte   // as it came
+
+	retained atomic.Int32 // references beside the first
 
 	scratch []byte   // unescaped strings
 	values  [][]byte // of User.Extra

@@ -13,9 +13,15 @@ var reviews = sync.Pool{New: func() any { return new(Review) }}
 // AcquireReview returns an empty Review from the pool.
 func AcquireReview() *Review { return reviews.Get().(*Review) }
 
-// ReleaseReview releases the Review's Body and returns r to the pool. Nothing
-// borrowed from r may be used afterwards.
+// Retain adds a reference to r, to be given back with ReleaseReview.
+func (r *Review) Retain() { r.retained.Add(1) }
+
+// ReleaseReview drops a reference. With the last one the Review's Body is released
+// and r returns to the pool: nothing borrowed from r may be used afterwards.
 func ReleaseReview(r *Review) {
+	if r.retained.Add(-1) >= 0 {
+		return
+	}
 	if r.Body != nil {
 		r.Body.Release()
 	}

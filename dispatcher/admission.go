@@ -3,13 +3,11 @@
 package dispatcher
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
-	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/codec/jsonpatch"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/share"
@@ -21,27 +19,23 @@ import (
 type admission struct {
 	Request
 	ctx     context.Context
-	uid     []byte // that webhooks are sent; owned: calls may outlive the Review
-	about   string // the resource, once asked for
+	view    *hook.View // of the object as it is now, under the uid of the round
 	chain   *chain.Chain
 	subject match.Subject
 
-	payloads   codec.Payloads
-	generation int    // how often the object was mutated
-	object     []byte // the object as mutated so far; nil: as received
-
-	limiter  *limiter // of the admissions that call
-	workshop *limiter // of the work on large objects
-	lookups  *share.Pool
-	slot     *tenant // of limiter, once asked for
-	shed     bool    // there was no slot
+	limiter *limiter // of the admissions that call
+	account account
+	lookups *share.Pool
+	slot    *tenant // of limiter, once asked for
+	shed    bool    // there was no slot
 
 	batch    *batch              // its invocations
-	late     *batch              // of the call that did not end by the deadline, mutating
 	patch    []byte              // concatenated operations of all applied patches
 	patches  int                 // how many patches that are
 	document *jsonpatch.Document // the object with them applied; nil: must be made of both
 	outcomes []Outcome
+
+	transactions []transaction // of Hooks that can take back what they do
 
 	shadowed  []Outcome // of Shadow webhooks that cannot be called
 	keepSkips bool
@@ -52,14 +46,21 @@ func (d *Dispatcher) newAdmission(ctx context.Context, req Request) *admission {
 	a := d.admissions.Get().(*admission)
 	a.Request = req
 	a.ctx = ctx
-	a.uid = bytes.Clone(req.Review.UID)
 	a.chain = req.Cluster.Chain(req.Phase)
 	a.subject = newSubject(req)
-	a.limiter, a.workshop, a.lookups = d.limiter, d.workshop, d.lookups
+	a.limiter, a.account, a.lookups = d.limiter, d.account, d.lookups
+	a.view = hook.NewView(hook.Source{
+		Review:        req.Review,
+		Cluster:       req.Cluster.Name,
+		ClusterLabels: req.Cluster.Labels,
+		Mutating:      req.Phase == chain.Mutating,
+		Account:       &d.account,
+		Until:         req.Deadline.Add(-hearingTime),
+		Transcoder:    d.transcoder,
+	})
 	if req.Review.Body.Len() >= lightWork {
 		a.subject.Turn = func() (func(), error) { return a.takeTurn(req.Review.Body.Len()) }
 	}
-	a.payloads.Reset(req.Review, d.transcoder)
 	return a
 }
 
@@ -74,11 +75,11 @@ func newSubject(req Request) match.Subject {
 	}
 }
 
-// release gives back what the admission borrowed, and its own memory. Calls under
-// way keep their own references.
+// release gives back the admission's View, and its own memory. Hooks that still answer
+// keep their own references.
 func (d *Dispatcher) release(a *admission) {
-	a.payloads.Release()
-	*a = admission{payloads: a.payloads}
+	a.view.Release()
+	*a = admission{}
 	d.admissions.Put(a)
 }
 
@@ -122,8 +123,13 @@ func (a *admission) renew() {
 	random[6] = random[6]&0x0F | 0x40 // version 4 (RFC 9562)
 	random[8] = random[8]&0x3F | 0x80
 	h := hex.EncodeToString(random[:])
-	a.uid = []byte(h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:])
-	a.payloads.Renew(a.uid)
+	a.show(a.view.Renewed([]byte(h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:])))
+}
+
+// show makes next the View that Hooks are asked about.
+func (a *admission) show(next *hook.View) {
+	a.view.Release()
+	a.view = next
 }
 
 // settle adds the Outcome of one webhook.
@@ -141,14 +147,3 @@ func (a *admission) denied() bool {
 	}
 	return false
 }
-
-// resource names what the review is about, as breakers keep it apart.
-func (a *admission) resource() string {
-	if a.about == "" {
-		a.about = string(a.Review.Resource.Group) + "/" + string(a.Review.Resource.Resource)
-	}
-	return a.about
-}
-
-// current returns the object as mutated so far.
-func (a *admission) current() *codec.Object { return a.subject.Object }

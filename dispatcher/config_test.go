@@ -11,7 +11,6 @@ import (
 // What New refuses is named.
 func TestNewRefuses(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"Caller is required":          func(c *Config) { c.Caller = nil },
 		"Logger is required":          func(c *Config) { c.Logger = nil },
 		"Grace is negative":           func(c *Config) { c.Grace = -1 },
 		"Impatience is negative":      func(c *Config) { c.Impatience = -1 },
@@ -20,7 +19,7 @@ func TestNewRefuses(t *testing.T) {
 		"Config.Limits has":           func(c *Config) { c.Limits.Bytes = -1 },
 		"ShadowCalls is negative":     func(c *Config) { c.ShadowCalls = -1 },
 	} {
-		c := Config{Caller: calling(nil), Logger: slog.New(slog.DiscardHandler)}
+		c := Config{Logger: slog.New(slog.DiscardHandler)}
 		if _, err := New(c); err != nil {
 			t.Error(err)
 		}

@@ -13,25 +13,14 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
 	"github.com/admission-dispatcher/dispatcher/internal/share"
 	"github.com/admission-dispatcher/dispatcher/internal/throttle"
-	"github.com/admission-dispatcher/dispatcher/transport"
 )
-
-// Caller calls webhooks; *webhook.Client does.
-type Caller interface {
-	// Start makes a call and tells what it came to, by call.Deadline. The error is
-	// a *webhook.CallError, or a *codec.AnswerError whose Denies is set. The Call
-	// is not looked at after Start has returned.
-	Start(ctx context.Context, call *transport.Call, to hook.Receiver)
-}
 
 // Config is the configuration of a Dispatcher.
 type Config struct {
-	Caller Caller        // required
-	Grace  time.Duration // how long others may still answer after the first denial; 0: not at all
+	Grace time.Duration // how long others may still answer after the first denial; 0: not at all
 	// Impatience bounds a serial call whose failure is ignored, where others follow; 1 s.
 	Impatience time.Duration
 	Limits     Limits
@@ -55,8 +44,6 @@ const (
 
 func (c Config) validate() error {
 	switch {
-	case c.Caller == nil:
-		return errors.New("dispatcher: Config.Caller is required")
 	case c.Logger == nil:
 		return errors.New("dispatcher: Config.Logger is required")
 	case c.Grace < 0:
@@ -73,11 +60,10 @@ func (c Config) validate() error {
 
 // Dispatcher decides admissions. It is safe for concurrent use.
 type Dispatcher struct {
-	caller     Caller
 	grace      time.Duration
 	impatience time.Duration
 	limiter    *limiter
-	workshop   *limiter
+	account    account
 	observers  []Observer
 	shadows    []ShadowObserver
 	transcoder codec.Transcoder
@@ -106,13 +92,12 @@ func New(cfg Config) (*Dispatcher, error) {
 	if cfg.Impatience == 0 {
 		cfg.Impatience = defaultImpatience
 	}
-	limiter := newLimiter(cfg.Limits, queueLength)
+	admissions := newLimiter(cfg.Limits, queueLength)
 	return &Dispatcher{
-		caller:      cfg.Caller,
 		grace:       cfg.Grace,
 		impatience:  cfg.Impatience,
-		limiter:     limiter,
-		workshop:    newWorkshop(),
+		limiter:     admissions,
+		account:     account{admissions, newWorkshop()},
 		observers:   cfg.Observers,
 		shadows:     cfg.Shadows,
 		transcoder:  cfg.Transcoder,
@@ -120,7 +105,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		log:         cfg.Logger,
 		allows:      throttle.Throttle{Burst: cfg.AllowsPerSecond, Window: time.Second},
 		denials:     throttle.PerCluster{Burst: denialsPerSecond, Window: time.Second},
-		lookups:     newLookups(limiter.limits),
+		lookups:     newLookups(admissions.limits),
 		shadowCalls: cfg.ShadowCalls,
 		shadowSlots: share.NewPool(int64(cfg.ShadowCalls)),
 		admissions:  sync.Pool{New: func() any { return new(admission) }},
@@ -129,7 +114,7 @@ func New(cfg Config) (*Dispatcher, error) {
 
 // Request is one admission to decide.
 type Request struct {
-	Review   *codec.Review // borrowed until Dispatch returns
+	Review   *codec.Review // retained as long as a Hook uses it
 	Cluster  *chain.Cluster
 	Phase    chain.Phase
 	Path     *chain.Path // which webhooks are considered; nil: all of the phase
@@ -182,7 +167,7 @@ func (d *Dispatcher) contained(ctx context.Context, req Request) (v Verdict) {
 
 // dispatch decides one review against one snapshot. Once a phase has rejected,
 // the later steps do nothing.
-func (d *Dispatcher) dispatch(ctx context.Context, req Request) Verdict {
+func (d *Dispatcher) dispatch(ctx context.Context, req Request) (v Verdict) {
 	if rule, ok := bypass(req); ok {
 		return bypassed(rule, req.Snapshot)
 	}
@@ -190,6 +175,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, req Request) Verdict {
 	a.keepSkips = d.keepSkips
 	defer d.release(a)
 	defer a.dismiss()
+	defer func() { d.settleTransactions(a, &v) }() // also after a panic, which denies
 	if req.Phase == chain.Mutating {
 		d.mutate(a)
 	} else {

@@ -3,13 +3,12 @@
 package dispatcher
 
 import (
-	"time"
+	"errors"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // Explanation says what Dispatch would do with a review, without calling.
@@ -66,20 +65,17 @@ func Explain(r *codec.Review, c *chain.Cluster, p chain.Phase) Explanation {
 		e.FailOpen = rule
 	}
 	subject := newSubject(req)
-	order := orderer{phase: p}
-	chain := c.Chain(p)
-	e.Paths = len(chain.Paths)
-	for i, w := range chain.Webhooks {
+	list := c.Chain(p).Webhooks
+	e.Paths = len(c.Chain(p).Paths)
+	for i, w := range list {
 		x := explain(w, w.Matcher.Match(&subject), r)
 		x.Path = "/v1/clusters/" + c.Name + "/" + p.String()
-		if path := chain.PathOf(i); path != nil && path.Segment != "" {
+		if path := c.Chain(p).PathOf(i); path != nil && path.Segment != "" {
 			x.Path += "/" + path.Segment
-		}
-		if x.Called {
-			x.Order = order.next(w.Stage)
 		}
 		e.Webhooks = append(e.Webhooks, x)
 	}
+	e.order(list, p)
 	return e
 }
 
@@ -90,7 +86,9 @@ func explain(w *chain.Entry, m match.Decision, r *codec.Review) WebhookExplained
 		FailurePolicy: w.FailurePolicy.String(),
 		Mode:          w.Mode.String(),
 		Timeout:       w.Timeout.String(),
-		URL:           w.Target.URL(),
+	}
+	if located, ok := w.Hook.(hook.Located); ok {
+		x.URL = located.Where()
 	}
 	if m.Rule >= 0 && m.Rule < len(w.Rules) {
 		x.Rule = match.RuleString(w.Rules[m.Rule])
@@ -105,47 +103,41 @@ func explain(w *chain.Entry, m match.Decision, r *codec.Review) WebhookExplained
 		x.Reason, x.Detail = string(hook.Pending), w.Pending.Error()
 	case r.DryRun && !w.SideEffects.SupportsDryRun():
 		x.Reason = "DryRun"
-	case w.Version == 0:
-		x.Reason = "NotConvertible"
 	default:
-		x.Called, x.Payload = true, payloadForm(w, r)
+		x.ask(w.Hook, r)
 	}
 	return x
 }
 
-// payloadForm names the form of the review that w gets before any mutation; "at
-// first" where it changes as soon as the webhook's answers offer another.
-func payloadForm(w *chain.Entry, r *codec.Review) string {
-	form := webhook.FormOf(w.Target, w.Version, w.Wire, r.Body.Len(), time.Now())
-	text := form.Encoding.String() + " " + form.Version.String()
-	if w.Wire.Encoding == webhook.Auto || w.Wire.Compression == webhook.CompressAuto {
-		text += " at first"
+// ask says what a Hook would do that is asked.
+func (x *WebhookExplained) ask(h hook.Hook, r *codec.Review) {
+	explainer, ok := h.(hook.Explainer)
+	if !ok {
+		x.Called = true
+		return
 	}
-	switch {
-	case form == codec.Form{Version: r.Version, Encoding: r.Encoding}:
-		text += ", as received"
-	case form.Encoding == codec.JSON && r.Encoding == codec.JSON && form.Version != r.Version:
-		text += ", spliced"
-	case form.Encoding == codec.ProtobufNative:
-		text += ", or Protobuf where that would lose something"
+	payload, err := explainer.Explain(r)
+	if call := (*hook.CallError)(nil); errors.As(err, &call) {
+		x.Reason = string(call.Cause)
 	}
-	if form.Coding != codec.Identity {
-		text += ", " + form.Coding.String()
-	}
-	return text
+	x.Called, x.Payload = err == nil, payload
 }
 
-// orderer numbers the webhooks that are called: validating ones of a stage all
-// at once, mutating ones one after the other.
-type orderer struct {
-	phase chain.Phase
-	count int
-}
-
-func (o *orderer) next(stage chain.Stage) int {
-	if o.phase == chain.Mutating {
-		o.count++
-		return o.count
+// order numbers the webhooks that are called: validating ones of a stage all at once,
+// mutating ones one after the other.
+func (e *Explanation) order(list []*chain.Entry, phase chain.Phase) {
+	last := 0
+	for _, stage := range chain.Stages {
+		before := last
+		for i, w := range list {
+			switch x := &e.Webhooks[i]; {
+			case w.Stage != stage || !x.Called:
+			case phase == chain.Mutating:
+				last++
+				x.Order = last
+			default:
+				x.Order, last = before+1, before+1
+			}
+		}
 	}
-	return 1 + int(stage)
 }

@@ -6,13 +6,13 @@ package dispatcher
 // many more waiting, until release.
 func (d *Dispatcher) Occupy(cluster string, waiting int) (release func()) {
 	var held []*tenant
-	for range d.workshop.limits.Admissions {
-		t, _ := d.workshop.enter(cluster, 0)
+	for range d.account.workshop.limits.Admissions {
+		t, _ := d.account.workshop.enter(cluster, 0)
 		held = append(held, t)
 	}
 	waiters := map[*waiter]*tenant{}
 	for range waiting {
-		t, w := d.workshop.enter(cluster, 0)
+		t, w := d.account.workshop.enter(cluster, 0)
 		waiters[w] = t
 	}
 	return func() {
@@ -20,7 +20,7 @@ func (d *Dispatcher) Occupy(cluster string, waiting int) (release func()) {
 			t.release()
 		}
 		for w, t := range waiters {
-			if d.workshop.leave(t, w) {
+			if d.account.workshop.leave(t, w) {
 				t.release()
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // asked returns an admission until a deadline, whose webhooks have been asked.
@@ -35,10 +36,10 @@ func TestGraceEndsAtTheDeadline(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := &Dispatcher{grace: 100 * time.Millisecond}
-			a := asked(d, time.Second, &chain.Entry{Name: "a"}, &chain.Entry{Name: "never"})
+			a := asked(d, time.Second, &chain.Entry{ID: hook.ID{Name: "a"}}, &chain.Entry{ID: hook.ID{Name: "never"}})
 			begin := time.Now()
-			time.AfterFunc(c.denial, func() { deny(&a.batch.list[0]) })
-			d.join(a, 2)
+			time.AfterFunc(c.denial, func() { deny(a.batch.list[0]) })
+			d.join(a)
 			if took := time.Since(begin); took != c.want || a.outcomes[1].Result != Abandoned {
 				t.Errorf("denied at %v: waited %v, want %v; outcomes are %+v", c.denial, took, c.want, a.outcomes)
 			}
@@ -51,9 +52,9 @@ func TestGraceEndsAtTheDeadline(t *testing.T) {
 func TestJoinHearsWhatIsThere(t *testing.T) {
 	d := &Dispatcher{}
 	for range 50 { // a select chooses at random
-		a := asked(d, -time.Second, &chain.Entry{Name: "a", FailurePolicy: chain.Ignore}, &chain.Entry{Name: "b", FailurePolicy: chain.Ignore})
-		deny(&a.batch.list[1])
-		d.join(a, 2)
+		a := asked(d, -time.Second, &chain.Entry{ID: hook.ID{Name: "a"}, FailurePolicy: chain.Ignore}, &chain.Entry{ID: hook.ID{Name: "b"}, FailurePolicy: chain.Ignore})
+		deny(a.batch.list[1])
+		d.join(a)
 		if len(a.outcomes) != 2 || !a.denied() {
 			t.Fatalf("outcomes are %+v", a.outcomes)
 		}
@@ -63,15 +64,15 @@ func TestJoinHearsWhatIsThere(t *testing.T) {
 // An answer that comes after its stage is over stands in for nobody of the next one.
 func TestJoinKeepsStagesApart(t *testing.T) {
 	d := &Dispatcher{}
-	late, next := &chain.Entry{Name: "late", FailurePolicy: chain.Ignore}, &chain.Entry{Name: "next"}
+	late, next := &chain.Entry{ID: hook.ID{Name: "late"}, FailurePolicy: chain.Ignore}, &chain.Entry{ID: hook.ID{Name: "next"}}
 	a := asked(d, time.Minute, late, next)
-	first, second := &a.batch.list[0], &a.batch.list[1]
+	first, second := a.batch.list[0], a.batch.list[1]
 	second.waiting = false
 	a.settleUnheard(false, time.Second)
 	second.waiting = true
 	deny(first)
 	deny(second)
-	d.join(a, 1)
+	d.join(a)
 	if len(a.outcomes) != 2 || a.outcomes[0].Webhook != late || a.outcomes[1].Webhook != next || a.outcomes[1].Result != Denied {
 		t.Errorf("outcomes are %+v", a.outcomes)
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/transport"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -62,17 +63,18 @@ func zeros(size int) []byte {
 
 // labeller is webhooks that set a label each, and at once.
 type labeller struct {
-	wait    func(call *transport.Call) // before the answer; none
-	ignored string                     // the webhook whose failurePolicy is Ignore
+	wait    func(call transport.Call) // before the answer; none
+	ignored string                    // the webhook whose failurePolicy is Ignore
 }
 
-func (l labeller) Start(_ context.Context, call *transport.Call, to hook.Receiver) {
-	name, own := path.Base(call.Target.URL()), *call
+func (l labeller) Start(_ context.Context, call transport.Call, to hook.Receiver) {
+	call.Message.Retain()
+	name, own := path.Base(call.Target.URL()), call
 	go func() {
 		if l.wait != nil {
-			l.wait(&own)
+			l.wait(own)
 		}
-		to.Receive(codec.Response{Allowed: true, Patch: fmt.Appendf(nil, `[{"op":"add","path":"/metadata/labels/%s","value":"yes"}]`, name)}, nil)
+		answer(call, to, codec.Response{Allowed: true, Patch: fmt.Appendf(nil, `[{"op":"add","path":"/metadata/labels/%s","value":"yes"}]`, name)}, nil)
 	}()
 }
 
@@ -94,17 +96,17 @@ func largeWorld(t testing.TB, caller labeller, webhooks int, clusters ...string)
 }
 
 // newWorld is a dispatcher, and what the manifests are compiled to.
-func newWorld(t testing.TB, caller dispatcher.Caller, limits dispatcher.Limits, manifests ...string) (*dispatcher.Dispatcher, *registry.Snapshot) {
+func newWorld(t testing.TB, caller webhook.Client, limits dispatcher.Limits, manifests ...string) (*dispatcher.Dispatcher, *registry.Snapshot) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "all.yaml"), []byte(strings.Join(manifests, "\n---\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := registry.New(registry.Settings{Directories: []string{dir}, Logger: slog.New(slog.DiscardHandler)})
+	r := registry.New(registry.Settings{Directories: []string{dir}, Compile: compile.Options{Client: caller}, Logger: slog.New(slog.DiscardHandler)})
 	if problems := r.Load(); len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	d, err := dispatcher.New(dispatcher.Config{Caller: caller, Limits: limits, Logger: slog.New(slog.DiscardHandler)})
+	d, err := dispatcher.New(dispatcher.Config{Limits: limits, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +138,7 @@ func admitPhase(t testing.TB, phase chain.Phase, d *dispatcher.Dispatcher, s *re
 // answer goes out at the deadline.
 func TestCallThatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hung := labeller{ignored: "w1", wait: func(call *transport.Call) {
+		hung := labeller{ignored: "w1", wait: func(call transport.Call) {
 			if path.Base(call.Target.URL()) == "w1" {
 				<-time.After(time.Until(call.Deadline) + time.Minute)
 			}
@@ -164,18 +166,19 @@ type recorder struct {
 	vain  int // how many were over when they began
 }
 
-func (r *recorder) Start(_ context.Context, call *transport.Call, to hook.Receiver) {
-	name, own := path.Base(call.Target.URL()), *call
+func (r *recorder) Start(_ context.Context, call transport.Call, to hook.Receiver) {
+	call.Message.Retain()
+	name, own := path.Base(call.Target.URL()), call
 	if r.calls[name] = own; own.Over.Load() {
 		r.vain++
 	}
 	go func() {
 		if strings.HasPrefix(name, "hang") {
 			<-time.After(time.Until(own.Deadline))
-			to.Receive(codec.Response{}, &hook.CallError{Cause: hook.Timeout, Err: errors.New("it hangs")})
+			answer(call, to, codec.Response{}, &hook.CallError{Cause: hook.Timeout, Err: errors.New("it hangs")})
 			return
 		}
-		to.Receive(codec.Response{Code: 403}, nil)
+		answer(call, to, codec.Response{Code: 403}, nil)
 	}()
 }
 
@@ -252,7 +255,7 @@ func TestPatchGivesWhatTheLastWebhookSaw(t *testing.T) {
 	}
 	var patches [webhooks]string
 	var last []byte
-	caller := calling(func(call *transport.Call, to hook.Receiver) {
+	caller := calling(func(call transport.Call, to hook.Receiver) {
 		n := int(call.Target.URL()[len(call.Target.URL())-1] - '0')
 		var sent struct {
 			Request struct{ Object json.RawMessage }
@@ -265,7 +268,7 @@ func TestPatchGivesWhatTheLastWebhookSaw(t *testing.T) {
 		if patches[n] != "" {
 			resp.Patch = []byte(patches[n])
 		}
-		to.Receive(resp, nil)
+		answer(call, to, resp, nil)
 	})
 	manifests := []string{
 		fmt.Sprintf(largeCluster, "east"),
@@ -308,27 +311,36 @@ func TestPatchGivesWhatTheLastWebhookSaw(t *testing.T) {
 	})
 }
 
-// calling is a Caller made of a function.
-type calling func(*transport.Call, hook.Receiver)
+// answer ends a call, whose Message is retained, as the Client does after one attempt.
+func answer(call transport.Call, to hook.Receiver, resp codec.Response, err error) {
+	call.Message.Release()
+	to.Receive(resp, err)
+}
 
-func (c calling) Start(_ context.Context, call *transport.Call, to hook.Receiver) { c(call, to) }
+// calling is a Client made of a function.
+type calling func(transport.Call, hook.Receiver)
+
+func (c calling) Start(_ context.Context, call transport.Call, to hook.Receiver) {
+	call.Message.Retain()
+	c(call, to)
+}
 
 // A cluster whose webhooks make objects large is shed itself when its share of bytes is
 // used up, for each call with such an object, and no other cluster is.
 func TestObjectsThatGrow(t *testing.T) {
 	const limit, large, admissions = 1 << 20, 200 << 10, 8
 	grow := fmt.Appendf(nil, `[{"op":"add","path":"/metadata/labels/large","value":"%s"}]`, strings.Repeat("x", large))
-	caller := calling(func(call *transport.Call, to hook.Receiver) {
+	caller := calling(func(call transport.Call, to hook.Receiver) {
 		name, deadline, grows := path.Base(call.Target.URL()), call.Deadline, call.Cluster == "east"
 		go func() {
 			switch {
 			case name == "w0" && grows:
-				to.Receive(codec.Response{Allowed: true, Patch: grow}, nil)
+				answer(call, to, codec.Response{Allowed: true, Patch: grow}, nil)
 			case name == "w1" && grows: // holds what it was sent
 				<-time.After(time.Until(deadline))
-				to.Receive(codec.Response{}, &hook.CallError{Cause: hook.Timeout, Err: errors.New("late")})
+				answer(call, to, codec.Response{}, &hook.CallError{Cause: hook.Timeout, Err: errors.New("late")})
 			default:
-				to.Receive(codec.Response{Allowed: true}, nil)
+				answer(call, to, codec.Response{Allowed: true}, nil)
 			}
 		}()
 	})
@@ -405,7 +417,7 @@ func TestLargeObjectsInTime(t *testing.T) {
 		t.Skip("FULL is not set")
 	}
 	const admissions, atOnce = 1000, 4 // of which one waits for webhooks most of the time
-	slow := labeller{wait: func(call *transport.Call) {
+	slow := labeller{wait: func(call transport.Call) {
 		if path.Base(call.Target.URL()) == "w3" {
 			<-time.After(time.Until(call.Deadline) - 100*time.Millisecond)
 		}

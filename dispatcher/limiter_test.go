@@ -382,7 +382,7 @@ func TestQueueOfAdmissions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const clusters = 2
 		d, err := New(Config{
-			Caller: calling(nil), Limits: Limits{Admissions: 1}, Logger: slog.New(slog.DiscardHandler),
+			Limits: Limits{Admissions: 1}, Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -440,7 +440,7 @@ func TestDefaultLimits(t *testing.T) {
 		{Limits{Admissions: 1}, Limits{Admissions: 1, PerCluster: 1, Bytes: 512 << 20}},
 		{Limits{Admissions: 7, PerCluster: 5, Bytes: 3}, Limits{Admissions: 7, PerCluster: 5, Bytes: 3}},
 	} {
-		d, err := New(Config{Caller: calling(nil), Limits: c.said, Logger: slog.New(slog.DiscardHandler)})
+		d, err := New(Config{Limits: c.said, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil || d.Limits() != c.want {
 			t.Errorf("%+v: the limits are %+v, want %+v; %v", c.said, d.Limits(), c.want, err)
 		}
@@ -453,30 +453,30 @@ func TestDefaultLimits(t *testing.T) {
 func TestFormsAreShared(t *testing.T) {
 	const mib = 1 << 20
 	l := newLimiter(Limits{Bytes: 30 * mib}, queueLength)
-	admitted := func(cluster string) *admission {
+	counted := account{admissions: l}
+	admitted := func(cluster string) {
 		body := codec.NewBody(make([]byte, 1000), nil)
 		t.Cleanup(body.Release)
 		a := &admission{Request: Request{Cluster: &chain.Cluster{Name: cluster}, Review: &codec.Review{Body: body}, Deadline: time.Now().Add(time.Minute)}, limiter: l}
 		if err := a.admit(); err != nil {
 			t.Fatalf("%s is shed: %v", cluster, err)
 		}
-		return a
 	}
 	for range 30 {
-		a := admitted("greedy")
+		admitted("greedy")
 		form := codec.NewBody(make([]byte, 3*mib), nil)
 		t.Cleanup(form.Release)
-		a.holdForm(form)
+		_ = counted.Hold("greedy", form, true)
 	}
 	if l.bytes > 12*mib {
 		t.Errorf("one cluster holds %d bytes", l.bytes)
 	}
-	other := admitted("other")
+	admitted("other")
 	large, larger := codec.NewBody(make([]byte, 15*mib), nil), codec.NewBody(make([]byte, 20*mib), nil)
-	if !other.holdForm(large) {
+	if counted.Hold("other", large, true) != nil {
 		t.Error("what is free is not for the only admission of another cluster")
 	}
-	if other.holdForm(larger) {
+	if counted.Hold("other", larger, true) == nil {
 		t.Errorf("%d bytes are held", l.bytes)
 	}
 	larger.Release()
@@ -536,8 +536,12 @@ func TestBytesAreCountedUntilReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	form := codec.NewBody(make([]byte, 30), nil)
-	a.holdForm(form)
-	a.holdForm(form)
+	counted := account{admissions: l}
+	for range 2 {
+		if err := counted.Hold("a", form, true); err != nil {
+			t.Error(err)
+		}
+	}
 	late := body.Retain() // a call's
 	body.Release()
 	a.dismiss()

@@ -3,12 +3,11 @@
 package dispatcher
 
 import (
+	"cmp"
 	"slices"
-	"time"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
 )
 
@@ -20,13 +19,11 @@ func (d *Dispatcher) mutate(a *admission) {
 	if len(candidates) == 0 {
 		return
 	}
+	slices.SortStableFunc(candidates, func(x, y int) int {
+		return cmp.Compare(slices.Index(chain.Stages[:], a.chain.Webhooks[x].Stage), slices.Index(chain.Stages[:], a.chain.Webhooks[y].Stage))
+	})
 	a.batch = d.newBatch()
-	defer func() {
-		a.batch.close()
-		if a.late != nil {
-			a.late.close()
-		}
-	}()
+	defer a.batch.close()
 	var again reinvocation
 	d.round(a, candidates, 0, &again)
 	if a.patches > 0 && !a.denied() {
@@ -53,61 +50,18 @@ func (d *Dispatcher) round(a *admission, positions []int, round int, again *rein
 			}
 			continue
 		}
-		inv.call.Deadline, inv.call.Timeout = a.until(inv.webhook, again.following(positions[n+1:], round), d.impatience)
+		a.subject.Forget()
+		before := a.view.Generation
+		d.ask(a, inv, again.following(positions[n+1:], round))
 		if inv.webhook.Mode == chain.Shadow { // never due
-			d.shadow(a, inv)
 			continue
 		}
-		a.subject.Forget()
-		before := a.generation
-		o := d.turn(a, inv)
-		again.invoked(i, inv.webhook.Reinvocation, a.generation != before)
-		if a.settle(o).Denies() {
+		d.join(a)
+		again.invoked(i, inv.webhook.Reinvocation, a.view.Generation != before)
+		if o := a.outcomes[len(a.outcomes)-1]; o.Denies() {
 			return
 		}
 	}
-}
-
-// turn asks one webhook and applies its patch.
-func (d *Dispatcher) turn(a *admission, inv *invocation) Outcome {
-	d.start(a.ctx, inv)
-	resp, elapsed, err := d.answer(a, inv)
-	operations := 0
-	if err == nil && resp.Allowed && resp.Patch != nil {
-		operations, err = a.apply(inv.webhook, resp.Patch)
-	}
-	if err != nil {
-		resp = codec.Response{
-			Warnings:           resp.Warnings,
-			Annotations:        resp.Annotations,
-			DroppedAnnotations: resp.DroppedAnnotations,
-		}
-	}
-	o := a.judge(inv, resp, err, elapsed)
-	o.Operations = operations
-	inv.endSpan(&o)
-	return o
-}
-
-// answer waits for the answer of inv until the deadline. A call that does not end by
-// then, which is the last one, keeps the batch to itself: it still writes to its
-// invocation there.
-func (d *Dispatcher) answer(a *admission, inv *invocation) (codec.Response, time.Duration, error) {
-	timer := a.batch.alarm(time.Until(a.Deadline))
-	defer timer.Stop()
-	select {
-	case <-a.batch.answers:
-		return inv.resp, inv.elapsed, inv.err
-	case <-timer.C:
-	}
-	select {
-	case <-a.batch.answers: // it is there: the process stood still
-		return inv.resp, inv.elapsed, inv.err
-	default:
-	}
-	a.late, a.batch = a.batch, d.newBatch()
-	elapsed := time.Since(inv.begin)
-	return codec.Response{}, elapsed, &hook.CallError{Cause: hook.Timeout, Elapsed: elapsed, Err: errUnheard}
 }
 
 // recheck matches a webhook against the mutated object although it is not due: as

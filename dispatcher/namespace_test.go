@@ -67,7 +67,7 @@ func (a *api) LookUpNamespace(_ string, deadline time.Time) (map[string]string, 
 func selectiveWorld(t *testing.T, phase chain.Phase, policy string, limits dispatcher.Limits) (*dispatcher.Dispatcher, *registry.Snapshot, *api) {
 	t.Helper()
 	kind := map[chain.Phase]string{chain.Validating: "Validating", chain.Mutating: "Mutating"}[phase]
-	caller := calling(func(_ *transport.Call, to hook.Receiver) { to.Receive(codec.Response{Allowed: true}, nil) })
+	caller := calling(func(call transport.Call, to hook.Receiver) { answer(call, to, codec.Response{Allowed: true}, nil) })
 	d, s := newWorld(t, caller, limits, fmt.Sprintf(selectiveCluster, "east"), fmt.Sprintf(selectiveCluster, "west"),
 		fmt.Sprintf(selectiveWebhook, kind, policy))
 	source := &api{answer: make(chan error)}

@@ -12,16 +12,16 @@ import (
 )
 
 // apply applies one webhook's patch to the object as it is now and returns the
-// number of operations. Its error is a *Refusal, or a *webhook.CallError where there
+// number of operations. Its error is a *Refusal, or a *hook.CallError where there
 // was no turn, and leaves the object as it was.
 //
 // What is answered to the caller is the operations of all patches in one, applied to
 // the object that it sent. The Document gives just that, so nothing needs to be
 // applied twice to know that it can be.
 func (a *admission) apply(w *chain.Entry, raw []byte) (operations int, err error) {
-	before := a.current()
+	before := a.view.Object
 	if before.IsNull() || a.Review.Operation == codec.Connect { // the options of a CONNECT are nobody's object
-		return 0, refusePatch("admission webhook %q attempted to modify the object, which is not supported for this operation", w.Name)
+		return 0, refusePatch("admission %s attempted to modify the object, which is not supported for this operation", w.Called())
 	}
 	done, err := a.takeTurn(len(before.Raw) + len(raw))
 	if err != nil {
@@ -35,7 +35,7 @@ func (a *admission) apply(w *chain.Entry, raw []byte) (operations int, err error
 		err = codec.CheckJSON(raw)
 	}
 	if err != nil {
-		return 0, refusePatch("the patch of webhook %q cannot be read: %w", w.Name, err)
+		return 0, refusePatch("the patch of %s cannot be read: %w", w.Called(), err)
 	}
 	document, err := a.open(limits)
 	if err != nil {
@@ -44,7 +44,7 @@ func (a *admission) apply(w *chain.Entry, raw []byte) (operations int, err error
 	a.document = nil // unless all goes well
 	changed, err := document.Apply(patch, limits)
 	if err != nil {
-		return 0, refusePatch("the patch of webhook %q does not apply: %w", w.Name, err)
+		return 0, refusePatch("the patch of %s does not apply: %w", w.Called(), err)
 	}
 	if changed {
 		if err := a.replaceObject(document, limits, w); err != nil {
@@ -53,7 +53,7 @@ func (a *admission) apply(w *chain.Entry, raw []byte) (operations int, err error
 	}
 	a.patch = jsonpatch.Concat(a.patch, raw)
 	a.patches++
-	if document.Footprint() <= len(a.current().Raw)/2+maxFootprint {
+	if document.Footprint() <= len(a.view.Object.Raw)/2+maxFootprint {
 		a.document = document
 	}
 	return patch.Len(), nil
@@ -89,18 +89,17 @@ func (a *admission) open(limits jsonpatch.Limits) (*jsonpatch.Document, error) {
 func (a *admission) replaceObject(d *jsonpatch.Document, limits jsonpatch.Limits, w *chain.Entry) error {
 	after := new(codec.Object)
 	if err := codec.ScanObject(after, d.AppendOutline(nil, "apiVersion", "kind", "metadata")); err != nil {
-		return refusePatch("the patch of webhook %q makes the object invalid: %w", w.Name, err)
+		return refusePatch("the patch of %s makes the object invalid: %w", w.Called(), err)
 	}
-	if field := changedIdentity(a.current(), after); field != "" {
-		return refusePatch("the patch of webhook %q changes %s", w.Name, field)
+	if field := changedIdentity(a.view.Object, after); field != "" {
+		return refusePatch("the patch of %s changes %s", w.Called(), field)
 	}
-	patched, err := d.Append(make([]byte, 0, len(a.current().Raw)+sparePatched), limits)
+	patched, err := d.Append(make([]byte, 0, len(a.view.Object.Raw)+sparePatched), limits)
 	if err != nil {
-		return refusePatch("the patch of webhook %q does not apply: %w", w.Name, err)
+		return refusePatch("the patch of %s does not apply: %w", w.Called(), err)
 	}
 	after.Raw = patched
-	a.object = patched
-	a.generation++
+	a.show(a.view.Mutated(after))
 	a.subject.SetObject(after)
 	return nil
 }

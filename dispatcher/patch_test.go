@@ -24,21 +24,21 @@ func TestLargeDocumentIsNotKept(t *testing.T) {
 func testLargeDocument(t *testing.T) {
 	object := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"list":[` + strings.Repeat("0,", 40_000) + `0]}}`)
 	a := &admission{
-		Request:  Request{Cluster: &chain.Cluster{}, Review: &codec.Review{Operation: codec.Create}, Deadline: time.Now().Add(time.Minute)},
-		workshop: newWorkshop(),
+		Request: Request{Cluster: &chain.Cluster{}, Review: &codec.Review{Operation: codec.Create}, Deadline: time.Now().Add(time.Minute)},
+		account: account{workshop: newWorkshop()},
 	}
 	if err := codec.ScanObject(&a.Review.Object, object); err != nil {
 		t.Fatal(err)
 	}
 	a.Review.Object.Raw = object
-	a.subject.Object = &a.Review.Object
+	a.view = hook.NewView(hook.Source{Review: a.Review})
 	apply := func(patch string, kept bool, generation int) {
 		t.Helper()
-		if _, err := a.apply(&chain.Entry{Name: "w"}, []byte(patch)); err != nil {
+		if _, err := a.apply(&chain.Entry{ID: hook.ID{Name: "w"}}, []byte(patch)); err != nil {
 			t.Fatal(err)
 		}
-		if (a.document != nil) != kept || a.generation != generation {
-			t.Errorf("kept %v, generation %d", a.document != nil, a.generation)
+		if (a.document != nil) != kept || a.view.Generation != generation {
+			t.Errorf("kept %v, generation %d", a.document != nil, a.view.Generation)
 		}
 	}
 	apply(`[{"op":"add","path":"/metadata/labels","value":{"a":"1"}}]`, true, 1)
@@ -56,15 +56,15 @@ func testLargeDocument(t *testing.T) {
 	apply(many, false, 6)
 	apply(`[{"op":"add","path":"/metadata/labels/c","value":"3"}]`, false, 7)
 	for _, want := range []string{`"labels":{"a":"1","b":"2","c":"3"}`, `"list":[8,8,7,0,0`} {
-		if !strings.Contains(string(a.object), want) {
-			t.Errorf("the object lacks %s: %.200s", want, a.object)
+		if !strings.Contains(string(a.view.Object.Raw), want) {
+			t.Errorf("the object lacks %s: %.200s", want, a.view.Object.Raw)
 		}
 	}
-	if a.workshop.active != 0 {
-		t.Errorf("%d turns are taken", a.workshop.active)
+	if a.account.workshop.active != 0 {
+		t.Errorf("%d turns are taken", a.account.workshop.active)
 	}
 	a.Deadline = time.Now().Add(-time.Second)
-	if _, err := a.apply(&chain.Entry{Name: "w"}, []byte(`[]`)); err == nil {
+	if _, err := a.apply(&chain.Entry{ID: hook.ID{Name: "w"}}, []byte(`[]`)); err == nil {
 		t.Error("there is a turn after the deadline")
 	}
 }
@@ -77,8 +77,8 @@ func TestPatchEndsAtTheDeadline(t *testing.T) {
 		if err := codec.ScanObject(&a.Review.Object, object); err != nil {
 			t.Fatal(err)
 		}
-		a.subject.Object = &a.Review.Object
-		_, err := a.apply(&chain.Entry{Name: "w"}, []byte(`[{"op":"add","path":"/spec/a","value":1}]`))
+		a.view = hook.NewView(hook.Source{Review: a.Review})
+		_, err := a.apply(&chain.Entry{ID: hook.ID{Name: "w"}}, []byte(`[{"op":"add","path":"/spec/a","value":1}]`))
 		var slow *jsonpatch.Error
 		if got := errors.As(err, &slow) && slow.Limit; got != limited {
 			t.Errorf("C19 with %v left: %v", left, err)
@@ -102,10 +102,10 @@ func TestPatchIsCheckedStrictly(t *testing.T) {
 		if err := codec.ScanObject(&a.Review.Object, object); err != nil {
 			t.Fatal(err)
 		}
-		a.subject.Object = &a.Review.Object
+		a.view = hook.NewView(hook.Source{Review: a.Review})
 		var refusal *hook.Refusal
-		if _, err := a.apply(&chain.Entry{Name: "w"}, []byte(patch)); !errors.As(err, &refusal) || a.generation != 0 || a.document != nil {
-			t.Errorf("%.80s: %v, generation %d", patch, err, a.generation)
+		if _, err := a.apply(&chain.Entry{ID: hook.ID{Name: "w"}}, []byte(patch)); !errors.As(err, &refusal) || a.view.Generation != 0 || a.document != nil {
+			t.Errorf("%.80s: %v, generation %d", patch, err, a.view.Generation)
 		}
 	}
 }

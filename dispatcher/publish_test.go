@@ -16,8 +16,6 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/hook"
-	"github.com/admission-dispatcher/dispatcher/transport"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // witness remembers what it is told.
@@ -40,17 +38,17 @@ func (w *witness) ObserveShadow(_ context.Context, r *ShadowRecord) {
 	w.shadows = append(w.shadows, text)
 }
 
-// calling is a Caller made of a function.
-type calling func(*transport.Call, hook.Receiver)
+// asking is a Hook made of a function.
+type asking func(hook.Question, hook.Receiver)
 
-func (c calling) Start(_ context.Context, call *transport.Call, to hook.Receiver) { c(call, to) }
+func (a asking) Ask(_ context.Context, q hook.Question, to hook.Receiver) { a(q, to) }
 
 // watched is a Dispatcher with who is told of it, and what it logs.
-func watched(t *testing.T, caller Caller) (*Dispatcher, *witness, *bytes.Buffer) {
+func watched(t *testing.T) (*Dispatcher, *witness, *bytes.Buffer) {
 	t.Helper()
 	told, log := &witness{}, &bytes.Buffer{}
 	d, err := New(Config{
-		Caller: caller, ShadowCalls: 2, Observers: []Observer{told}, Shadows: []ShadowObserver{told},
+		ShadowCalls: 2, Observers: []Observer{told}, Shadows: []ShadowObserver{told},
 		Logger: slog.New(slog.NewJSONHandler(log, nil)),
 	})
 	if err != nil {
@@ -71,7 +69,7 @@ func request(w ...*chain.Entry) Request {
 // which may quote an object, is told nobody.
 func TestPanicIsTold(t *testing.T) {
 	const secret = "swordfish"
-	d, told, log := watched(t, calling(nil))
+	d, told, log := watched(t)
 	req := request()
 	req.Cluster.Bypass = exempt.Compile(nil)
 	req.Cluster.Validating = nil // no chain: a bug, as far as Dispatch knows
@@ -92,11 +90,11 @@ func TestPanicIsTold(t *testing.T) {
 // A panic while calling is told by its type.
 func TestPanicOfACallIsNotQuoted(t *testing.T) {
 	const secret = "swordfish"
-	d, _, log := watched(t, calling(func(*transport.Call, hook.Receiver) { panic(secret) }))
+	d, _, log := watched(t)
 	a := &admission{Request: request()}
-	inv := d.newBatch().add(&chain.Entry{Name: "a"}, 0, 0)
-	inv.request = webhook.Request{Target: new(transport.Target), Body: a.Review.Body}
-	d.start(t.Context(), inv)
+	crashing := asking(func(hook.Question, hook.Receiver) { panic(secret) })
+	inv := d.newBatch().add(&chain.Entry{ID: hook.ID{Name: "a"}, Hook: crashing}, 0, 0)
+	d.start(t.Context(), inv, hook.Question{})
 	v := Verdict{Outcomes: []Outcome{a.judge(inv, codec.Response{}, (<-inv.batch.answers).err, 1)}}
 	d.record(t.Context(), a.Request, &v, time.Second)
 	if text := log.String() + v.Outcomes[0].message(); strings.Contains(text, secret) || !strings.Contains(text, "a value of type string") {
@@ -106,7 +104,7 @@ func TestPanicOfACallIsNotQuoted(t *testing.T) {
 
 // A review that cannot be judged is denied, logged and told.
 func TestDecline(t *testing.T) {
-	d, told, log := watched(t, calling(nil))
+	d, told, log := watched(t)
 	v := d.Decline(t.Context(), request(), Defect{Code: 400, Message: "duplicate key /labels/secret", Logged: "duplicate key /labels"})
 	if v.Response.Allowed || v.Response.Code != 400 || v.Response.Reason != "BadRequest" || v.Response.Message != "duplicate key /labels/secret" {
 		t.Errorf("response %+v", v.Response)
@@ -144,12 +142,12 @@ func TestShadowIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var later hook.Receiver
-			d, told, _ := watched(t, calling(func(_ *transport.Call, to hook.Receiver) { later = to }))
-			a := &admission{Request: request(), ctx: t.Context()}
-			inv := d.newBatch().add(&chain.Entry{Name: "a", Mode: chain.Shadow, FailurePolicy: c.policy}, 0, 0)
-			inv.request = webhook.Request{Target: new(transport.Target), Body: a.Review.Body}
-			d.shadow(a, inv)
-			d.shadow(a, inv) // while the other is under way
+			d, told, _ := watched(t)
+			a := d.newAdmission(t.Context(), request())
+			silent := asking(func(_ hook.Question, to hook.Receiver) { later = to })
+			inv := d.newBatch().add(&chain.Entry{ID: hook.ID{Name: "a"}, Hook: silent, Mode: chain.Shadow, FailurePolicy: c.policy}, 0, 0)
+			d.shadow(a, inv, a.question(inv, 0, 0))
+			d.shadow(a, inv, a.question(inv, 0, 0)) // while the other is under way
 			later.Receive(c.resp, c.err)
 			d.Wait()
 			want := []string{"east validate a allowed dropped", "east validate a " + c.want}
@@ -169,8 +167,8 @@ func TestShadowCallsAreShared(t *testing.T) {
 
 func testShadowCallsAreShared(t *testing.T, said, calls int) {
 	var later []hook.Receiver
+	silent := asking(func(_ hook.Question, to hook.Receiver) { later = append(later, to) })
 	d, err := New(Config{
-		Caller:      calling(func(_ *transport.Call, to hook.Receiver) { later = append(later, to) }),
 		ShadowCalls: said, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -179,11 +177,11 @@ func testShadowCallsAreShared(t *testing.T, said, calls int) {
 	shadows := func(cluster string) (made int) {
 		before := len(later)
 		for range 2 * calls {
-			a := &admission{Request: request(), ctx: t.Context()}
-			a.Cluster = &chain.Cluster{Name: cluster}
-			inv := d.newBatch().add(&chain.Entry{Name: "a", Mode: chain.Shadow}, 0, 0)
-			inv.request = webhook.Request{Target: new(transport.Target), Body: a.Review.Body}
-			d.shadow(a, inv)
+			req := request()
+			req.Cluster = &chain.Cluster{Name: cluster}
+			a := d.newAdmission(t.Context(), req)
+			inv := d.newBatch().add(&chain.Entry{ID: hook.ID{Name: "a"}, Hook: silent, Mode: chain.Shadow}, 0, 0)
+			d.shadow(a, inv, a.question(inv, 0, 0))
 		}
 		return len(later) - before
 	}
@@ -204,7 +202,6 @@ func testShadowCallsAreShared(t *testing.T, said, calls int) {
 func TestShadowHoldsBytes(t *testing.T) {
 	var later []hook.Receiver
 	d, err := New(Config{
-		Caller: calling(func(_ *transport.Call, to hook.Receiver) { later = append(later, to) }),
 		Limits: Limits{Admissions: 1, Bytes: 100}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -212,22 +209,24 @@ func TestShadowHoldsBytes(t *testing.T) {
 	}
 	slot, _ := d.limiter.enter("other", 0)
 	defer slot.release()
-	target, err := transport.NewTarget(transport.TargetSpec{URL: "https://a.example.com/"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer target.Close()
-	ask := func(size int) {
-		a := &admission{Request: request(), ctx: t.Context(), limiter: d.limiter, workshop: d.workshop}
-		a.Review.Body = codec.NewBody(make([]byte, size), nil)
-		a.payloads.Reset(a.Review, nil)
-		inv := d.newBatch().add(&chain.Entry{Name: "a", Mode: chain.Shadow, Version: codec.V1, Target: target}, 0, 0)
-		if err := a.prepare(inv); err != nil {
+	var held []*hook.View
+	silent := asking(func(q hook.Question, to hook.Receiver) {
+		if _, err := q.Payload(codec.Form{Version: codec.V1}); err != nil {
 			t.Error(err)
 		}
-		d.shadow(a, inv)
-		a.payloads.Release()
-		a.Review.Body.Release()
+		later, held = append(later, to), append(held, q.Retain())
+	})
+	ask := func(size int) {
+		req := request()
+		req.Review.Body = codec.NewBody(make([]byte, size), nil)
+		a := d.newAdmission(t.Context(), req)
+		inv := d.newBatch().add(&chain.Entry{ID: hook.ID{Name: "a"}, Hook: silent, Mode: chain.Shadow}, 0, 0)
+		if err := a.prepare(inv.webhook); err != nil {
+			t.Error(err)
+		}
+		d.shadow(a, inv, a.question(inv, 0, 0))
+		d.release(a)
+		codec.ReleaseReview(req.Review)
 	}
 	ask(101) // more than there is
 	ask(20)
@@ -236,7 +235,8 @@ func TestShadowHoldsBytes(t *testing.T) {
 	if len(later) != 2 || d.Held() != 40 {
 		t.Errorf("%d calls are made, %d bytes are held", len(later), d.Held())
 	}
-	for _, to := range later {
+	for i, to := range later {
+		held[i].Release()
 		to.Receive(codec.Response{Allowed: true}, nil)
 	}
 	if d.Wait(); d.Held() != 0 {

@@ -123,10 +123,10 @@ func (d *Dispatcher) recordUnheard(ctx context.Context, req Request, o *Outcome,
 	d.log.LogAttrs(ctx, level, message, attrs...)
 }
 
-func (d *Dispatcher) recordShadow(ctx context.Context, cluster *chain.Cluster, inv *invocation, o *Outcome) {
-	attrs := append(outcomeAttrs(inv.webhook, o.Err),
-		slog.String("cluster", cluster.Name),
-		slog.String("uid", cutBytes(string(inv.request.Want.UID), maxLogged)),
+func (d *Dispatcher) recordShadow(ctx context.Context, v *hook.View, o *Outcome) {
+	attrs := append(outcomeAttrs(o.Webhook, o.Err),
+		slog.String("cluster", v.Cluster),
+		slog.String("uid", cutBytes(string(v.UID), maxLogged)),
 		slog.String("outcome", o.Result.String()),
 		slog.Bool("allowed", o.Result == Allowed),
 		slog.Int("code", int(o.Response.Code)),

@@ -20,8 +20,6 @@ import (
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/transport"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // A bypass is said at once and then once per interval, with how many there were.
@@ -50,10 +48,10 @@ func TestBypassLog(t *testing.T) {
 	}
 }
 
-// failing is a Caller that gives no answer.
+// failing is a Hook that gives no answer.
 type failing struct{ text string }
 
-func (f failing) Start(_ context.Context, _ *transport.Call, to hook.Receiver) {
+func (f failing) Ask(_ context.Context, _ hook.Question, to hook.Receiver) {
 	to.Receive(codec.Response{}, &hook.CallError{Cause: hook.Unreachable, Err: &codec.AnswerError{Reason: f.text}})
 }
 
@@ -76,11 +74,11 @@ func TestRecords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			d, err := New(Config{Caller: failing{nasty}, Logger: slog.New(slog.NewJSONHandler(&out, nil))})
+			d, err := New(Config{Logger: slog.New(slog.NewJSONHandler(&out, nil))})
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := &chain.Entry{Name: "a.example.com", Matcher: matcher, FailurePolicy: c.policy, Version: codec.V1}
+			w := &chain.Entry{ID: hook.ID{Name: "a.example.com"}, Hook: failing{nasty}, Matcher: matcher, FailurePolicy: c.policy}
 			cluster := &chain.Cluster{Name: "east", Bypass: exempt.Compile(c.bypass)}
 			review := &codec.Review{UID: []byte(nasty), Name: []byte(nasty), Namespace: []byte(nasty), Operation: codec.Create,
 				User: codec.UserInfo{Username: []byte(nasty)}, Body: codec.NewBody(nil, nil), Version: codec.V1}
@@ -89,8 +87,7 @@ func TestRecords(t *testing.T) {
 			if c.bypass == nil {
 				a := &admission{Request: req, outcomes: nil}
 				inv := d.newBatch().add(w, 0, 0)
-				inv.request = webhook.Request{Target: new(transport.Target), Body: review.Body}
-				d.start(t.Context(), inv)
+				d.start(t.Context(), inv, hook.Question{})
 				a.settle(a.judge(inv, codec.Response{}, (<-inv.batch.answers).err, 0))
 				v = merge(a)
 			}
@@ -116,12 +113,12 @@ func TestRecords(t *testing.T) {
 func TestDenialsAreThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		d, err := New(Config{Caller: failing{}, Logger: slog.New(slog.NewJSONHandler(&out, nil))})
+		d, err := New(Config{Logger: slog.New(slog.NewJSONHandler(&out, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}
 		record := func(cluster string, o Outcome) {
-			o.Webhook = &chain.Entry{Name: "w"}
+			o.Webhook = &chain.Entry{ID: hook.ID{Name: "w"}}
 			v := Verdict{Response: codec.Response{Allowed: !o.Denies()}, Outcomes: []Outcome{o}}
 			d.record(t.Context(), Request{Cluster: &chain.Cluster{Name: cluster}, Review: &codec.Review{}}, &v, 0)
 		}
@@ -148,7 +145,7 @@ func TestLinesSay(t *testing.T) {
 	late := &hook.CallError{Cause: hook.Timeout, Err: errors.New("late")}
 	crashed := &hook.CallError{Cause: hook.Panic, Err: errors.New("crash"), Stack: []byte("goroutine 1")}
 	w := func(name string, policy chain.FailurePolicy, mode chain.Mode) *chain.Entry {
-		return &chain.Entry{Name: name, Configuration: "c", FailurePolicy: policy, Mode: mode}
+		return &chain.Entry{ID: hook.ID{Name: name, Configuration: "c"}, FailurePolicy: policy, Mode: mode}
 	}
 	const about = `"cluster":"east","phase":"validate","snapshot":"s","uid":"u-1","operation":"CREATE","group":"apps","version":"v1","resource":"deployments","subresource":"scale","namespace":"shop","name":"web"`
 	const decided = about + `,"elapsed_seconds":1.5,"outcomes":`
@@ -211,7 +208,7 @@ func TestLinesSay(t *testing.T) {
 				}
 				return a
 			}}))
-			d, err := New(Config{Caller: failing{}, Logger: logger, AllowsPerSecond: c.allow})
+			d, err := New(Config{Logger: logger, AllowsPerSecond: c.allow})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +230,7 @@ func TestLinesSay(t *testing.T) {
 func TestAllowsAreSampled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		d, err := New(Config{Caller: failing{}, Logger: slog.New(slog.NewJSONHandler(&out, nil)), AllowsPerSecond: 2})
+		d, err := New(Config{Logger: slog.New(slog.NewJSONHandler(&out, nil)), AllowsPerSecond: 2})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ package dispatcher
 import (
 	"fmt"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
 )
@@ -13,11 +14,11 @@ func refusePatch(format string, args ...any) *hook.Refusal {
 	return &hook.Refusal{Cause: hook.BadPatch, Code: hook.BadPatch.Code(), Err: fmt.Errorf(format, args...)}
 }
 
-func refuseDryRun(name string) *hook.Refusal {
+func refuseDryRun(w *chain.Entry) *hook.Refusal {
 	return &hook.Refusal{
 		Cause: hook.DryRun,
 		Code:  hook.DryRun.Code(),
-		Err:   fmt.Errorf("admission webhook %q does not support dry run", name),
+		Err:   fmt.Errorf("admission %s does not support dry run", w.Called()),
 	}
 }
 

@@ -100,12 +100,16 @@ type scriptedCaller struct {
 	uids  []string // that were sent
 }
 
-func (c *scriptedCaller) Start(_ context.Context, call *transport.Call, to hook.Receiver) {
-	s, own := c.begin(call), *call
+func (c *scriptedCaller) Start(_ context.Context, call transport.Call, to hook.Receiver) {
+	s := c.begin(&call)
 	if s.panics {
 		panic("scripted")
 	}
-	go func() { to.Receive(s.answer(&own)) }()
+	call.Message.Retain()
+	go func() {
+		resp, err := s.answer(&call)
+		answer(call, to, resp, err)
+	}()
 }
 
 func (s script) answer(call *transport.Call) (codec.Response, error) {

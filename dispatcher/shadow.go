@@ -7,13 +7,14 @@ import (
 	"runtime/debug"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
 )
 
 // shadow makes a call whose answer is recorded and never decides. It never
 // waits: above the cluster's share of the Shadow calls under way, or of the bytes that
 // are held, this one is dropped, visibly.
-func (d *Dispatcher) shadow(a *admission, inv *invocation) {
+func (d *Dispatcher) shadow(a *admission, inv *invocation, q hook.Question) {
 	s := d.newShadowed(a)
 	if !a.holdShadowed() || !d.shadowSlots.Take(a.Cluster.Name, 1, 0) {
 		d.recordShadowDropped(a.ctx, a.Cluster, inv.webhook)
@@ -23,9 +24,10 @@ func (d *Dispatcher) shadow(a *admission, inv *invocation) {
 	s.unheard, _ = a.failurePolicy(inv.webhook) // later the review is gone
 	own := d.newBatch()                         // not the admission's, where nobody waits for it
 	alone := own.add(inv.webhook, inv.position, inv.round)
-	alone.request, alone.call = inv.request, inv.call
-	d.start(s.ctx, alone)
+	s.view = q.Retain()
+	d.start(s.ctx, alone, q)
 	d.calls.Go(func() {
+		defer s.view.Release()
 		defer d.shadowSlots.Give(s.cluster.Name, 1)
 		defer own.release()
 		defer func() {
@@ -44,6 +46,7 @@ type shadowed struct {
 	cluster    *chain.Cluster
 	phase      chain.Phase
 	ctx        context.Context
+	view       *hook.View
 	unheard    Result // what a CallError would have come to
 }
 
@@ -69,7 +72,7 @@ func (s *shadowed) conclude(inv *invocation) {
 	if o.Result == Failed {
 		o.Result = s.unheard
 	}
-	s.dispatcher.recordShadow(s.ctx, s.cluster, inv, &o)
+	s.dispatcher.recordShadow(s.ctx, s.view, &o)
 	s.tell(&o, false)
 	inv.endSpan(&o)
 }

@@ -105,20 +105,6 @@ func (a *admission) holdShadowed() bool {
 	return t != nil
 }
 
-// holdForm has the bytes of a form in which the review is sent counted until the
-// last call has ended. It reports whether there was room for them: an object may be a
-// thousand times larger once webhooks have mutated it.
-func (a *admission) holdForm(form *codec.Body) bool {
-	if form.Len() == 0 || form.Charged() {
-		return true
-	}
-	t := a.limiter.hold(a.Cluster.Name, int64(form.Len()), a.slot != nil)
-	if t != nil {
-		form.Charge(t)
-	}
-	return t != nil
-}
-
 // retryAfter is when a caller that was shed may come back, in seconds: not all at
 // once.
 func retryAfter() int32 { return 1 + rand.Int32N(3) }
@@ -144,15 +130,38 @@ func newLookups(l Limits) *share.Pool {
 	return share.NewPool(int64(max(l.Admissions/lookupsPart, 1)))
 }
 
-// takeTurn waits for the cluster's turn to work on size bytes, until the answer must
-// be made. Without an error done must be called after the work.
-func (a *admission) takeTurn(size int) (done func(), err error) {
+// account is what Views are made with: it has forms counted, and the turns taken to
+// make them.
+type account struct{ admissions, workshop *limiter }
+
+// Hold implements hook.Account: an object may be a thousand times larger once webhooks
+// have mutated it.
+func (c *account) Hold(cluster string, body *codec.Body, admitted bool) error {
+	if body.Len() == 0 || body.Charged() {
+		return nil
+	}
+	t := c.admissions.hold(cluster, int64(body.Len()), admitted)
+	if t == nil {
+		return errShed
+	}
+	body.Charge(t)
+	return nil
+}
+
+// Turn implements hook.Account.
+func (c *account) Turn(cluster string, size int, until time.Time) (done func(), err error) {
 	if size < lightWork {
 		return func() {}, nil
 	}
-	t := a.workshop.acquire(a.Cluster.Name, 0, a.Deadline.Add(-hearingTime))
+	t := c.workshop.acquire(cluster, 0, until)
 	if t == nil {
 		return nil, errBusy
 	}
 	return t.release, nil
+}
+
+// takeTurn waits for the cluster's turn to work on size bytes, until the answer must
+// be made. Without an error done must be called after the work.
+func (a *admission) takeTurn(size int) (done func(), err error) {
+	return a.account.Turn(a.Cluster.Name, size, a.Deadline.Add(-hearingTime))
 }

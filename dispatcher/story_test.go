@@ -26,6 +26,8 @@ import (
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 var update = flag.Bool("update", false, "rewrite the want sections of the stories")
@@ -122,11 +124,12 @@ func readStory(t *testing.T, file string) *story {
 }
 
 func (s *story) play(t *testing.T) string {
-	snapshot := s.load(t)
+	caller := &scriptedCaller{scripts: s.scripts}
+	snapshot := s.load(t, caller)
 	var got string
 	synctest.Test(t, func(t *testing.T) {
-		caller := &scriptedCaller{t: t, scripts: s.scripts}
-		cfg := dispatcher.Config{Caller: caller, Grace: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
+		caller.t = t
+		cfg := dispatcher.Config{Grace: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
 		if s.request.Shed {
 			cfg.Limits.Bytes = 1
 		}
@@ -177,7 +180,7 @@ func scribble(data []byte) {
 }
 
 // load compiles the story's registry/ sections.
-func (s *story) load(t *testing.T) *registry.Snapshot {
+func (s *story) load(t *testing.T, caller webhook.Client) *registry.Snapshot {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "cluster.yaml"), []byte(defaultCluster), 0o600); err != nil {
@@ -192,7 +195,7 @@ func (s *story) load(t *testing.T) *registry.Snapshot {
 			t.Fatal(err)
 		}
 	}
-	r := registry.New(registry.Settings{Directories: []string{dir}, Logger: slog.New(slog.DiscardHandler)})
+	r := registry.New(registry.Settings{Directories: []string{dir}, Compile: compile.Options{Client: caller}, Logger: slog.New(slog.DiscardHandler)})
 	if problems := r.Load(); len(problems) > 0 {
 		t.Fatalf("%s: %v", s.file, problems)
 	}

@@ -3,6 +3,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -37,23 +38,12 @@ func indented(text string) string {
 func (o *Outcome) text() string {
 	switch {
 	case o.Err == nil:
-		return o.rejection()
+		return o.Webhook.Denial(o.Response.Message, o.Response.Reason)
 	case o.Result == Refused || o.Result == Softened:
 		return o.refusal()
 	}
-	return fmt.Sprintf("Internal error occurred: failed calling webhook %q: %v (%s %s; %s; this is a platform problem, not a decision of the webhook)",
-		o.Webhook.Name, o.Err, o.Cause, o.after(), o.policy())
-}
-
-// rejection words a denial as kube-apiserver does.
-func (o *Outcome) rejection() string {
-	switch {
-	case o.Response.Message != "":
-		return fmt.Sprintf("admission webhook %q denied the request: %s", o.Webhook.Name, o.Response.Message)
-	case o.Response.Reason != "":
-		return fmt.Sprintf("admission webhook %q denied the request: %s", o.Webhook.Name, o.Response.Reason)
-	}
-	return fmt.Sprintf("admission webhook %q denied the request without explanation", o.Webhook.Name)
+	return fmt.Sprintf("Internal error occurred: failed calling %s: %v (%s %s; %s; this is a platform problem, not a decision of the %s)",
+		o.Webhook.Called(), o.Err, o.Cause, o.after(), o.policy(), cmp.Or(o.Webhook.Noun, "webhook"))
 }
 
 func (o *Outcome) refusal() string {
@@ -61,9 +51,9 @@ func (o *Outcome) refusal() string {
 	case hook.DryRun:
 		return o.Err.Error()
 	case hook.MatchError:
-		return fmt.Sprintf("it cannot be decided whether webhook %q must be asked: %v (%s)", o.Webhook.Name, o.Err, o.Cause)
+		return fmt.Sprintf("it cannot be decided whether %s must be asked: %v (%s)", o.Webhook.Called(), o.Err, o.Cause)
 	}
-	return fmt.Sprintf("Internal error occurred: %v (webhook %q, %s, whatever the failurePolicy)", o.Err, o.Webhook.Name, o.Cause)
+	return fmt.Sprintf("Internal error occurred: %v (%s, %s, whatever the failurePolicy)", o.Err, o.Webhook.Called(), o.Cause)
 }
 
 func (o *Outcome) after() string {
@@ -90,9 +80,9 @@ func (o *Outcome) warning() string {
 	case o.Softened:
 		text = "would be denied if enforced: " + o.text()
 	case o.Result == FailedOpen:
-		text = fmt.Sprintf("failed calling webhook %q (%s %s), %s: the request was not checked by it", o.Webhook.Name, o.Cause, o.after(), o.policy())
+		text = fmt.Sprintf("failed calling %s (%s %s), %s: the request was not checked by it", o.Webhook.Called(), o.Cause, o.after(), o.policy())
 	case o.Result == Skipped:
-		text = fmt.Sprintf("webhook %q was skipped (%s): %v", o.Webhook.Name, o.Cause, o.Err)
+		text = fmt.Sprintf("%s was skipped (%s): %v", o.Webhook.Called(), o.Cause, o.Err)
 	}
 	if strings.Contains(text, "\n") {
 		return strings.Join(strings.Fields(text), " ")

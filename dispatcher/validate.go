@@ -3,9 +3,7 @@
 package dispatcher
 
 import (
-	"errors"
 	"slices"
-	"time"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -13,12 +11,8 @@ import (
 	"github.com/admission-dispatcher/dispatcher/match"
 )
 
-// errUnheard is the CallError of a webhook that has not answered by the deadline.
-var errUnheard = errors.New("no answer before the caller's deadline")
-
-// validate asks all matching webhooks at once; those of the Transactional stage
-// after all others, and only if everything else allowed. What is denied before
-// any call is sent to nobody.
+// validate asks all matching Hooks of a stage at once, and those of the next one only if
+// everything before allowed. What is denied before any call is sent to nobody.
 func (d *Dispatcher) validate(a *admission) {
 	var buf [16]int
 	candidates := a.candidates(buf[:0])
@@ -27,21 +21,21 @@ func (d *Dispatcher) validate(a *admission) {
 	}
 	a.batch = d.newBatch()
 	defer a.batch.close()
-	last := 0
+	var considered [len(chain.Stages)]int
 	for _, i := range candidates {
-		if inv := a.consider(i, 0); inv != nil && inv.webhook.Stage == chain.StageTransactional {
-			last++
+		if inv := a.consider(i, 0); inv != nil {
+			considered[inv.webhook.Stage]++
 		}
-	}
-	if a.denied() {
-		return
 	}
 	a.subject.Forget()
 	a.batch.makeRoom()
 	a.outcomes = slices.Grow(a.outcomes, len(a.batch.list))
-	d.fanOut(a, chain.StageValidating, last)
-	if last > 0 && !a.denied() {
-		d.fanOut(a, chain.StageTransactional, 0)
+	following := len(a.batch.list)
+	for _, stage := range chain.Stages {
+		following -= considered[stage]
+		if considered[stage] > 0 && !a.denied() {
+			d.fanOut(a, stage, following)
+		}
 	}
 }
 
@@ -59,7 +53,7 @@ func (a *admission) consider(position, round int) *invocation {
 		if w.Pending != nil {
 			err = &hook.CallError{Cause: hook.Pending, Err: w.Pending}
 		} else {
-			err = a.prepare(inv)
+			err = a.prepare(w)
 		}
 	case match.ConditionRefusal, match.NamespaceUnknown:
 		err = refuseMatch(m)
@@ -104,87 +98,10 @@ func (a *admission) settleUncalled(inv *invocation, o Outcome) {
 // and settles every answer that arrives in time. The first denial starts the
 // grace, after which nobody is waited for.
 func (d *Dispatcher) fanOut(a *admission, stage chain.Stage, following int) {
-	waiting := 0
-	for i := range a.batch.list {
-		inv := &a.batch.list[i]
-		if inv.webhook.Stage != stage {
-			continue
-		}
-		inv.call.Deadline, inv.call.Timeout = a.until(inv.webhook, following, d.impatience)
-		if inv.webhook.Mode == chain.Shadow {
-			d.shadow(a, inv)
-			continue
-		}
-		inv.waiting = true
-		waiting++
-		d.start(a.ctx, inv)
-	}
-	if waiting > 0 {
-		d.join(a, waiting)
-	}
-}
-
-// join settles answers until all are there, the grace after a denial is over, or
-// the deadline has come.
-func (d *Dispatcher) join(a *admission, waiting int) {
-	begin := time.Now()
-	timer := a.batch.alarm(time.Until(a.Deadline))
-	defer timer.Stop()
-	denied := false
-	for waiting > 0 {
-		select {
-		case inv := <-a.batch.answers:
-			if !inv.waiting {
-				continue // of an earlier stage, and too late for it
-			}
-			waiting--
-			if a.hear(inv).Denies() && !denied {
-				denied = true
-				timer.Reset(min(d.grace, time.Until(a.Deadline)))
-			}
-		case <-timer.C:
-			denied = a.hearPresent(denied)
-			a.settleUnheard(denied, time.Since(begin))
-			return
+	for _, inv := range a.batch.list {
+		if inv.webhook.Stage == stage {
+			d.ask(a, inv, following)
 		}
 	}
-}
-
-// hear settles an answer.
-func (a *admission) hear(inv *invocation) *Outcome {
-	inv.waiting = false
-	o := a.settle(a.judge(inv, inv.resp, inv.err, inv.elapsed))
-	inv.endSpan(o)
-	return o
-}
-
-// hearPresent settles the answers that are there although time is up: a process that
-// stood still must not take them for missing. It reports whether anybody denied.
-func (a *admission) hearPresent(denied bool) bool {
-	for {
-		select {
-		case inv := <-a.batch.answers:
-			denied = inv.waiting && a.hear(inv).Denies() || denied
-		default:
-			return denied
-		}
-	}
-}
-
-// settleUnheard gives those that were not heard their Outcome: abandoned after
-// somebody's denial, timed out otherwise.
-func (a *admission) settleUnheard(denied bool, elapsed time.Duration) {
-	for i := range a.batch.list {
-		inv := &a.batch.list[i]
-		late := inv.waiting
-		inv.waiting = false
-		switch {
-		case !late:
-		case denied:
-			inv.endSpan(a.settle(Outcome{Webhook: inv.webhook, Position: inv.position, Result: Abandoned, Elapsed: elapsed}))
-		default:
-			err := &hook.CallError{Cause: hook.Timeout, Elapsed: elapsed, Err: errUnheard}
-			inv.endSpan(a.settle(a.judge(inv, codec.Response{}, err, elapsed)))
-		}
-	}
+	d.join(a)
 }

@@ -20,10 +20,10 @@ import (
 
 // drawOutcome draws the outcome of the webhook at position.
 func drawOutcome(t *rapid.T, position int) Outcome {
-	w := &chain.Entry{
+	w := &chain.Entry{ID: hook.ID{
 		Name:          rapid.SampledFrom([]string{"a.example.com", "b.example.com", strings.Repeat("long.", 15) + "example.com"}).Draw(t, "name"),
 		Configuration: rapid.SampledFrom([]string{"one", "two"}).Draw(t, "configuration"),
-	}
+	}}
 	o := Outcome{Webhook: w, Position: position, Result: Result(rapid.IntRange(0, int(Abandoned)).Draw(t, "result"))}
 	o.Response.Warnings = rapid.SliceOfN(rapid.StringN(0, 300, -1), 0, 16).Draw(t, "warnings")
 	for _, key := range rapid.SliceOfNDistinct(rapid.StringMatching("[a-z]{1,60}"), 0, 4, rapid.ID).Draw(t, "keys") {
@@ -158,7 +158,7 @@ func checkLimits(t *rapid.T, r *codec.Response) {
 // Callers that are shed do not all come back at once: in 1, 2 or 3 s. A webhook that
 // says itself when is believed.
 func TestRetryAfterOfWhoIsShed(t *testing.T) {
-	shed := Outcome{Webhook: &chain.Entry{Name: "w"}, Result: Failed, Cause: hook.Shed, Code: 429, Err: errShed}
+	shed := Outcome{Webhook: &chain.Entry{ID: hook.ID{Name: "w"}}, Result: Failed, Cause: hook.Shed, Code: 429, Err: errShed}
 	seen := map[int32]int{}
 	for range 1000 {
 		r := merge(&admission{outcomes: []Outcome{shed}}).Response
@@ -185,7 +185,7 @@ func TestTogether(t *testing.T) {
 	outcomes := func(n int, fill func(i int, o *Outcome)) []Outcome {
 		list := make([]Outcome, n)
 		for i := range list {
-			list[i].Webhook = &chain.Entry{Name: fmt.Sprintf("w%03d.example.com", i), Configuration: "c"}
+			list[i].Webhook = &chain.Entry{ID: hook.ID{Name: fmt.Sprintf("w%03d.example.com", i), Configuration: "c"}}
 			fill(i, &list[i])
 		}
 		return list
@@ -232,7 +232,7 @@ func TestTogether(t *testing.T) {
 	})
 	t.Run("C25 two webhooks of one name", func(t *testing.T) {
 		got, dropped := annotationsOf(outcomes(3, func(i int, o *Outcome) {
-			o.Webhook = &chain.Entry{Name: "w.example.com", Configuration: fmt.Sprint("c", i)}
+			o.Webhook = &chain.Entry{ID: hook.ID{Name: "w.example.com", Configuration: fmt.Sprint("c", i)}}
 			o.Response.Annotations = []codec.Annotation{{Key: "k", Value: fmt.Sprint(i)}}
 		}), "s")
 		values := map[string]string{}
@@ -244,7 +244,7 @@ func TestTogether(t *testing.T) {
 		}
 	})
 	t.Run("C25 a webhook that is called again", func(t *testing.T) {
-		w := &chain.Entry{Name: "w.example.com"}
+		w := &chain.Entry{ID: hook.ID{Name: "w.example.com"}}
 		got, dropped := annotationsOf(outcomes(2, func(i int, o *Outcome) {
 			o.Webhook, o.Round = w, i
 			o.Response.Annotations = []codec.Annotation{{Key: "k", Value: fmt.Sprint(i)}, {Key: strings.Repeat("k", 63), Value: fmt.Sprint(i)}}

@@ -3,11 +3,72 @@
 // Package hook is what may be asked about an admission, and what comes of it.
 package hook
 
-import "github.com/admission-dispatcher/dispatcher/codec"
+import (
+	"context"
+	"sync/atomic"
+	"time"
 
-// Receiver is told what a call came to.
+	"github.com/admission-dispatcher/dispatcher/codec"
+)
+
+// ID names a Hook: the object that configures it, and its name there.
+type ID struct{ Configuration, Name string }
+
+// Hook may be asked about an admission. It is safe for concurrent use.
+type Hook interface {
+	// Ask answers q: it calls to.Receive once, by q.Deadline, on any goroutine,
+	// perhaps before it returns. What it uses of q.View after it has returned it
+	// retains. ctx carries shutdown and trace only.
+	Ask(ctx context.Context, q Question, to Receiver)
+}
+
+// Receiver is notified of what a Hook answers.
 type Receiver interface {
-	// Receive is called once, by the call's deadline, on any goroutine, also on
-	// the one that started the call. It must not block.
+	// Receive must not block. The error is a *CallError, a *Refusal, or a
+	// *codec.AnswerError whose Denies is set. Nothing of resp is borrowed.
 	Receive(resp codec.Response, err error)
+}
+
+// Question is one Hook's part of one admission.
+type Question struct {
+	*View
+	Deadline time.Time
+	// Timeout is what the Hook would have had if the caller had left it the time. A
+	// much earlier Deadline that passes says little about the Hook.
+	Timeout time.Duration
+	Round   int // 1 for a reinvocation
+	// Repeatable: asking more than once has no side effects.
+	Repeatable bool
+	// Shadow: nobody waits for the answer.
+	Shadow bool
+	// Wait: no answer denies. A Hook that is known not to answer at present waits for
+	// a better time until the Deadline rather than fail at once.
+	Wait bool
+	// Over is true once nobody needs the answer any more. It may be read until the
+	// Receiver is notified. nil: the answer is needed to the end.
+	Over *atomic.Bool
+}
+
+// Payload returns the review in the form f, made once for all Hooks. It is valid as
+// long as the View is. The error is a *CallError.
+func (q *Question) Payload(f codec.Form) (*codec.Body, error) { return q.payload(f, !q.Shadow) }
+
+// Undoer is a Hook of the transactional stage that can take back what it did.
+type Undoer interface {
+	// Undo takes back what Ask did about q, if anything: the admission was denied, was
+	// a dry run, or nobody got the answer. It is called at most once, when the
+	// admission has its verdict, perhaps before Ask has answered, and may block.
+	Undo(ctx context.Context, q Question)
+}
+
+// Explainer is a Hook that tells what it would do, without doing it.
+type Explainer interface {
+	// Explain says in which form the Hook would be given the review as it was
+	// received. The error, a *CallError, says why it cannot be asked at all.
+	Explain(r *codec.Review) (payload string, err error)
+}
+
+// Located is a Hook that is somewhere else.
+type Located interface {
+	Where() string // its URL
 }

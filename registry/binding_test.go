@@ -83,8 +83,8 @@ func (h bindingHome) bound() bound {
 	h.t.Helper()
 	webhooks := h.good(h.registry()).Clusters["dev"].Validating.Webhooks
 	i := slices.IndexFunc(webhooks, func(w *chain.Entry) bool { return w.Name == "bound.example.com" })
-	w := webhooks[i]
-	return bound{i, w.Mode, w.Stage, w.Timeout, w.FailurePolicy, string(w.Spec.FailurePolicy), w.Compat, w.Repeat, w.Probe, w.Join, w.Wire, w.Target.Identity()}
+	w, asked := webhooks[i], webhooks[i].Hook.(*webhook.Hook)
+	return bound{i, w.Mode, w.Stage, w.Timeout, w.FailurePolicy, string(w.Spec.FailurePolicy), asked.Compat, asked.Repeat, w.Probe, w.Join, asked.Wire, w.Target.Identity()}
 }
 
 // Each field of a binding says what it says and nothing else; what none says is as

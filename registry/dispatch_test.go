@@ -17,6 +17,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // chains is a configuration of three clusters that share what they can.
@@ -104,8 +105,9 @@ func TestChains(t *testing.T) {
 		c := s.Clusters[cluster]
 		var got []string
 		for _, w := range slices.Concat(c.Validating.Webhooks, c.Mutating.Webhooks) {
+			h := w.Hook.(*webhook.Hook)
 			got = append(got, fmt.Sprintf("%s/%s %v %v %v %v %v %v %t %d %s", w.Configuration, w.Name, w.FailurePolicy,
-				w.SideEffects, w.Timeout, w.Mode, w.Stage, w.Version, w.Reinvocation, w.Compat, w.Target.URL()))
+				w.SideEffects, w.Timeout, w.Mode, w.Stage, h.Version, w.Reinvocation, h.Compat, w.Target.URL()))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", cluster, diff)
@@ -171,8 +173,8 @@ func TestNamespaceLabels(t *testing.T) {
 
 func TestVersionThatWeSpeak(t *testing.T) {
 	for _, w := range chainsSnapshot(t).Clusters["dev"].Validating.Webhooks {
-		if w.Version != codec.V1 && w.Version != codec.V1beta1 {
-			t.Errorf("%s: version %v", w.Name, w.Version)
+		if v := w.Hook.(*webhook.Hook).Version; v != codec.V1 && v != codec.V1beta1 {
+			t.Errorf("%s: version %v", w.Name, v)
 		}
 	}
 }

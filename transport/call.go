@@ -39,21 +39,20 @@ type Call struct {
 	Over   *atomic.Bool
 	Repeat Repeat
 	// Owner is whose call it is, for the Observer; nothing else looks at it.
-	Owner any
+	Owner hook.ID
 }
 
 // Start asks, perhaps more than once, and tells to a verified answer or an error:
 // a *CallError, or a *codec.AnswerError whose Denies is set. ctx carries shutdown
-// and trace; the deadline is the Call's. The Call is copied, but not what it
-// points to. A hedge that lost may run on, to the deadline.
-func (c *Client) Start(ctx context.Context, call *Call, to hook.Receiver) {
+// and trace; the deadline is the Call's. A hedge that lost may run on, to the deadline.
+func (c *Client) Start(ctx context.Context, call Call, to hook.Receiver) {
 	now := time.Now()
 	if !now.Before(call.Deadline) {
 		to.Receive(codec.Response{}, &hook.CallError{Cause: hook.NoTimeLeft, Err: errNoTimeLeft})
 		return
 	}
 	r := c.races.Get().(*race)
-	r.ctx, r.Call, r.to = ctx, *call, to
+	r.ctx, r.Call, r.to = ctx, call, to
 	r.Message.Retain()
 	c.running.Add(1)
 	r.run(now)
@@ -71,7 +70,7 @@ func (c *Client) forget(r *race) {
 // Call is Start for who waits for the answer.
 func (c *Client) Call(ctx context.Context, call Call) (codec.Response, error) {
 	w := c.waiters.Get().(waiter)
-	c.Start(ctx, &call, w)
+	c.Start(ctx, call, w)
 	got := <-w
 	c.waiters.Put(w)
 	return got.resp, got.err

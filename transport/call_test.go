@@ -300,7 +300,7 @@ func TestObserver(t *testing.T) {
 			body := codec.NewBody([]byte(reviewBody), nil)
 			defer body.Release()
 			c := newCall(target, body, patience)
-			c.Owner, c.Repeat.Safe = "owner", true
+			c.Owner, c.Repeat.Safe = hook.ID{Name: "owner"}, true
 			_, _ = w.ask(c)
 			<-time.After(100 * time.Millisecond)
 			return o.taken()
@@ -358,7 +358,7 @@ func (o *observed) add(words ...any) {
 }
 
 func (o *observed) Attempted(_ context.Context, a transport.Attempt) {
-	words := []any{a.Kind, a.Elapsed.Round(time.Millisecond), a.Owner}
+	words := []any{a.Kind, a.Elapsed.Round(time.Millisecond), a.Owner.Name}
 	if a.Err != nil {
 		words = append(words, causeOf(a.Err))
 	}
@@ -368,9 +368,9 @@ func (o *observed) Attempted(_ context.Context, a transport.Attempt) {
 	o.add(words...)
 }
 
-func (o *observed) Refused(_ context.Context, owner any) { o.add("refused", owner) }
+func (o *observed) Refused(_ context.Context, owner hook.ID) { o.add("refused", owner.Name) }
 
-func (o *observed) Disagreed(_ context.Context, owner any) { o.add("disagreed", owner) }
+func (o *observed) Disagreed(_ context.Context, owner hook.ID) { o.add("disagreed", owner.Name) }
 
 // After hundreds of calls at once 256 goroutines are kept for the next ones, and none
 // when the Client is closed.

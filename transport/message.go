@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // Message is one protocol's side of one call: what is sent, and what a reply to it
@@ -63,7 +64,7 @@ const (
 
 // Switch is a change of the wording in which a Target is called.
 type Switch struct {
-	Owner  any // of the Call that brought it about
+	Owner  hook.ID // of the Call that brought it about
 	Target *Target
 	Reads  string // what the Target is sent as of now, in words
 	Err    error  // why that is plainer than before; nil: it is not

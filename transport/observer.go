@@ -5,6 +5,8 @@ package transport
 import (
 	"context"
 	"time"
+
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // Kind says why an attempt is made. The set is closed.
@@ -32,7 +34,7 @@ func (k Kind) String() string {
 
 // Attempt is one HTTP try that has ended.
 type Attempt struct {
-	Owner    any // of the Call
+	Owner    hook.ID // of the Call
 	Endpoint *Endpoint
 	Kind     Kind
 	Start    time.Time
@@ -47,12 +49,12 @@ type Observer interface {
 	// Attempted is told of every attempt. ctx carries the attempt's span.
 	Attempted(ctx context.Context, a Attempt)
 	// Refused is told of an extra attempt that was not made for want of budget.
-	Refused(ctx context.Context, owner any)
+	Refused(ctx context.Context, owner hook.ID)
 	// Disagreed is told of a call of which two attempts gave different verdicts.
-	Disagreed(ctx context.Context, owner any)
+	Disagreed(ctx context.Context, owner hook.ID)
 	// Misread is told of a call whose webhook did not read what it had said that it
 	// reads.
-	Misread(ctx context.Context, owner any)
+	Misread(ctx context.Context, owner hook.ID)
 	// Switched is told when the form of a Target's reviews changes.
 	Switched(ctx context.Context, s Switch)
 }
@@ -64,13 +66,13 @@ type Silent struct{}
 func (Silent) Attempted(context.Context, Attempt) {}
 
 // Refused implements Observer.
-func (Silent) Refused(context.Context, any) {}
+func (Silent) Refused(context.Context, hook.ID) {}
 
 // Disagreed implements Observer.
-func (Silent) Disagreed(context.Context, any) {}
+func (Silent) Disagreed(context.Context, hook.ID) {}
 
 // Misread implements Observer.
-func (Silent) Misread(context.Context, any) {}
+func (Silent) Misread(context.Context, hook.ID) {}
 
 // Switched implements Observer.
 func (Silent) Switched(context.Context, Switch) {}

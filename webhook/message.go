@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhook is the AdmissionReview protocol over transport: in which form a
-// review is sent, and what the answer means.
 package webhook
 
 import (
@@ -27,6 +25,8 @@ type Request struct {
 	// Want is what the answer must fit. Its UID must not change before the deadline
 	// of the call: an attempt that lost its race still verifies what it gets.
 	Want codec.Expectation
+	// View, if any, is what the others are of.
+	View *hook.View
 }
 
 // Message is a Request as a transport.Message, which holds a reference to its Bodies.
@@ -44,10 +44,16 @@ var messages = sync.Pool{New: func() any { return new(Message) }}
 // NewMessage returns the Message of a Request, with one reference.
 func NewMessage(r Request) *Message {
 	m := messages.Get().(*Message)
+	if m.View != nil {
+		m.View.Release()
+	}
 	m.Request, m.negotiation = r, negotiationOf(r.Target)
 	m.refs.Store(1)
 	m.Body.Retain()
 	m.Plain.Retain()
+	if m.View != nil {
+		m.View.Retain()
+	}
 	return m
 }
 
@@ -63,6 +69,9 @@ func (m *Message) Release() {
 	m.Plain.Release()
 	if m.plain != nil {
 		m.plain.Release()
+	}
+	if m.View != nil {
+		m.View.Release()
 	}
 	m.Request, m.negotiation, m.plain = Request{}, nil, nil
 	messages.Put(m)

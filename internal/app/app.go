@@ -110,11 +110,6 @@ func (a *App) wireRegistry(version string) {
 		Allowed: settings.Compile.Addresses.Check,
 		Logger:  a.log,
 	})
-	settings.Resource = a.resource
-	settings.Compile.Namespaces = a.namespaces.Namespaces
-	settings.Changed = func(c registry.Change) { a.status.Changed(c) }
-	a.registry = registry.New(settings)
-	a.status = a.newStatus(version)
 	a.client = transport.NewClient(transport.ClientConfig{
 		Addresses:      settings.Compile.Addresses,
 		ConnectTimeout: cfg.Timeouts.Connect.Duration,
@@ -122,6 +117,12 @@ func (a *App) wireRegistry(version string) {
 		Concurrency:    cfg.Limits.CallsPerEndpoint,
 		Observer:       a.callObserver(),
 	})
+	settings.Resource = a.resource
+	settings.Compile.Client = a.client
+	settings.Compile.Namespaces = a.namespaces.Namespaces
+	settings.Changed = func(c registry.Change) { a.status.Changed(c) }
+	a.registry = registry.New(settings)
+	a.status = a.newStatus(version)
 	a.resolver = transport.NewResolver(transport.ResolverConfig{
 		Targets:   a.registry.Targets,
 		Addresses: settings.Compile.Addresses,
@@ -136,7 +137,6 @@ func (a *App) wireRegistry(version string) {
 func (a *App) wireDispatcher() (err error) {
 	cfg := a.cfg
 	a.dispatcher, err = dispatcher.New(dispatcher.Config{
-		Caller:          a.client,
 		Transcoder:      native.New(),
 		Grace:           cfg.Deadline.Grace.Duration,
 		Impatience:      cfg.Deadline.Impatience.Duration,

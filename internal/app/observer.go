@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
-	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/internal/throttle"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
@@ -42,9 +41,9 @@ type callObserver struct {
 
 // Switched implements transport.Observer.
 func (o callObserver) Switched(ctx context.Context, s transport.Switch) {
-	attrs := []slog.Attr{slog.String("url", s.Target.URL()), slog.String("reads", s.Reads)}
-	if w, ok := s.Owner.(*chain.Entry); ok {
-		attrs = append(attrs, slog.String("configuration", w.Configuration), slog.String("webhook", w.Name))
+	attrs := []slog.Attr{
+		slog.String("url", s.Target.URL()), slog.String("reads", s.Reads),
+		slog.String("configuration", s.Owner.Configuration), slog.String("webhook", s.Owner.Name),
 	}
 	if s.Err == nil {
 		o.log.LogAttrs(ctx, slog.LevelInfo, "a webhook offers another form of reviews", attrs...)

@@ -48,13 +48,14 @@ func (t target) Ready(q *chain.DryRun) error {
 	if err := t.client.Probe(t.Target, probeTimeout); err != nil || q == nil {
 		return err
 	}
-	body := codec.NewBody(fmt.Appendf(nil, probeReview, q.Webhook.Version), nil)
+	asked := q.Webhook.Hook.(*webhook.Hook) //nolint:forcetypeassert // only webhooks have Targets
+	body := codec.NewBody(fmt.Appendf(nil, probeReview, asked.Version), nil)
 	defer body.Release()
 	message := webhook.NewMessage(webhook.Request{
 		Target: t.Target,
 		Body:   body,
-		Form:   codec.Form{Version: q.Webhook.Version},
-		Want:   codec.Expectation{UID: []byte(probeUID), Version: q.Webhook.Version, Mutating: q.Phase == chain.Mutating, Compat: q.Webhook.Compat},
+		Form:   codec.Form{Version: asked.Version},
+		Want:   codec.Expectation{UID: []byte(probeUID), Version: asked.Version, Mutating: q.Phase == chain.Mutating, Compat: asked.Compat},
 	})
 	defer message.Release()
 	_, err := t.client.Call(context.Background(), transport.Call{
@@ -64,7 +65,7 @@ func (t target) Ready(q *chain.DryRun) error {
 		Resource: "/configmaps",
 		Deadline: time.Now().Add(probeTimeout),
 		Repeat:   transport.Repeat{NoHedge: true},
-		Owner:    q.Webhook,
+		Owner:    q.Webhook.ID,
 	})
 	if denial, ok := errors.AsType[*codec.AnswerError](err); ok && denial.Denies {
 		return fmt.Errorf("the dry-run review of a probe is answered with an unclear denial: %w", err)

@@ -18,6 +18,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/decisionlog"
 )
 
@@ -30,7 +31,7 @@ func (*collected) Close() error { return nil }
 
 // allowed is a verdict to which one webhook contributed.
 func allowed() dispatcher.Verdict {
-	asked := &chain.Entry{Configuration: "policies", Name: "w.example.com"}
+	asked := &chain.Entry{ID: hook.ID{Configuration: "policies", Name: "w.example.com"}}
 	return dispatcher.Verdict{
 		Response: codec.Response{Allowed: true},
 		Outcomes: []dispatcher.Outcome{{Webhook: asked, Result: dispatcher.Allowed, Elapsed: time.Millisecond}},

@@ -39,7 +39,7 @@ func observe(b *testing.B, m *metrics.Metrics) {
 	for b.Loop() {
 		m.Observe(context.Background(), r)
 		for _, w := range f.clusters[0].Validating.Webhooks {
-			m.Attempted(context.Background(), transport.Attempt{Owner: w})
+			m.Attempted(context.Background(), transport.Attempt{Owner: w.ID})
 		}
 	}
 }

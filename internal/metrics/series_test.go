@@ -90,7 +90,7 @@ func (f *fleet) attempt(m *metrics.Metrics) {
 	for _, phase := range phases() {
 		for _, w := range f.clusters[0].Chain(phase).Webhooks {
 			for _, kind := range []transport.Kind{transport.First, transport.Retry, transport.Hedge} {
-				m.Attempted(context.Background(), transport.Attempt{Owner: w, Kind: kind})
+				m.Attempted(context.Background(), transport.Attempt{Owner: w.ID, Kind: kind})
 			}
 		}
 	}
@@ -121,9 +121,9 @@ func (f *fleet) everything(m *metrics.Metrics) {
 			m.Observe(ctx, f.record(f.clusters[0], phase, dispatcher.Skipped, cause))
 		}
 		for _, w := range f.clusters[0].Chain(phase).Webhooks {
-			m.Refused(ctx, w)
-			m.Disagreed(ctx, w)
-			m.Misread(ctx, w)
+			m.Refused(ctx, w.ID)
+			m.Disagreed(ctx, w.ID)
+			m.Misread(ctx, w.ID)
 			for _, of := range []breaker.Change{{}, {Cluster: "east"}, {Cluster: "east", Resource: "/pods"}} {
 				for of.To = range breaker.Ramping + 1 {
 					m.CircuitChanged(w.Target.URL(), of)

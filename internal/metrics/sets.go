@@ -11,6 +11,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
@@ -77,7 +78,7 @@ type callSets struct {
 	plain    attrs
 }
 
-func newCallSets(w *chain.Entry) *callSets {
+func newCallSets(w hook.ID) *callSets {
 	configuration, name := attribute.String("configuration", w.Configuration), attribute.String("webhook", w.Name)
 	s := &callSets{plain: newAttrs(configuration, name)}
 	for k := range s.attempts {
@@ -103,7 +104,9 @@ type generation struct {
 	snapshot string
 	clusters sync.Map // *registry.Cluster -> *clusterSets
 	webhooks sync.Map // *registry.Webhook -> *webhookSets
-	callers  sync.Map // *registry.Webhook -> *callSets
+
+	mu      sync.RWMutex
+	callers map[hook.ID]*callSets
 }
 
 // sets holds the generations of the Snapshot that is served and of the one
@@ -150,10 +153,20 @@ func (g *generation) webhook(w *chain.Entry, p chain.Phase) *webhookSets {
 	return known.(*webhookSets)
 }
 
-func (g *generation) caller(w *chain.Entry) *callSets {
-	if known, ok := g.callers.Load(w); ok {
-		return known.(*callSets)
+func (g *generation) caller(w hook.ID) *callSets {
+	g.mu.RLock()
+	known := g.callers[w]
+	g.mu.RUnlock()
+	if known != nil {
+		return known
 	}
-	known, _ := g.callers.LoadOrStore(w, newCallSets(w))
-	return known.(*callSets)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.callers[w] == nil {
+		if g.callers == nil {
+			g.callers = map[hook.ID]*callSets{}
+		}
+		g.callers[w] = newCallSets(w)
+	}
+	return g.callers[w]
 }

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
@@ -59,7 +59,7 @@ func (m *Metrics) outcome(ctx context.Context, g *generation, c *clusterSets, w 
 		m.call.Record(ctx, o.Elapsed.Seconds(), w.duration.record...)
 	}
 	if o.Operations > 0 {
-		m.operation.Add(ctx, int64(o.Operations), g.caller(o.Webhook).plain.add...)
+		m.operation.Add(ctx, int64(o.Operations), g.caller(o.Webhook.ID).plain.add...)
 	}
 	if o.Cause == "" {
 		return
@@ -83,37 +83,20 @@ func (m *Metrics) ObserveShadow(ctx context.Context, r *dispatcher.ShadowRecord)
 
 // Attempted implements transport.Observer.
 func (m *Metrics) Attempted(ctx context.Context, a transport.Attempt) {
-	if s := m.caller(a.Owner); s != nil {
-		m.attempts.Add(ctx, 1, s.attempts[a.Kind].add...)
-	}
+	m.attempts.Add(ctx, 1, m.sets.newest().caller(a.Owner).attempts[a.Kind].add...)
 }
 
 // Refused implements transport.Observer.
-func (m *Metrics) Refused(ctx context.Context, owner any) {
-	if s := m.caller(owner); s != nil {
-		m.refused.Add(ctx, 1, s.plain.add...)
-	}
+func (m *Metrics) Refused(ctx context.Context, owner hook.ID) {
+	m.refused.Add(ctx, 1, m.sets.newest().caller(owner).plain.add...)
 }
 
 // Disagreed implements transport.Observer.
-func (m *Metrics) Disagreed(ctx context.Context, owner any) {
-	if s := m.caller(owner); s != nil {
-		m.disagreed.Add(ctx, 1, s.plain.add...)
-	}
+func (m *Metrics) Disagreed(ctx context.Context, owner hook.ID) {
+	m.disagreed.Add(ctx, 1, m.sets.newest().caller(owner).plain.add...)
 }
 
 // Misread implements transport.Observer.
-func (m *Metrics) Misread(ctx context.Context, owner any) {
-	if s := m.caller(owner); s != nil {
-		m.misread.Add(ctx, 1, s.plain.add...)
-	}
-}
-
-// caller returns the sets of the webhook whose call it is, nil if it is nobody's.
-func (m *Metrics) caller(owner any) *callSets {
-	w, ok := owner.(*chain.Entry)
-	if !ok {
-		return nil
-	}
-	return m.sets.newest().caller(w)
+func (m *Metrics) Misread(ctx context.Context, owner hook.ID) {
+	m.misread.Add(ctx, 1, m.sets.newest().caller(owner).plain.add...)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 )
 
@@ -46,6 +47,6 @@ func TestShadowCounts(t *testing.T) {
 
 func shadowed(configuration, name string, r dispatcher.Result) *dispatcher.ShadowRecord {
 	return &dispatcher.ShadowRecord{Phase: chain.Validating, Outcome: &dispatcher.Outcome{
-		Webhook: &chain.Entry{Configuration: configuration, Name: name}, Result: r,
+		Webhook: &chain.Entry{ID: hook.ID{Configuration: configuration, Name: name}}, Result: r,
 	}}
 }

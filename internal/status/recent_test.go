@@ -48,7 +48,7 @@ func record(name string, allowed bool, outcomes ...dispatcher.Outcome) *dispatch
 	}
 	for i := range outcomes {
 		o := &outcomes[i]
-		o.Webhook = &chain.Entry{Configuration: "c", Name: fmt.Sprintf("w%d", i)}
+		o.Webhook = &chain.Entry{ID: hook.ID{Configuration: "c", Name: fmt.Sprintf("w%d", i)}}
 		o.Response.Message, o.Response.Warnings, o.Err = secret, []string{secret}, errors.New(secret)
 	}
 	return &dispatcher.Record{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // Webhook is one webhook as it is for some clusters: bindings can make several
@@ -64,21 +65,23 @@ func newWebhook(w *chain.Entry, p chain.Phase) Webhook {
 
 // newVariant returns what bindings may say of w.
 func newVariant(w *chain.Entry, p chain.Phase) Webhook {
-	return Webhook{
+	v := Webhook{
 		Configuration:  w.Configuration,
 		Name:           w.Name,
 		Phase:          p.String(),
 		FailurePolicy:  w.FailurePolicy.String(),
-		Retry:          w.Repeat.Failures,
 		SideEffects:    w.SideEffects.String(),
 		TimeoutSeconds: w.Timeout.Seconds(),
 		Mode:           w.Mode.String(),
 		Stage:          w.Stage.String(),
 		Reinvocation:   w.Reinvocation,
-		Hedge:          !w.Repeat.NoHedge && w.SideEffects.Repeatable(true),
 		Bindings:       append([]string{}, w.Bindings...),
 		Target:         targetID(w.Target),
 	}
+	if h, ok := w.Hook.(*webhook.Hook); ok {
+		v.Retry, v.Hedge = h.Repeat.Failures, !h.Repeat.NoHedge && w.SideEffects.Repeatable(true)
+	}
+	return v
 }
 
 // describe fills in what the webhook wants, which is the same for all clusters.

@@ -122,7 +122,7 @@ func TestSpanOfTheUnreadable(t *testing.T) {
 // has failed and does not quote it.
 func TestSpanOfAPanic(t *testing.T) {
 	const secret = "swordfish"
-	d, err := dispatcher.New(dispatcher.Config{Caller: nobody{}, Observers: nil, Logger: slog.New(slog.DiscardHandler)})
+	d, err := dispatcher.New(dispatcher.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,6 +136,3 @@ func TestSpanOfAPanic(t *testing.T) {
 		t.Errorf("the span says %s", text)
 	}
 }
-
-// nobody is a Caller that is not called.
-type nobody struct{ dispatcher.Caller }

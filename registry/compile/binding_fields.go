@@ -44,13 +44,13 @@ var bindingFields = [rows]bindingField{
 	row("stage", oneWord(func(s *spec) string { return s.Stage }, named(chain.StageValidating, chain.StageTransactional)), stageFits,
 		func(_ *compiler, w *made, v chain.Stage) { w.Stage = v }),
 	row("order", plain(func(s *spec) *int32 { return s.Order }), anyWebhook,
-		func(_ *compiler, w *made, v int32) { w.order = v }),
+		func(_ *compiler, w *made, v int32) { w.Order = v }),
 	row("failurePolicy", oneWord(func(s *spec) string { return s.FailurePolicy }, words("Retry")), mayRepeat,
 		func(_ *compiler, w *made, _ string) { w.retry() }),
 	row("hedge", oneWord(func(s *spec) string { return s.Hedge }, words(hedgeAuto, hedgeOn, hedgeOff)), mayHedge,
-		func(_ *compiler, w *made, v string) { w.Repeat.NoHedge = v == hedgeOff }),
+		func(_ *compiler, w *made, v string) { w.hook.Repeat.NoHedge = v == hedgeOff }),
 	row("denyWins", plain(func(s *spec) *bool { return s.DenyWins }), anyWebhook,
-		func(_ *compiler, w *made, v bool) { w.Repeat.DenyWins = v }),
+		func(_ *compiler, w *made, v bool) { w.hook.Repeat.DenyWins = v }),
 	row("breaker", (*compiler).readBreaker, anyWebhook,
 		func(_ *compiler, w *made, v transport.BreakerSpec) { w.at.Breaker = v }),
 	row("probe", oneWord(func(s *spec) string { return s.Probe }, named(chain.ProbeConnect, chain.ProbeReview, chain.ProbeSkip)), mayBeProbed,
@@ -60,13 +60,13 @@ var bindingFields = [rows]bindingField{
 		func(_ *compiler, w *made, v chain.Join) { w.Join = v }),
 	row("encoding", oneWord(func(s *spec) string { return s.Encoding }, []word[webhook.Encoding]{
 		{"Auto", webhook.Auto}, {"JSON", webhook.JSON}, {"Protobuf", webhook.Protobuf}, {"ProtobufNative", webhook.ProtobufNative}}), anyWebhook,
-		func(_ *compiler, w *made, v webhook.Encoding) { w.Wire.Encoding = v }),
+		func(_ *compiler, w *made, v webhook.Encoding) { w.hook.Wire.Encoding = v }),
 	row("compression", oneWord(func(s *spec) string { return s.Compression }, []word[webhook.Compression]{
 		{"Off", webhook.Uncompressed}, {"Auto", webhook.CompressAuto}, {"Gzip", webhook.CompressGzip}, {"Zstd", webhook.CompressZstd}}), anyWebhook,
-		func(_ *compiler, w *made, v webhook.Compression) { w.Wire.Compression = v }),
+		func(_ *compiler, w *made, v webhook.Compression) { w.hook.Wire.Compression = v }),
 	row("compatibility", oneWord(func(s *spec) string { return s.Compatibility },
 		[]word[codec.Compatibility]{{"Strict", codec.Strict}, {"APIServer", codec.APIServer}}), anyWebhook,
-		func(_ *compiler, w *made, v codec.Compatibility) { w.Compat = v }),
+		func(_ *compiler, w *made, v codec.Compatibility) { w.hook.Compat = v }),
 }
 
 // dispatch is what bindings say of one webhook in one cluster, by the rows of
@@ -199,7 +199,7 @@ func mayBeProbed(e *entry, p chain.Probe) string {
 // retry has failed calls repeated. Fail is what is left when that has not helped; a
 // matchCondition is not repeated.
 func (w *made) retry() {
-	w.Repeat.Failures = true
+	w.hook.Repeat.Failures = true
 	w.FailurePolicy, w.Matcher, w.Spec.FailurePolicy = chain.Fail, w.Matcher.FailingClosed(), admissionregistrationv1.Fail
 }
 

@@ -87,7 +87,7 @@ func (c *compiler) compileChain(g *group, phase chain.Phase) *chain.Chain {
 			e.served = append(e.served, served{g, v.Entry})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b listed) int { return cmp.Compare(a.variant.order, b.variant.order) })
+	slices.SortStableFunc(list, func(a, b listed) int { return cmp.Compare(a.variant.Order, b.variant.Order) })
 	chain := c.chains.chain(list, phase)
 	c.lintPaths(list, chain, g)
 	return chain

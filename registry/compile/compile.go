@@ -21,6 +21,8 @@ type Options struct {
 	FailOpen   []exempt.Rule
 	MaxTimeout time.Duration    // longest time an admission may take; 30 s
 	Encoding   webhook.Encoding // for webhooks whose bindings say nothing
+	// Client makes the calls of the webhooks. nil: nobody calls them.
+	Client webhook.Client
 	// Namespaces, if not nil, returns the source of the namespaces of a cluster
 	// that has a kubeconfigFile, which nobody has opened yet if it is new: compiling
 	// neither waits nor dials. Nobody asks it for other labels than these, which are

@@ -6,6 +6,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/transport"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -14,24 +15,30 @@ import (
 type variant struct {
 	*chain.Entry
 	number uint32
-	order  int32
 }
 
 // made is what the rows of bindingFields write to.
 type made struct {
 	*chain.Entry
-	at    transport.TargetSpec
-	order int32
+	hook *webhook.Hook
+	at   transport.TargetSpec
 }
 
 // compile returns the webhook under one dispatch: as its configuration says, and then
 // as bindings do.
 func (e *entry) compile(d dispatch, c *compiler) (*variant, error) {
 	url, serverName := address(&e.spec.ClientConfig)
+	id := hook.ID{Configuration: e.configuration.Meta.Name, Name: e.spec.Name}
+	asks := &webhook.Hook{
+		ID:      id,
+		Version: firstVersion(e.spec.AdmissionReviewVersions),
+		Wire:    webhook.Wire{Encoding: c.Encoding},
+		Client:  c.Client,
+	}
 	w := made{
 		Entry: &chain.Entry{
-			Name:          e.spec.Name,
-			Configuration: e.configuration.Meta.Name,
+			ID:            id,
+			Hook:          asks,
 			PathID:        e.pathID,
 			Rules:         e.spec.Rules,
 			Matcher:       e.matcher,
@@ -40,10 +47,9 @@ func (e *entry) compile(d dispatch, c *compiler) (*variant, error) {
 			FailurePolicy: failurePolicyOf(*e.spec.FailurePolicy),
 			SideEffects:   sideEffectsOf(*e.spec.SideEffects),
 			Timeout:       e.timeout(),
-			Version:       firstVersion(e.spec.AdmissionReviewVersions),
-			Wire:          webhook.Wire{Encoding: c.Encoding},
 		},
-		at: transport.TargetSpec{URL: url, ServerName: serverName, CABundle: e.spec.ClientConfig.CABundle},
+		hook: asks,
+		at:   transport.TargetSpec{URL: url, ServerName: serverName, CABundle: e.spec.ClientConfig.CABundle},
 	}
 	if r := e.spec.ReinvocationPolicy; r != nil {
 		w.Reinvocation = *r == admissionregistrationv1.IfNeededReinvocationPolicy
@@ -57,10 +63,10 @@ func (e *entry) compile(d dispatch, c *compiler) (*variant, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.Target = target
+	w.Target, w.hook.Target = target, target
 	number := c.chains.webhooks
 	c.chains.webhooks++
-	return &variant{Entry: w.Entry, number: number, order: w.order}, nil
+	return &variant{Entry: w.Entry, number: number}, nil
 }
 
 func failurePolicyOf(p admissionregistrationv1.FailurePolicyType) chain.FailurePolicy {

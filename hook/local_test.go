@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hook_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// told is a Receiver that waits, and fails if it is notified twice.
+type told chan error
+
+func (r told) Receive(_ codec.Response, err error) {
+	select {
+	case r <- err:
+	default:
+		panic("told twice")
+	}
+}
+
+// view returns the View of a review of a cluster, which the caller releases.
+func view(cluster string) *hook.View {
+	r := codec.AcquireReview()
+	defer codec.ReleaseReview(r)
+	return hook.NewView(hook.Source{Review: r, Cluster: cluster})
+}
+
+func ask(t *testing.T, h hook.Hook, cluster string, timeout time.Duration) told {
+	t.Helper()
+	v, to := view(cluster), make(told, 1)
+	defer v.Release()
+	h.Ask(t.Context(), hook.Question{View: v, Deadline: time.Now().Add(timeout)}, to)
+	return to
+}
+
+// Errors that say more are passed on as they are, all others say that there is no
+// answer.
+func TestLocalErrors(t *testing.T) {
+	refusal := &hook.Refusal{Cause: hook.MatchError, Code: 403, Err: errors.New("no")}
+	call := &hook.CallError{Cause: hook.Unreachable, Err: errors.New("away")}
+	for given, want := range map[error]hook.Cause{refusal: "", call: hook.Unreachable, fmt.Errorf("it is %w", call): hook.Unreachable, errors.New("?"): hook.BadAnswer} {
+		f := hook.Local(func(context.Context, hook.Question) (codec.Response, error) {
+			return codec.Response{Allowed: true}, given
+		})
+		err := <-ask(t, f, "east", time.Minute)
+		var unusable *hook.CallError
+		if errors.As(err, &unusable) != (want != "") || want != "" && unusable.Cause != want || want == "" && err != refusal {
+			t.Errorf("%v is %T %v", given, err, err)
+		}
+		f.Close()
+	}
+}
+
+// Without time nothing is called.
+func TestLocalWithoutTime(t *testing.T) {
+	f := hook.Local(func(context.Context, hook.Question) (codec.Response, error) { panic("called") })
+	defer f.Close()
+	var call *hook.CallError
+	if err := <-ask(t, f, "east", 0); !errors.As(err, &call) || call.Cause != hook.NoTimeLeft {
+		t.Error(err)
+	}
+}
+
+// Of a function that hangs one cluster has half of the calls that may be under way, and
+// another one finds some. Those that have timed out are still under way.
+func TestLocalIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		f := hook.Local(func(context.Context, hook.Question) (codec.Response, error) {
+			<-release
+			return codec.Response{Allowed: true}, nil
+		})
+		causes := func(cluster string) map[hook.Cause]int {
+			var all []told
+			for range 300 {
+				all = append(all, ask(t, f, cluster, time.Second))
+			}
+			got := map[hook.Cause]int{}
+			for _, to := range all {
+				var call *hook.CallError
+				if err := <-to; errors.As(err, &call) {
+					got[call.Cause]++
+				}
+			}
+			return got
+		}
+		if got := fmt.Sprint(causes("east"), causes("west"), causes("east")); got != "map[Shed:172 Timeout:128] map[Shed:236 Timeout:64] map[Shed:300]" {
+			t.Error(got)
+		}
+		close(release)
+		synctest.Wait()
+		if err := <-ask(t, f, "east", time.Second); err != nil {
+			t.Error(err)
+		}
+		f.Close()
+	})
+}
+
+// Goroutines are kept for the next calls.
+func TestLocalKeepsGoroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := hook.Local(func(context.Context, hook.Question) (codec.Response, error) {
+			return codec.Response{Allowed: true}, nil
+		})
+		before := runtime.NumGoroutine()
+		for range 100 {
+			<-ask(t, f, "east", time.Second)
+			synctest.Wait()
+		}
+		if kept := runtime.NumGoroutine() - before; kept != 1 {
+			t.Errorf("%d goroutines are kept", kept)
+		}
+		f.Close()
+	})
+}
+
+// A View that is used after its last release, or released twice, is a bug that shows.
+func TestViewIsCounted(t *testing.T) {
+	for name, misuse := range map[string]func(*hook.View){
+		"retained":       func(v *hook.View) { v.Retain() },
+		"released twice": (*hook.View).Release,
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("nothing is said")
+				}
+			}()
+			v := view("east")
+			v.Release()
+			misuse(v)
+		})
+	}
+}
