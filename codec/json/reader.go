@@ -60,7 +60,6 @@ func (r *Reader) isUTF8(end int) bool {
 	if i := r.checked + invalidUTF8(r.Data[r.checked:end]); i < end {
 		return r.Fail(i, FaultUTF8)
 	}
-	r.checked = end
 	return true
 }
 

@@ -87,7 +87,7 @@ func TestFaults(t *testing.T) {
 		`{1:2}`: "byte 1: expected a key", `{"a":1,}`: "byte 7: expected a key", `{"a" 1}`: "byte 5: expected a colon",
 		`[1 2]`: "byte 3: expected a comma or the end of the object or array", `{"a":1]`: "byte 6: expected a comma or the end of the object or array",
 		`1 2`: "byte 2: expected nothing after the document", "\"a\nb\"": "byte 2: control character in a string", `"a\x"`: "byte 2: invalid escape in a string",
-		`"`: "byte 1: unexpected end", `"\`: "byte 1: unexpected end", `"\u12"`: "byte 1: invalid escape in a string", `["\ud800"]`: "byte 2: surrogate escape without its other half",
+		`"`: "byte 1: unexpected end", `"\`: "byte 1: unexpected end", `"\u`: "byte 1: invalid escape in a string", `+1`: "byte 0: expected a value", `"\u12"`: "byte 1: invalid escape in a string", `["\ud800"]`: "byte 2: surrogate escape without its other half",
 		`01`: "byte 0: invalid number", `[-]`: "byte 1: invalid number", `1.`: "byte 0: invalid number", `1e+`: "byte 0: invalid number",
 		deep + `[`: "byte 10000: nested deeper than 10,000", deep + strings.Repeat("]", MaxDepth): "",
 	} {
@@ -163,9 +163,41 @@ func TestWalk(t *testing.T) {
 	}
 }
 
+// What can end a document stands at every place of the words and blocks that are
+// looked at at once.
+func TestLongStrings(t *testing.T) {
+	for n := range 2*blockSize + 20 {
+		for _, fragment := range []string{`"`, `\n`, `\"`, `\\`, `\u00e9`, `\u0000`, `\ud83d\ude00`, `\ud800`, `\`, `\u12`, `\x`, "\x00", "\x1f", "\x7f", "é", "\xff"} {
+			for _, fill := range []string{"x", `\t`, `\u003c`} {
+				text := strings.Repeat(fill, n/len(fill)) + strings.Repeat("y", n%len(fill)) + fragment
+				checkScan(t, `"`+text+`"`)
+				checkScan(t, `{"`+text+`":"z`+text+text+`"}`)
+				checkScan(t, `"`+text)
+				checkText(t, `"`+text+`zz"`)
+			}
+		}
+	}
+}
+
+func TestIsVariant(t *testing.T) {
+	for _, name := range []string{"kind", "status", "uid"} {
+		for _, key := range []string{
+			"", "k", "kind", "Kind", "KIND", "kinds", "kin", "\u212Aind", "\u212A\u0131nd", "K\u0130nd", "status", "Status", "\u017Ftatus", "\u017Ftatu\u017F", "\u017F\u017F\u017F\u017F\u017F\u017F\u017F",
+			"uid", "UID", "Uid", "vid", "\xff", "xtatus", "\x7Ftatus", "\u212A", "\u212A\u212A\u212A\u212A\u212A",
+		} {
+			if got, want := IsVariant(key, name), strings.EqualFold(key, name); got != want {
+				t.Errorf("%q is a variant of %s: %v, want %v", key, name, got, want)
+			}
+			if got, want := IsVariant([]byte(key), name), strings.EqualFold(key, name); got != want {
+				t.Errorf("%q as bytes is a variant of %s: %v, want %v", key, name, got, want)
+			}
+		}
+	}
+}
+
 func TestExpects(t *testing.T) {
 	for text, want := range map[string]bool{
-		`"kind":1`: true, `"kind":`: true, `"kind"`: false, `"kind" :`: false, `"kinds":1`: false, `"Kind":1`: false, `kind":12`: false, `"kind';1`: false, `"kin`: false,
+		`"kind":1`: true, `"kind":`: true, `"kind"`: false, `"kind" :`: false, `"kinds":1`: false, `"Kind":1`: false, `kind":12`: false, `kkind":1`: false, `"kind::1`: false, `"kind"",`: false, `"kind';1`: false, `"kin`: false,
 	} {
 		s := scanner(text, false)
 		if got := s.Expects("kind"); got != want || got && s.Pos != len(`"kind":`) || !got && s.Pos != 0 {
@@ -179,7 +211,8 @@ func TestReaderUTF8(t *testing.T) {
 	for document, want := range map[string]string{
 		`{"a":"é","b":"é"}`: "", "{\"a\":\"\xff\",\"b\":\"\xff\"}": "byte 6: invalid UTF-8", // b is foreign
 		"{\"a\":\"\xff\"}": "byte 6: invalid UTF-8", "{\"b\":\"\xff\",\"c\":\"é\xc0\"}": "byte 16: invalid UTF-8", "{\"c\":\"\xff\",\"b\":1}": "byte 6: invalid UTF-8",
-		"{\"b\":\"\xff\\ud800\"}": "", `{"c":"\ud800"}`: "byte 6: surrogate escape without its other half",
+		"{\"b\":\"\xff\\ud800\",\"c\":\"\\ud800\"}": "byte 20: surrogate escape without its other half", "{\"b\":\"\xff\"}x": "byte 9: expected nothing after the document",
+		"{\"b\":\"\xff\\ud800\"}": "", "{\"a\":\"\uFFFD\",\"b\":\"\xff\"}": "", "{\"b\":1,\"c\":\"\xff\",\"b\":2}": "byte 12: invalid UTF-8", `{"c":"\ud800"}`: "byte 6: surrogate escape without its other half",
 	} {
 		var r Reader
 		r.Reset([]byte(document))
@@ -219,14 +252,25 @@ func TestReaderText(t *testing.T) {
 	if got := string(bytes.Join(texts, []byte("|"))); got != "key|text|plain|more\n" {
 		t.Errorf("got %q", got)
 	}
-	for _, document := range []string{``, `[]`, `{"a":}`, `{"a"`, `{a:1}`} {
+	for _, document := range []string{``, `[]`, `["a":1}`, `{"a":}`, `{"a"`, `{a:1}`, `{"a`, `{"\x":1}`} {
 		r.Reset([]byte(document))
-		if r.Each(func([]byte) bool { return r.Skip() }) {
+		if r.Each(func(key []byte) bool {
+			if string(key) != "a" {
+				t.Errorf("%s has the key %s", document, key)
+			}
+			return r.Skip()
+		}) {
 			t.Errorf("%s has members", document)
 		}
 	}
-	if r.Reset(nil); r.Fault != "" || r.broken || r.Pos != 0 {
-		t.Error("a Reader that is reset remembers")
+	r.Reset([]byte("\"\xff\""))
+	r.CheckUTF8()
+	if r.Skip() && r.Finish() {
+		t.Error("it is UTF-8")
+	}
+	r.Reset([]byte(`"a"`))
+	if !r.Skip() || !r.Finish() {
+		t.Error("a Reader that is reset remembers", r.SyntaxError())
 	}
 }
 
@@ -253,7 +297,7 @@ func TestFirstDuplicate(t *testing.T) {
 
 func TestAppendString(t *testing.T) {
 	for text, want := range map[string]string{
-		"": `""`, "plain": `"plain"`, "a\"\\\n\r\t\x00\x1fz": `"a\"\\\n\r\t\u0000\u001fz"`, "é😀\u2028<": "\"é😀\u2028<\"",
+		"": `""`, "plain text": `"plain text"`, "\x80\x7f": "\"\uFFFD\x7f\"", "a\"\\\n\r\t\x00\x1fz": `"a\"\\\n\r\t\u0000\u001fz"`, "é😀\u2028<": "\"é😀\u2028<\"",
 		"a\xff\xfeb": "\"a\uFFFD\uFFFDb\"", "\xe2\x82": "\"\uFFFD\uFFFD\"", "\uFFFD": "\"\uFFFD\"",
 	} {
 		if got := string(AppendString([]byte("x"), text)); got != "x"+want {
