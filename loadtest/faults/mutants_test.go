@@ -146,8 +146,17 @@ var mutants = []mutant{
 		MinVersion: tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 			return first, nil`, says: "the certificate of the dispatcher: not in use"},
-	{row: "F29", bug: "the authorities of callers are never read again", file: "internal/app/app.go",
-		old: "a.certificates.trusted,", new: "sync.OnceValue(a.certificates.trusted),", says: "the authority of callers: not in use"},
+	{row: "F29", bug: "the authorities of callers are never read again", file: "internal/app/certificates.go",
+		old: "func (c *certificates) trusted() *trust.Authorities { return c.current.Load().trusted }\n",
+		new: `func (c *certificates) trusted() *trust.Authorities {
+	if firstTrusted == nil {
+		firstTrusted = c.current.Load().trusted
+	}
+	return firstTrusted
+}
+
+var firstTrusted *trust.Authorities
+`, says: "the authority of callers: not in use"},
 	{row: "F29", bug: "the authorities of webhooks are never read again", file: "registry/compile/credential.go",
 		old: `// readCA returns the checked bundle in a file; nil where there is none.
 func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []byte {
@@ -257,7 +266,7 @@ var firstPair *keyPair
 	{row: "G7", bug: "a cluster may take all calls of an Endpoint", file: "transport/slot.go",
 		old: "slotShare = 3\n", new: "slotShare = 1 << 20\n", says: "failed (Shed)"},
 	{row: "G8", bug: "a body has memory for all that is announced", file: "internal/server/body.go",
-		old: "	in.data = append(in.buffers.get(), first[0])\n", new: "	in.data = append(bytes.Repeat(first[:], c.announced)[:0], first[0])\n", says: "the process grew by"},
+		old: "	in.data = append(in.buffers.get(), first[0])\n", new: "	in.data = append(slices.Repeat(first[:], c.announced)[:0], first[0])\n", says: "the process grew by"},
 	{row: "G9", bug: "what is decompressed is not accounted for", file: "internal/server/body.go",
 		old: "		if plain.data = content; !plain.grow(growth * cap(content)) {\n			return nil, errNoMemory\n		}\n",
 		new: "		plain.data = append(make([]byte, 0, growth*cap(content)), content...)\n", says: "the process grew by"},
