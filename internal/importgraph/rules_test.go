@@ -54,7 +54,6 @@ func packages() map[string][]string {
 		"registration":         {"match", "chain", "exempt"},
 		// What the load tester, conformance and e2e share: nothing of the dispatcher.
 		"internal/harness/scripted": {},
-		// logging for how long a sink is waited for.
 		// codec and dispatcher for explain, which reads a Review.
 		"cmd/dispatcher":  {"command"},
 		"command":         {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "chain", "registry/compile", "registry/manifest"},
