@@ -75,6 +75,9 @@ func TestAwait(t *testing.T) {
 	if got, err := p.Await(func(line string) string { return line }); err == nil {
 		t.Errorf("behind the end: %q", got)
 	}
+	if got := p.Log(); got != "one\ntwo\nthree\n" { // of both outputs
+		t.Errorf("log %q", got)
+	}
 	if code := p.ExitCode(); code != 3 {
 		t.Errorf("exit code %d", code)
 	}
