@@ -163,14 +163,14 @@ func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []b
 	if name == "" {
 		return nil
 	}
-	bundle, err := c.files.Read(at, name)`,
+	bundle, err := c.in.File(at, name)`,
 		new: `var firstCA = map[string][]byte{}
 
 func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []byte {
 	if name == "" {
 		return nil
 	}
-	bundle, err := c.files.Read(at, name)
+	bundle, err := c.in.File(at, name)
 	if first, ok := firstCA[name]; ok {
 		bundle = first
 	}
