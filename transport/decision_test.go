@@ -161,6 +161,12 @@ func TestDecision(t *testing.T) {
 			ended unclear => attempt retry plain
 			ended allow => wait, learned read
 			ended plain status => answer unclear, learned blameless`},
+		{"nor is such a denial any better than an allow in the plain one", Repeat{Safe: true, DenyWins: true}, `
+			begun hedged=10ms => attempt first, alarm 10ms
+			rang @10ms => attempt hedge for the price of a hedge
+			ended unread => attempt retry plain
+			ended plain allow @20ms => wait, alarm 120ms, learned misread
+			ended unclear @30ms => answer allow`},
 		{"nor one that waits", Repeat{Safe: true, DenyWins: true}, `
 			begun hedged=10ms => attempt first, alarm 10ms
 			rang @10ms => attempt hedge for the price of a hedge

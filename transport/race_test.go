@@ -74,10 +74,11 @@ func (m *negotiated) Learn(l Lesson, _ time.Time) *Switch {
 	return nil
 }
 
-func (m *negotiated) count(n int) {
+func (m *negotiated) count(n int) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.refs += n
+	return m.refs
 }
 
 func (m *negotiated) has(l Lesson) bool {
@@ -96,6 +97,7 @@ type table struct {
 	message negotiated
 
 	mu      sync.Mutex
+	last    *race
 	replies []reply     // of the attempts to come; the last is repeated
 	asked   []*Endpoint // by the attempts of the last call
 	plain   []bool      // whether they were sent plain JSON
@@ -150,6 +152,12 @@ func (x *table) call(repeat Repeat, replies ...reply) (codec.Response, time.Dura
 // one makes one call more, as what is to come is replied to.
 func (x *table) one(timeout time.Duration) (codec.Response, error) { return x.make(Repeat{}, timeout) }
 
+func (x *table) setLast(r *race) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.last = r
+}
+
 func (x *table) make(repeat Repeat, timeout time.Duration) (codec.Response, error) {
 	now := time.Now()
 	r := &race{
@@ -165,6 +173,7 @@ func (x *table) make(repeat Repeat, timeout time.Duration) (codec.Response, erro
 	}
 	x.losers.Add(1)
 	r.Message.Retain() // as Start does
+	x.setLast(r)
 	r.run(now)
 	got := <-r.to.(waiter)
 	return got.resp, got.err
@@ -290,6 +299,24 @@ func TestNothingIsAskedAfterTheAnswer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The Message is held until the last loser has ended, and released once, whatever
+// rings after that.
+func TestMessageIsReleasedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 2)
+		x.warm()
+		x.call(Repeat{Safe: true}, says(100*time.Millisecond, true), says(0, true))
+		if n := x.message.count(0); n != 1 {
+			t.Errorf("%d references while a loser runs", n)
+		}
+		x.losers.Wait()
+		x.last.on(event{what: rang})
+		if n := x.message.count(0); n != 0 {
+			t.Errorf("%d references after the end", n)
+		}
+	})
 }
 
 // The loser of a race learns that nobody needs it, so that it sends nothing if it has

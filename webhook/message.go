@@ -31,12 +31,17 @@ type Request struct {
 
 // Message is a Request as a transport.Message, which holds a reference to its Bodies.
 type Message struct {
+	content
+	refs atomic.Int32
+	mu   sync.Mutex // guards plain
+}
+
+// content is what a Message says. It is replaced whole, so that nothing of one call is
+// left for the next.
+type content struct {
 	Request
 	negotiation *negotiation
-	refs        atomic.Int32
-
-	mu    sync.Mutex
-	plain *codec.Body // Plain, once it has been written
+	plain       *codec.Body // Plain, once it has been written
 }
 
 var messages = sync.Pool{New: func() any { return new(Message) }}
@@ -44,10 +49,7 @@ var messages = sync.Pool{New: func() any { return new(Message) }}
 // NewMessage returns the Message of a Request, with one reference.
 func NewMessage(r Request) *Message {
 	m := messages.Get().(*Message)
-	if m.View != nil {
-		m.View.Release()
-	}
-	m.Request, m.negotiation = r, negotiationOf(r.Target)
+	m.content = content{Request: r, negotiation: negotiationOf(r.Target)}
 	m.refs.Store(1)
 	m.Body.Retain()
 	m.Plain.Retain()
@@ -73,7 +75,7 @@ func (m *Message) Release() {
 	if m.View != nil {
 		m.View.Release()
 	}
-	m.Request, m.negotiation, m.plain = Request{}, nil, nil
+	m.content = content{}
 	messages.Put(m)
 }
 
