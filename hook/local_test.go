@@ -82,13 +82,14 @@ func TestLocalIsShared(t *testing.T) {
 			<-release
 			return codec.Response{Allowed: true}, nil
 		})
+		var all []told
 		causes := func(cluster string) map[hook.Cause]int {
-			var all []told
+			before := len(all)
 			for range 300 {
 				all = append(all, ask(t, f, cluster, time.Second))
 			}
 			got := map[hook.Cause]int{}
-			for _, to := range all {
+			for _, to := range all[before:] {
 				var call *hook.CallError
 				if err := <-to; errors.As(err, &call) {
 					got[call.Cause]++
@@ -101,6 +102,11 @@ func TestLocalIsShared(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
+		for _, to := range all {
+			if len(to) > 0 {
+				t.Fatal("somebody is told twice")
+			}
+		}
 		if err := <-ask(t, f, "east", time.Second); err != nil {
 			t.Error(err)
 		}
