@@ -465,8 +465,8 @@ func noneForAll(t *testing.T, w *world, _ *record) {
 // fault. What is dead afterwards opens a breaker as ever.
 func onlyTheDeadOpen(t *testing.T, w *world, rec *record) {
 	for _, opened := range []*atomic.Int64{&w.opened.endpoint, &w.opened.cluster} {
-		if at := time.Duration(opened.Load()); at > 0 && at < rec.repaired {
-			t.Errorf("a breaker opened by our own pause, %v after it began", at-rec.broken)
+		if at := time.Duration(opened.Load()); at > w.paused && at < rec.repaired {
+			t.Errorf("a breaker opened by our own pause, %v after it began", at-w.paused)
 		}
 	}
 	missed, opened := 0, false

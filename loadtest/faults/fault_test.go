@@ -102,6 +102,7 @@ func slowWell(w *world) {
 // come afterwards, all at once, are answered at once.
 func stopAndContinue(w *world) {
 	watchCircuits(w)
+	w.paused = w.now()
 	w.servers[0].Signal(syscall.SIGSTOP)
 	go func() {
 		pass(2 * time.Second)

@@ -208,17 +208,16 @@ var firstPair *keyPair
 	{row: "F36", bug: "the configuration is never read again", file: "registry/registry.go",
 		old: "		r.look(ctx, settleTime)\n", new: "", says: "has had no effect"},
 	{row: "F36", bug: "a new Snapshot keeps one webhook of the old", file: "registry/registry.go",
-		old: "	// Nothing below this line can fail.\n	served :=", new: `	if current := r.Snapshot(); current != nil {
+		old: "	// Nothing below this line can fail.\n	served :=", new: `	if current := r.Snapshot(); current != nil && in.Hash < "8" {
 		for name, c := range next.Clusters {
-			list := slices.Clone(c.Validating.Webhooks)
-			for i, w := range list {
-				before := current.Clusters[name].Validating.Find(w.Configuration, w.Name)
-				if before != nil && len(in.Hash) > 0 && in.Hash[0] < '8' {
-					list[i] = before
-					next.Targets = append(next.Targets, before.Target)
+			for i, w := range c.Validating.Webhooks {
+				for _, before := range current.Clusters[name].Validating.Webhooks {
+					if before.Name == w.Name {
+						c.Validating.Webhooks[i] = before
+						next.Targets = append(next.Targets, before.Target)
+					}
 				}
 			}
-			c.Validating = c.Validating.With(list)
 		}
 	}
 	// Nothing below this line can fail.

@@ -62,6 +62,7 @@ type world struct {
 	moved       atomic.Int64    // connections at the new home
 	strangers   leaving
 	opened      circuitsOpened
+	paused      time.Duration           // when the process was stopped
 	asked       []int                   // questions to the name server, until each of lostZones began
 	before      holdings                // of the first process, when all was well
 	renewal     atomic.Pointer[renewal] // of certificates; nil: there is none
