@@ -194,7 +194,7 @@ var firstPair *keyPair
 		old: "slog.NewJSONHandler(queue, ", new: "slog.NewJSONHandler(out, ", says: "answers come late while nobody takes telemetry"},
 	{row: "F31", bug: "spans that are dropped are not counted", file: "internal/tracing/queue.go",
 		old: "		q.waiting.Add(-1)\n		q.dropped.Add(1)\n", new: "		q.waiting.Add(-1)\n", says: "no spans were dropped"},
-	{row: "F32", bug: "callers may take all descriptors", file: "internal/app/app.go",
+	{row: "F32", bug: "callers may take all descriptors", file: "internal/app/host.go",
 		old: "if half == 0 || configured <= half {", new: "if half != -1 {", says: "5s after the fault and later"},
 	noBreaker("F33", "no breaker opened for webhooks that are dead"),
 	{row: "F33", bug: "what ends late counts, although this process stood still", file: "transport/result.go",
