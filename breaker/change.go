@@ -5,8 +5,8 @@ package breaker
 import "time"
 
 // Change is a change of the state of a circuit. A circuit ends without one where a
-// wider circuit opens in its stead: those of all clusters when the Endpoint's own
-// opens, those of a cluster's resources when that of the cluster opens.
+// wider circuit that was closed opens in its stead: those of all clusters when it is
+// the Endpoint's own, those of a cluster's resources when it is the cluster's.
 type Change struct {
 	Cluster  string // whose circuit it is; empty: the Endpoint's own
 	Resource string // empty: every resource; "other": those beyond the first 32

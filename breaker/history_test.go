@@ -78,7 +78,7 @@ func (h *history) follow(t *rapid.T, c breaker.Change) {
 	if h.told[at] != c.From || c.From == c.To || c.Why == "" || c.At.After(time.Now()) {
 		t.Fatalf("it was %v, and now %+v", h.told[at], c)
 	}
-	if c.Resource == "" && c.To == breaker.Open {
+	if c.Resource == "" && c.From == breaker.Closed {
 		maps.DeleteFunc(h.told, func(at [2]string, _ breaker.State) bool {
 			return at[0] != "" && (c.Cluster == "" || c.Cluster == at[0])
 		})
