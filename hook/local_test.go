@@ -56,7 +56,7 @@ func TestLocalErrors(t *testing.T) {
 		})
 		err := <-ask(t, f, "east", time.Minute)
 		var unusable *hook.CallError
-		if errors.As(err, &unusable) != (want != "") || want != "" && unusable.Cause != want || want == "" && err != refusal {
+		if errors.As(err, &unusable) != (want != "") || want != "" && unusable.Cause != want || want == "" && !errors.Is(err, refusal) {
 			t.Errorf("%v is %T %v", given, err, err)
 		}
 		f.Close()

@@ -67,7 +67,10 @@ type circuitObserver struct {
 func (o *circuitObserver) changed(t *transport.Target, endpoint netip.AddrPort, c breaker.Change) {
 	o.count(t.URL(), c)
 	attrs := []slog.Attr{slog.String("target", t.URL()), slog.String("endpoint", endpoint.String())}
-	leftOut, ok := 0, false
+	var (
+		leftOut int
+		ok      bool
+	)
 	if c.Cluster == "" {
 		leftOut, ok = o.targets.Pass(t.URL(), time.Now())
 	} else {

@@ -130,5 +130,6 @@ func guarded() map[string]string {
 	}
 }
 
-// maxBinary is the size of the stripped binary in bytes.
-const maxBinary = 45_000_000
+// maxBinary is the size in bytes that the stripped binary stays under. It had 45.1 MB
+// when this was set: what takes it beyond is a dependency, and a decision.
+const maxBinary = 45_500_000
