@@ -108,14 +108,13 @@ func (a *App) drain() error {
 	return nil
 }
 
-// release ends what wire has made, in reverse order: it waits for calls that outlive
-// their admissions, closes the connections to webhooks and to the APIs of clusters,
-// and sends what is told of all that.
+// release waits for calls that outlive their admissions and closes the
+// connections to webhooks and to the APIs of clusters.
 func (a *App) release() {
 	a.dispatcher.Wait()
 	a.client.Close()
+	a.closeTelemetry() // the last push says what there is of Targets, which Close takes away
 	a.registry.Close()
-	a.closeTelemetry()
 }
 
 // Reload looks at sources and certificates now.
