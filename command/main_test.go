@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite what the stories compare with")
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"dispatcher": func() {
-		os.Exit(command.Run(command.Options{Version: "devel"}, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) //nolint:forbidigo // this is the main of a program
+		os.Exit(command.Run(command.Options{Version: "devel"}, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) //nolint:forbidigo // it is the main of a process of its own
 	}})
 }
 

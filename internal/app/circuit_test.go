@@ -103,9 +103,15 @@ func TestCircuitsOfOneClusterDrownNoOther(t *testing.T) {
 	})
 	r.play((*call).fail)
 	r.asksUntil(question{cluster: "west"}, "open")
+	if got := r.changes("west")[0]; got.LeftOut != 0 || got.From != "closed" {
+		t.Errorf("%d changes of another cluster are left out before %+v", got.LeftOut, got)
+	}
 	r.webhook.Listener.Close()
 	r.webhook.CloseClientConnections()
 	r.eventually("the endpoint's circuit is logged", func() bool { r.ask(question{cluster: "west"}); return len(r.changes("")) > 0 })
+	if got := r.changes("")[0]; got.LeftOut != 0 {
+		t.Errorf("%d changes of a cluster are left out before %+v", got.LeftOut, got)
+	}
 }
 
 // transitions returns how many changes of circuits are counted.

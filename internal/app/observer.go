@@ -67,16 +67,12 @@ type circuitObserver struct {
 func (o *circuitObserver) changed(t *transport.Target, endpoint netip.AddrPort, c breaker.Change) {
 	o.count(t.URL(), c)
 	attrs := []slog.Attr{slog.String("target", t.URL()), slog.String("endpoint", endpoint.String())}
-	var (
-		leftOut int
-		ok      bool
-	)
-	if c.Cluster == "" {
-		leftOut, ok = o.targets.Pass(t.URL(), time.Now())
-	} else {
-		leftOut, ok = o.clusters.Pass(c.Cluster, time.Now())
+	lines, key := &o.targets, t.URL()
+	if c.Cluster != "" {
+		lines, key = &o.clusters, c.Cluster
 		attrs = append(attrs, slog.String("cluster", c.Cluster))
 	}
+	leftOut, ok := lines.Pass(key, time.Now())
 	if !ok {
 		return
 	}
