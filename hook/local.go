@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
 	"github.com/admission-dispatcher/dispatcher/internal/share"
+	"github.com/admission-dispatcher/dispatcher/internal/worker"
 )
 
 const (
@@ -29,11 +29,7 @@ const (
 type Func struct {
 	decide func(context.Context, Question) (codec.Response, error)
 	slots  *share.Pool
-
-	mu     sync.Mutex
-	idle   []chan *localCall // of goroutines that wait
-	closed bool
-	wg     sync.WaitGroup
+	calls  worker.Pool[*localCall]
 }
 
 // Local makes a Hook of a function, which may use the Question until it returns. It
@@ -41,7 +37,9 @@ type Func struct {
 // and so is a panic; a function that hangs times out, and runs on without anybody
 // waiting for it.
 func Local(decide func(context.Context, Question) (codec.Response, error)) *Func {
-	return &Func{decide: decide, slots: share.NewPool(localCalls)}
+	f := &Func{decide: decide, slots: share.NewPool(localCalls)}
+	f.calls.Do, f.calls.Idle = f.call, localWorkers
+	return f
 }
 
 // localCall is one call of a Func.
@@ -74,7 +72,7 @@ func (f *Func) Ask(ctx context.Context, q Question, to Receiver) {
 	}
 	q.Retain()
 	c.timer = time.AfterFunc(left, func() { c.fail(Timeout, errHangs) })
-	f.run(c)
+	f.calls.Run(c)
 }
 
 func (c *localCall) fail(cause Cause, err error) {
@@ -86,42 +84,6 @@ func (c *localCall) answer(resp codec.Response, err error) {
 	if !c.answered.Swap(true) {
 		c.to.Receive(resp, err)
 	}
-}
-
-// run has c done on a goroutine that waits, or on a new one.
-func (f *Func) run(c *localCall) {
-	f.mu.Lock()
-	if n := len(f.idle); n > 0 {
-		calls := f.idle[n-1]
-		f.idle = f.idle[:n-1]
-		f.mu.Unlock()
-		calls <- c
-		return
-	}
-	f.mu.Unlock()
-	calls := make(chan *localCall, 1)
-	calls <- c
-	f.wg.Go(func() { f.work(calls) })
-}
-
-func (f *Func) work(calls chan *localCall) {
-	for c := range calls {
-		f.call(c)
-		if !f.rest(calls) {
-			return
-		}
-	}
-}
-
-// rest puts a goroutine among those that wait; it reports false if it is not needed.
-func (f *Func) rest(calls chan *localCall) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed || len(f.idle) >= localWorkers {
-		return false
-	}
-	f.idle = append(f.idle, calls)
-	return true
 }
 
 // call calls the function. What it held is given back before the answer is given.
@@ -164,13 +126,4 @@ func (c *localCall) unusable(err error) error {
 }
 
 // Close returns when the function runs no more. It must not race with Ask.
-func (f *Func) Close() {
-	f.mu.Lock()
-	f.closed = true
-	for _, calls := range f.idle {
-		close(calls)
-	}
-	f.idle = nil
-	f.mu.Unlock()
-	f.wg.Wait()
-}
+func (f *Func) Close() { f.calls.Close() }

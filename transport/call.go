@@ -58,7 +58,13 @@ func (c *Client) Start(ctx context.Context, call Call, to hook.Receiver) {
 	r.run(now)
 }
 
-func (c *Client) launch(r *race, first step) { c.workers.run(work{r, first}) }
+// work is a race's first step.
+type work struct {
+	race  *race
+	first step
+}
+
+func (c *Client) launch(r *race, first step) { c.workers.Run(work{r, first}) }
 
 // forget keeps the memory of a race for the next.
 func (c *Client) forget(r *race) {
@@ -90,5 +96,5 @@ func (w waiter) Receive(resp codec.Response, err error) { w <- received{resp, er
 // Close returns when no attempt runs any more. It must not race with calls.
 func (c *Client) Close() {
 	c.running.Wait()
-	c.workers.close()
+	c.workers.Close()
 }

@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/worker"
 )
 
 // ClientConfig is the configuration of a Client. Zero values mean the defaults.
@@ -28,6 +30,9 @@ const (
 	defaultResponseLimit  = 4 << 20
 	defaultConcurrency    = 256
 	userAgent             = "admission-dispatcher"
+
+	// maxIdleWorkers is how many goroutines wait for attempts to come.
+	maxIdleWorkers = 256
 )
 
 // Client calls webhooks. It is safe for concurrent use. It must be closed.
@@ -36,11 +41,11 @@ type Client struct {
 	responseLimit int
 	concurrency   int
 	observer      Observer
-	running       sync.WaitGroup // races and probes: attempts may outlive their Call
-	workers       workers
-	races         sync.Pool // of *race
-	waiters       sync.Pool // of waiter
-	requests      sync.Pool // of *request
+	running       sync.WaitGroup    // races and probes: attempts may outlive their Call
+	workers       worker.Pool[work] // make attempts
+	races         sync.Pool         // of *race
+	waiters       sync.Pool         // of waiter
+	requests      sync.Pool         // of *request
 }
 
 // NewClient returns a Client.
@@ -54,6 +59,7 @@ func NewClient(cfg ClientConfig) *Client {
 	if c.observer == nil {
 		c.observer = Silent{}
 	}
+	c.workers.Do, c.workers.Idle = func(w work) { w.race.follow(w.first) }, maxIdleWorkers
 	rules := &rules{exchange: c.exchange, start: c.launch, free: c.forget, observer: c.observer}
 	c.races.New = func() any { return &race{rules: rules} }
 	c.requests.New = func() any { return new(request) }
