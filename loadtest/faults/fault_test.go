@@ -100,8 +100,14 @@ func slowWell(w *world) {
 
 // stopAndContinue has the process stand still while calls are under way. Those that
 // come afterwards, all at once, are answered at once.
+//
+// What is asked in the last moments before is answered after the pause. Whether the
+// process then sees its timers or its sockets first, these calls have missed their
+// answers.
 func stopAndContinue(w *world) {
 	watchCircuits(w)
+	behave(script.Behaviour{Delay: 2500 * time.Millisecond})(w)
+	pass(300 * time.Millisecond)
 	w.paused = w.now()
 	w.servers[0].Signal(syscall.SIGSTOP)
 	go func() {

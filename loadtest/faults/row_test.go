@@ -328,7 +328,7 @@ func (r *row) judged(w *world, rec *record) history.World {
 		}
 		if r.settle > 0 {
 			world.Faults = append(world.Faults, history.Fault{
-				Webhook: name, Resources: r.resource, From: until, Until: until + r.settle,
+				Webhook: name, Resources: r.resource, From: rec.repaired, Until: until + r.settle,
 				Causes: append([]history.Cause{history.BreakerOpen}, r.causes...), MayStillAnswer: true, Cuts: r.cuts,
 			})
 		}
