@@ -24,7 +24,7 @@ var (
 func spanAttributes(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for _, file := range []string{"../internal/tracing/span.go", "../dispatcher/trace.go", "../transport/trace.go"} {
+	for _, file := range []string{"../internal/tracing/span.go", "../dispatcher/invocation.go", "../transport/trace.go"} {
 		for _, found := range setAttribute.FindAllStringSubmatch(read(t, file), -1) {
 			names[found[1]] = true
 		}

@@ -83,36 +83,6 @@ func (d *Dispatcher) release(a *admission) {
 	d.admissions.Put(a)
 }
 
-// candidates appends to dst the positions of the webhooks that stand on the path
-// that was called and may want the review.
-func (a *admission) candidates(dst []int) []int {
-	return a.Path.Among(a.chain.Index.Candidates(dst, a.Review))
-}
-
-// match decides whether w wants the object as it is now. Matching does no I/O: where
-// it needs labels that the cluster must be asked for, the admission waits for them in
-// its slot, within its deadline, and matches again. The error says why it could not:
-// without a slot the webhook's call has failed, as if it had matched.
-func (a *admission) match(w *chain.Entry) (match.Decision, error) {
-	m := w.Matcher.Match(&a.subject)
-	if m.Reason != match.NamespaceNotLookedUp {
-		return m, nil
-	}
-	source, ok := a.Cluster.Namespaces.(match.NamespaceLookup)
-	if !ok {
-		return m, refuseMatch(m)
-	}
-	if err := a.admit(); err != nil {
-		return m, err
-	}
-	if !a.lookups.Take(a.Cluster.Name, 1, 0) {
-		return m, &hook.CallError{Cause: hook.Shed, Err: errShed}
-	}
-	defer a.lookups.Give(a.Cluster.Name, 1)
-	a.subject.SetNamespaceLabels(source.LookUpNamespace(string(a.Review.Namespace), a.Deadline))
-	return w.Matcher.Match(&a.subject), nil
-}
-
 // renew gives the admission a uid of its own: kube-apiserver makes one per call, and
 // a webhook that remembers its answers by uid must not repeat that of the first
 // round. All webhooks of a round share one, so that a review is written once for

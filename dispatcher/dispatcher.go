@@ -13,6 +13,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
 	"github.com/admission-dispatcher/dispatcher/internal/share"
 	"github.com/admission-dispatcher/dispatcher/internal/throttle"
@@ -183,6 +184,33 @@ func (d *Dispatcher) dispatch(ctx context.Context, req Request) (v Verdict) {
 	}
 	d.tellUncalled(a)
 	return merge(a)
+}
+
+// exemptKind is the bypass of resources that the cluster's kube-apiserver itself
+// never sends to webhooks. It cannot be configured away.
+const exemptKind = "exempt-kind"
+
+// bypass returns the rule by which a request is not dispatched at all. It looks
+// at fields only that the request's user cannot choose.
+func bypass(req Request) (rule string, ok bool) {
+	if exempt.ConfiguresAdmission(req.Review) || exempt.IsAuthReview(req.Review) && req.Cluster.ExemptsAuthReviews() {
+		return exemptKind, true
+	}
+	return req.Cluster.Bypass.Match(req.Review)
+}
+
+// bypassed is the Verdict of a bypass: allowed, and visibly so.
+func bypassed(rule, snapshot string) Verdict {
+	return Verdict{
+		Bypass: rule,
+		Response: codec.Response{
+			Allowed: true,
+			Annotations: []codec.Annotation{
+				{Key: bypassAnnotation, Value: rule},
+				{Key: snapshotAnnotation, Value: snapshot},
+			},
+		},
+	}
 }
 
 // InFlight returns the number of admissions for which webhooks are being called,

@@ -4,6 +4,7 @@ package dispatcher
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -122,4 +123,8 @@ func changedIdentity(before, after *codec.Object) string {
 		return "metadata.uid"
 	}
 	return ""
+}
+
+func refusePatch(format string, args ...any) *hook.Refusal {
+	return &hook.Refusal{Cause: hook.BadPatch, Code: hook.BadPatch.Code(), Err: fmt.Errorf(format, args...)}
 }

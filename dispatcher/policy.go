@@ -32,6 +32,93 @@ func (a *admission) judge(inv *invocation, resp codec.Response, err error, elaps
 	return o
 }
 
+// failurePolicy decides what a CallError of w means for this request. A webhook
+// that joins when it is ready blocks nothing before.
+func (a *admission) failurePolicy(w *chain.Entry) (r Result, rule string) {
+	if w.FailurePolicy == chain.Ignore || w.Pending != nil {
+		return FailedOpen, ""
+	}
+	if rule, ok := a.Cluster.FailOpen.Match(a.Review); ok {
+		return FailedOpen, rule
+	}
+	return Failed, ""
+}
+
+// Result is what an invocation came to. The set is closed.
+type Result uint8
+
+// The results. Denied, Refused and Failed deny the admission.
+const (
+	// Allowed: the webhook said yes.
+	Allowed Result = iota
+	// Denied: the webhook said no (a rejection).
+	Denied
+	// Refused: the dispatcher must say no whatever the failure policy (a Refusal).
+	Refused
+	// Failed: there was no usable answer, and the failure policy is Fail.
+	Failed
+	// FailedOpen: there was no usable answer, and the failure policy, a failOpen
+	// rule or the mode Warn has it ignored, visibly.
+	FailedOpen
+	// Softened: the mode Warn made a warning of a rejection or a Refusal.
+	Softened
+	// Skipped: not called for a reason that must be seen: a matchCondition that
+	// failed under Ignore, a dry run in a mode that never denies.
+	Skipped
+	// Abandoned: a denial was answered before this webhook was heard.
+	Abandoned
+
+	// Results is how many there are.
+	Results = iota
+)
+
+// String returns the result in the spelling of logs and metrics.
+func (r Result) String() string {
+	switch r {
+	case Allowed:
+		return "allowed"
+	case Denied:
+		return "denied"
+	case Refused:
+		return "refused"
+	case Failed:
+		return "failed"
+	case FailedOpen:
+		return "failed_open"
+	case Softened:
+		return "softened"
+	case Skipped:
+		return "skipped"
+	case Abandoned:
+		return "abandoned"
+	}
+	return "unknown"
+}
+
+// Outcome is what one invocation came to.
+type Outcome struct {
+	Webhook  *chain.Entry
+	Position int // in the chain
+	Round    int // 1 for a reinvocation
+	Result   Result
+
+	// Softened: but for the mode Warn this would deny.
+	Softened bool
+	// Response is the webhook's answer where there is one.
+	Response codec.Response
+	// Cause and Err say why, where that is not the webhook's own decision.
+	Cause hook.Cause
+	Err   error
+	// Code is the status code of a denial.
+	Code int32
+	// FailOpenRule is the failOpen rule that kept a CallError from blocking; empty
+	// where that was the failure policy.
+	FailOpenRule string
+	// Operations is the number of patch operations that were applied.
+	Operations int
+	Elapsed    time.Duration
+}
+
 // classify says what the answer, or the lack of one, is by itself: a CallError is
 // Failed, until its failure policy has spoken.
 func (o *Outcome) classify() {
@@ -65,14 +152,47 @@ func (o *Outcome) classifyError() {
 	}
 }
 
-// failurePolicy decides what a CallError of w means for this request. A webhook
-// that joins when it is ready blocks nothing before.
-func (a *admission) failurePolicy(w *chain.Entry) (r Result, rule string) {
-	if w.FailurePolicy == chain.Ignore || w.Pending != nil {
-		return FailedOpen, ""
+// soften is where the mode Warn speaks: what would deny is a warning. A CallError
+// that does not block has failed open, whatever kept it from blocking.
+func (o *Outcome) soften() {
+	switch o.Result {
+	case Denied, Refused:
+		o.Result, o.Softened = Softened, true
+	case Failed:
+		o.Result, o.Softened = FailedOpen, true
 	}
-	if rule, ok := a.Cluster.FailOpen.Match(a.Review); ok {
-		return FailedOpen, rule
+}
+
+// What an Outcome did to its admission is decided here, once for answers, metrics,
+// spans, logs and the status. The questions are independent of each other: a call
+// that was shed may have denied, or failed open.
+
+// Denies reports whether the Outcome denies the admission.
+func (o *Outcome) Denies() bool {
+	return o.Result == Denied || o.Result == Refused || o.Result == Failed
+}
+
+// FailsOpen reports whether the webhook should have had its say, did not have it,
+// and did not block: a CallError that is ignored, or a matchCondition that failed
+// under Ignore. A dry run that a webhook in mode Warn does not support is neither.
+func (o *Outcome) FailsOpen() bool {
+	return o.Result == FailedOpen || o.Result == Skipped && o.Cause == hook.MatchError
+}
+
+// Shed reports that there was no place for the call: among the admissions for which
+// webhooks are called, or among the calls of the webhook's endpoint.
+func (o *Outcome) Shed() bool { return o.Cause == hook.Shed }
+
+// Timed reports whether Elapsed says how long the webhook took. It does not where
+// the webhook was not asked, or was given up on while it had time left.
+func (o *Outcome) Timed() bool {
+	switch o.Result {
+	case Skipped, Abandoned:
+		return false
 	}
-	return Failed, ""
+	switch o.Cause {
+	case hook.NoTimeLeft, hook.BreakerOpen, hook.NotConvertible, hook.Shed, hook.Pending, hook.MatchError, hook.DryRun:
+		return false
+	}
+	return true
 }

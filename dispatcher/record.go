@@ -7,11 +7,43 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/throttle"
 )
+
+// Record is what there is to tell of one admission.
+type Record struct {
+	Request
+	Verdict *Verdict
+	Start   time.Time
+	Elapsed time.Duration
+}
+
+// Observer is told of every admission once it is decided, on the goroutine that
+// answers it: it must be quick, and must not block. The Record with everything
+// that hangs off it is borrowed until Observe returns.
+type Observer interface {
+	Observe(ctx context.Context, r *Record)
+}
+
+// publish logs the decision and tells the observers of it.
+func (d *Dispatcher) publish(ctx context.Context, req Request, v *Verdict, start time.Time) {
+	elapsed := time.Since(start)
+	d.record(ctx, req, v, elapsed)
+	if len(d.observers) > 0 {
+		d.tell(ctx, &Record{Request: req, Verdict: v, Start: start, Elapsed: elapsed})
+	}
+}
+
+func (d *Dispatcher) tell(ctx context.Context, r *Record) {
+	for _, o := range d.observers {
+		o.Observe(ctx, r)
+	}
+}
 
 // maxLogged bounds what a user or a webhook can put into one log attribute.
 const maxLogged = 512
@@ -123,22 +155,6 @@ func (d *Dispatcher) recordUnheard(ctx context.Context, req Request, o *Outcome,
 	d.log.LogAttrs(ctx, level, message, attrs...)
 }
 
-func (d *Dispatcher) recordShadow(ctx context.Context, v *hook.View, o *Outcome) {
-	attrs := append(outcomeAttrs(o.Webhook, o.Err),
-		slog.String("cluster", v.Cluster),
-		slog.String("uid", cutBytes(string(v.UID), maxLogged)),
-		slog.String("outcome", o.Result.String()),
-		slog.Bool("allowed", o.Result == Allowed),
-		slog.Int("code", int(o.Response.Code)),
-		slog.Float64("elapsed_seconds", o.Elapsed.Seconds()))
-	d.log.LogAttrs(ctx, slog.LevelInfo, "shadow webhook answered", attrs...)
-}
-
-func (d *Dispatcher) recordShadowDropped(ctx context.Context, cluster *chain.Cluster, w *chain.Entry) {
-	attrs := append(outcomeAttrs(w, nil), slog.String("cluster", cluster.Name), slog.Int("limit", d.shadowCalls))
-	d.log.LogAttrs(ctx, slog.LevelWarn, "shadow call dropped: too many under way", attrs...)
-}
-
 // recordPanic logs a panic of ours. The line on the denial follows.
 func (d *Dispatcher) recordPanic(ctx context.Context, text string, stack []byte) {
 	d.log.LogAttrs(ctx, slog.LevelError, "panic while deciding an admission", slog.String("panic", text), slog.String("stack", string(stack)))
@@ -179,4 +195,49 @@ func outcomeAttrs(w *chain.Entry, err error) []slog.Attr {
 		attrs = append(attrs, slog.String("error", cutBytes(err.Error(), maxLogged)))
 	}
 	return attrs
+}
+
+// bypassInterval is the time between two log lines about one rule in one cluster:
+// leases alone are renewed many times a second.
+const bypassInterval = time.Minute
+
+// bypassLog says that a bypass is in use without a line for each request.
+type bypassLog struct {
+	mu    sync.Mutex
+	rules map[string]*throttle.PerCluster // by name, which the configuration gives
+}
+
+// count notes one more bypass and returns how many there were since the last
+// line, if it is time for another.
+func (l *bypassLog) count(cluster, rule string, now time.Time) (requests int, due bool) {
+	before, due := l.of(rule).Pass(cluster, now)
+	if !due {
+		return 0, false
+	}
+	return before + 1, true
+}
+
+func (l *bypassLog) of(rule string) *throttle.PerCluster {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.rules[rule]
+	if p == nil {
+		p = &throttle.PerCluster{Burst: 1, Window: bypassInterval}
+		if l.rules == nil {
+			l.rules = map[string]*throttle.PerCluster{}
+		}
+		l.rules[rule] = p
+	}
+	return p
+}
+
+// recordBypass logs a bypass, with the request that it let pass, at most once per
+// interval for a rule in a cluster.
+func (d *Dispatcher) recordBypass(ctx context.Context, req Request, rule string) {
+	requests, due := d.bypasses.count(req.Cluster.Name, rule, time.Now())
+	if !due {
+		return
+	}
+	attrs := append(admissionAttrs(req), slog.String("rule", rule), slog.Int("requests", requests))
+	d.log.LogAttrs(ctx, slog.LevelInfo, "admissions bypassed", attrs...)
 }

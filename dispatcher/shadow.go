@@ -4,6 +4,7 @@ package dispatcher
 
 import (
 	"context"
+	"log/slog"
 	"runtime/debug"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
@@ -81,4 +82,38 @@ func (s *shadowed) tell(o *Outcome, dropped bool) {
 	for _, observer := range s.dispatcher.shadows {
 		observer.ObserveShadow(s.ctx, &ShadowRecord{Cluster: s.cluster, Phase: s.phase, Outcome: o, Dropped: dropped})
 	}
+}
+
+// ShadowRecord is what there is to tell of one invocation in mode Shadow.
+type ShadowRecord struct {
+	Cluster *chain.Cluster
+	Phase   chain.Phase
+	// Outcome is what the invocation would have come to in mode Enforce, short of
+	// applying a patch.
+	Outcome *Outcome
+	// Dropped: the webhook was not called, because too many Shadow calls were under
+	// way. The Outcome names the webhook only.
+	Dropped bool
+}
+
+// ShadowObserver is told of every invocation in mode Shadow, on several goroutines.
+// The ShadowRecord is borrowed until ObserveShadow returns.
+type ShadowObserver interface {
+	ObserveShadow(ctx context.Context, r *ShadowRecord)
+}
+
+func (d *Dispatcher) recordShadow(ctx context.Context, v *hook.View, o *Outcome) {
+	attrs := append(outcomeAttrs(o.Webhook, o.Err),
+		slog.String("cluster", v.Cluster),
+		slog.String("uid", cutBytes(string(v.UID), maxLogged)),
+		slog.String("outcome", o.Result.String()),
+		slog.Bool("allowed", o.Result == Allowed),
+		slog.Int("code", int(o.Response.Code)),
+		slog.Float64("elapsed_seconds", o.Elapsed.Seconds()))
+	d.log.LogAttrs(ctx, slog.LevelInfo, "shadow webhook answered", attrs...)
+}
+
+func (d *Dispatcher) recordShadowDropped(ctx context.Context, cluster *chain.Cluster, w *chain.Entry) {
+	attrs := append(outcomeAttrs(w, nil), slog.String("cluster", cluster.Name), slog.Int("limit", d.shadowCalls))
+	d.log.LogAttrs(ctx, slog.LevelWarn, "shadow call dropped: too many under way", attrs...)
 }

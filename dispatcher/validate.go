@@ -3,7 +3,10 @@
 package dispatcher
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -37,6 +40,24 @@ func (d *Dispatcher) validate(a *admission) {
 			d.fanOut(a, stage, following)
 		}
 	}
+}
+
+// fanOut asks all webhooks of a stage at once, before following others are asked,
+// and settles every answer that arrives in time. The first denial starts the
+// grace, after which nobody is waited for.
+func (d *Dispatcher) fanOut(a *admission, stage chain.Stage, following int) {
+	for _, inv := range a.batch.list {
+		if inv.webhook.Stage == stage {
+			d.ask(a, inv, following)
+		}
+	}
+	d.join(a)
+}
+
+// candidates appends to dst the positions of the webhooks that stand on the path
+// that was called and may want the review.
+func (a *admission) candidates(dst []int) []int {
+	return a.Path.Among(a.chain.Index.Candidates(dst, a.Review))
 }
 
 // consider matches the webhook at position against the object as it is now and
@@ -79,6 +100,67 @@ func (a *admission) consider(position, round int) *invocation {
 	return inv
 }
 
+// match decides whether w wants the object as it is now. Matching does no I/O: where
+// it needs labels that the cluster must be asked for, the admission waits for them in
+// its slot, within its deadline, and matches again. The error says why it could not:
+// without a slot the webhook's call has failed, as if it had matched.
+func (a *admission) match(w *chain.Entry) (match.Decision, error) {
+	m := w.Matcher.Match(&a.subject)
+	if m.Reason != match.NamespaceNotLookedUp {
+		return m, nil
+	}
+	source, ok := a.Cluster.Namespaces.(match.NamespaceLookup)
+	if !ok {
+		return m, refuseMatch(m)
+	}
+	if err := a.admit(); err != nil {
+		return m, err
+	}
+	if !a.lookups.Take(a.Cluster.Name, 1, 0) {
+		return m, &hook.CallError{Cause: hook.Shed, Err: errShed}
+	}
+	defer a.lookups.Give(a.Cluster.Name, 1)
+	a.subject.SetNamespaceLabels(source.LookUpNamespace(string(a.Review.Namespace), a.Deadline))
+	return w.Matcher.Match(&a.subject), nil
+}
+
+// refuseMatch is the Refusal of a webhook whose match cannot be decided. An
+// unknown namespace is a 404, as in kube-apiserver.
+func refuseMatch(m match.Decision) *hook.Refusal {
+	code := hook.MatchError.Code()
+	if m.Reason == match.NamespaceUnknown {
+		code = 404
+	}
+	return &hook.Refusal{Cause: hook.MatchError, Code: code, Err: m.Err}
+}
+
+// prepare says why the Hook of w cannot be asked at all, and takes a slot for the
+// admission.
+func (a *admission) prepare(w *chain.Entry) error {
+	if a.Review.DryRun && !w.SideEffects.SupportsDryRun() {
+		return refuseDryRun(w)
+	}
+	if time.Until(a.Deadline) < leastTime {
+		return &hook.CallError{Cause: hook.NoTimeLeft, Err: errors.New("no time left for the call before the caller's deadline")}
+	}
+	if w.Mode == chain.Shadow { // those never wait, nor hold anybody up
+		return nil
+	}
+	return a.admit()
+}
+
+// leastTime is what a call needs to have any prospect: with less left, the
+// webhook is not asked in vain (F23).
+const leastTime = 5 * time.Millisecond
+
+func refuseDryRun(w *chain.Entry) *hook.Refusal {
+	return &hook.Refusal{
+		Cause: hook.DryRun,
+		Code:  hook.DryRun.Code(),
+		Err:   fmt.Errorf("admission %s does not support dry run", w.Called()),
+	}
+}
+
 // settleUncalled gives a webhook that was not called its Outcome. In a mode that
 // never denies, a dry run that the webhook does not support is a visible skip; a
 // Shadow webhook has no part in the answer at all.
@@ -94,14 +176,18 @@ func (a *admission) settleUncalled(inv *invocation, o Outcome) {
 	a.settle(o)
 }
 
-// fanOut asks all webhooks of a stage at once, before following others are asked,
-// and settles every answer that arrives in time. The first denial starts the
-// grace, after which nobody is waited for.
-func (d *Dispatcher) fanOut(a *admission, stage chain.Stage, following int) {
-	for _, inv := range a.batch.list {
-		if inv.webhook.Stage == stage {
-			d.ask(a, inv, following)
-		}
+// Skip is a webhook whose rules select the resource and that was not asked all
+// the same. It borrows nothing from the Review.
+type Skip struct {
+	Webhook   *chain.Entry
+	Round     int // 1 for a reinvocation
+	Reason    match.Reason
+	Condition string // the matchCondition that decided, if one did
+}
+
+// skip keeps why the webhook was not asked, if somebody wants to know.
+func (a *admission) skip(w *chain.Entry, round int, m match.Decision) {
+	if a.keepSkips {
+		a.skips = append(a.skips, Skip{Webhook: w, Round: round, Reason: m.Reason, Condition: m.Condition})
 	}
-	d.join(a)
 }

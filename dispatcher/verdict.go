@@ -45,28 +45,6 @@ func merge(a *admission) Verdict {
 	return v
 }
 
-// unreadable is the Verdict on a review that cannot be judged.
-func unreadable(d Defect) Verdict {
-	v := Verdict{
-		Unreadable: true,
-		Defect:     cmp.Or(d.Logged, d.Message),
-		Response:   codec.Response{Code: d.Code, Reason: reasons[d.Code], Message: d.Message},
-	}
-	if d.Code == http.StatusTooManyRequests {
-		v.Response.RetryAfterSeconds = retryAfter()
-	}
-	return v
-}
-
-// panicked is the Verdict of a dispatcher that failed.
-func panicked() Verdict {
-	return Verdict{Panicked: true, Response: codec.Response{
-		Code:    http.StatusInternalServerError,
-		Reason:  "InternalError",
-		Message: "Internal error occurred: the dispatcher failed",
-	}}
-}
-
 // denialsOf returns the denying Outcomes: what webhooks rejected first, then what
 // the dispatcher refused, then platform failures, each in configuration order.
 func denialsOf(outcomes []Outcome) []*Outcome {
@@ -131,4 +109,129 @@ var reasons = map[int32]string{
 	http.StatusTooManyRequests:       "TooManyRequests",
 	http.StatusServiceUnavailable:    "ServiceUnavailable",
 	http.StatusGatewayTimeout:        "Timeout",
+}
+
+// unreadable is the Verdict on a review that cannot be judged.
+func unreadable(d Defect) Verdict {
+	v := Verdict{
+		Unreadable: true,
+		Defect:     cmp.Or(d.Logged, d.Message),
+		Response:   codec.Response{Code: d.Code, Reason: reasons[d.Code], Message: d.Message},
+	}
+	if d.Code == http.StatusTooManyRequests {
+		v.Response.RetryAfterSeconds = retryAfter()
+	}
+	return v
+}
+
+// panicked is the Verdict of a dispatcher that failed.
+func panicked() Verdict {
+	return Verdict{Panicked: true, Response: codec.Response{
+		Code:    http.StatusInternalServerError,
+		Reason:  "InternalError",
+		Message: "Internal error occurred: the dispatcher failed",
+	}}
+}
+
+// Decision is what an admission came to, in one word. The set is closed.
+type Decision uint8
+
+// The decisions. Of several denials the first kind counts, in the order in which
+// they are answered: denied, refused, failed.
+const (
+	// DecisionAllowed: every webhook that was asked had its say, and none objected
+	// in a way that counts.
+	DecisionAllowed Decision = iota
+	// DecisionFailedOpen: allowed although a webhook was not heard.
+	DecisionFailedOpen
+	// DecisionBypassed: allowed without any webhook being asked.
+	DecisionBypassed
+	// DecisionDenied: a webhook said no.
+	DecisionDenied
+	// DecisionRefused: the dispatcher had to say no, whatever the failure policy.
+	DecisionRefused
+	// DecisionFailed: denied because a webhook was not heard.
+	DecisionFailed
+	// DecisionUnreadable: denied because the review cannot be judged.
+	DecisionUnreadable
+	// DecisionPanicked: denied because the dispatcher failed.
+	DecisionPanicked
+
+	// Decisions is how many there are.
+	Decisions = iota
+)
+
+// String returns the decision in the spelling of logs and metrics.
+func (d Decision) String() string {
+	switch d {
+	case DecisionAllowed:
+		return "allowed"
+	case DecisionFailedOpen:
+		return "failed_open"
+	case DecisionBypassed:
+		return "bypassed"
+	case DecisionDenied:
+		return "denied"
+	case DecisionRefused:
+		return "refused"
+	case DecisionFailed:
+		return "failed"
+	case DecisionUnreadable:
+		return "unreadable"
+	case DecisionPanicked:
+		return "panicked"
+	}
+	return "unknown"
+}
+
+// Decision says in one word what the admission came to.
+func (v *Verdict) Decision() Decision {
+	switch {
+	case v.Panicked:
+		return DecisionPanicked
+	case v.Unreadable:
+		return DecisionUnreadable
+	case v.Bypass != "":
+		return DecisionBypassed
+	case !v.Response.Allowed:
+		return v.denial()
+	case v.FailedOpen():
+		return DecisionFailedOpen
+	}
+	return DecisionAllowed
+}
+
+// FailedOpen reports whether any webhook failed open, also where another denied.
+func (v *Verdict) FailedOpen() bool {
+	return v.any((*Outcome).FailsOpen)
+}
+
+// Shed reports whether there was no place for any of the calls: the Outcomes say
+// what each webhook's failure policy made of it.
+func (v *Verdict) Shed() bool { return v.any((*Outcome).Shed) }
+
+func (v *Verdict) any(is func(*Outcome) bool) bool {
+	for i := range v.Outcomes {
+		if is(&v.Outcomes[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// denial is the kind of the denial that was answered first.
+func (v *Verdict) denial() Decision {
+	first := Failed
+	for i := range v.Outcomes {
+		if o := &v.Outcomes[i]; o.Denies() {
+			first = min(first, o.Result)
+		}
+	}
+	switch first {
+	case Denied:
+		return DecisionDenied
+	case Refused:
+		return DecisionRefused
+	}
+	return DecisionFailed
 }

@@ -24,7 +24,6 @@ func roles() map[string]string {
 		"conn.go":         "a connection",
 		"credentials.go":  "the credentials that files hold",
 		"decode.go":       "strict decoding into objects",
-		"decision.go":     "what one event decides",
 		"check.go":        "whether a configuration can be meant",
 		"demo.go":         "the demo",
 		"equal.go":        "whether two values are equal",
@@ -55,7 +54,6 @@ func roles() map[string]string {
 		"target.go":       "what there is for one Target",
 		"trace.go":        "spans",
 		"validate.go":     "validating: reviews, and configuration",
-		"warning.go":      "warnings",
 		"webhook.go":      "what there is for one webhook",
 		"admission.go":    "one admission",
 	}

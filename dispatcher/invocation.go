@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/codec"
+)
+
+// invocation is one Entry that wants the review, and what its Hook answers. It may
+// outlive the admission.
+type invocation struct {
+	webhook  *chain.Entry
+	position int
+	round    int
+
+	batch    *batch
+	begin    time.Time   // of the call
+	waiting  bool        // started, and without an Outcome
+	answered atomic.Bool // the Hook has notified
+	span     trace.Span  // nil where the admission is not sampled
+
+	// The answer, once it has arrived.
+	resp    codec.Response
+	err     error
+	elapsed time.Duration
+}
+
+// Receive implements hook.Receiver. Of a Hook that answers twice the first answer
+// counts.
+func (inv *invocation) Receive(resp codec.Response, err error) {
+	if inv.answered.Swap(true) {
+		return
+	}
+	inv.resp, inv.err, inv.elapsed = resp, err, time.Since(inv.begin)
+	b := inv.batch
+	defer b.calls.Done()
+	b.answers <- inv
+	b.release()
+}
+
+// tracerName is the instrumentation scope of webhooks' spans.
+const tracerName = "github.com/admission-dispatcher/dispatcher/dispatcher"
+
+// startSpan begins the span of one invocation where the admission is sampled. The
+// parent is asked first: even a span that records nothing costs microseconds.
+func (inv *invocation) startSpan(ctx context.Context) context.Context {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
+		return ctx
+	}
+	w := inv.webhook
+	ctx, inv.span = parent.TracerProvider().Tracer(tracerName).Start(ctx, "webhook "+w.Name, trace.WithAttributes(
+		attribute.String("admission.webhook", w.Name),
+		attribute.String("admission.configuration", w.Configuration),
+		attribute.String("admission.mode", w.Mode.String()),
+		attribute.Int("admission.round", inv.round),
+	))
+	return ctx
+}
+
+// endSpan ends the span with what the invocation came to. A denial is no error;
+// that there is no usable answer is one, also where it is ignored.
+func (inv *invocation) endSpan(o *Outcome) {
+	if inv.span == nil {
+		return
+	}
+	inv.span.SetAttributes(
+		attribute.String("admission.outcome", o.Result.String()),
+		attribute.Bool("admission.fail_open", o.FailsOpen() && inv.webhook.Mode != chain.Shadow),
+		attribute.Int("admission.patch.operations", o.Operations),
+	)
+	if o.Cause != "" {
+		inv.span.SetAttributes(attribute.String("error.type", string(o.Cause)))
+	}
+	if o.Result == Failed || o.Result == FailedOpen {
+		inv.span.SetStatus(codes.Error, string(o.Cause))
+	}
+	inv.span.End()
+	inv.span = nil
+}
+
+// batch is the invocations of one admission, and where their answers arrive. Calls
+// may outlive the admission: whoever is last, it or a call, gives the memory back.
+// What a call that lost a race still reads, such as the uid, must not be in it.
+type batch struct {
+	pool    *sync.Pool
+	calls   *sync.WaitGroup // counts those under way
+	list    []*invocation   // of which the memory beyond its length is kept
+	answers chan *invocation
+	timer   *time.Timer // of who waits for answers; stopped
+	users   atomic.Int32
+	over    atomic.Bool // the admission needs no answers any more
+}
+
+// maxPooledBatch is how many invocations a batch that is kept has room for.
+const maxPooledBatch = 64
+
+// newBatch returns a batch without invocations, of which one user is the caller.
+func (d *Dispatcher) newBatch() *batch {
+	b, ok := d.batches.Get().(*batch)
+	if !ok {
+		b = &batch{pool: &d.batches, calls: &d.calls, answers: make(chan *invocation, 1)}
+	}
+	b.users.Store(1)
+	b.over.Store(false)
+	return b
+}
+
+// makeRoom has room for the answers of all invocations at once.
+func (b *batch) makeRoom() {
+	if cap(b.answers) < len(b.list) {
+		b.answers = make(chan *invocation, cap(b.list))
+	}
+}
+
+// add returns the next invocation.
+func (b *batch) add(w *chain.Entry, position, round int) *invocation {
+	last := len(b.list)
+	b.list = slices.Grow(b.list, 1)[:last+1]
+	if b.list[last] == nil {
+		b.list[last] = new(invocation)
+	}
+	inv := b.list[last]
+	inv.webhook, inv.position, inv.round, inv.batch = w, position, round, b
+	return inv
+}
+
+// drop takes back what add returned last.
+func (b *batch) drop() {
+	last := len(b.list) - 1
+	*b.list[last] = invocation{}
+	b.list = b.list[:last]
+}
+
+// close ends the admission's use of b: no call starts any more.
+func (b *batch) close() {
+	b.over.Store(true)
+	b.release()
+}
+
+// release ends the use of one user.
+func (b *batch) release() {
+	if b.users.Add(-1) > 0 {
+		return
+	}
+	for len(b.answers) > 0 { // that came too late
+		<-b.answers
+	}
+	for _, inv := range b.list {
+		*inv = invocation{}
+	}
+	b.list = b.list[:0]
+	if cap(b.list) <= maxPooledBatch {
+		b.pool.Put(b)
+	}
+}
+
+// alarm returns the timer, set to d.
+func (b *batch) alarm(d time.Duration) *time.Timer {
+	if b.timer == nil {
+		b.timer = time.NewTimer(d)
+	} else {
+		b.timer.Reset(d)
+	}
+	return b.timer
+}
