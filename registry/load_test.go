@@ -204,25 +204,6 @@ func TestLoad(t *testing.T) {
 	t.Run("E13 symlink swap of a mounted ConfigMap", configMapSwap)
 }
 
-// What a manifest may take is bounded.
-func TestLargeManifests(t *testing.T) {
-	t.Run("E13 file that is too large", func(t *testing.T) {
-		h := newHome(t)
-		r := h.loaded()
-		h.put("large.json", "")
-		h.must(os.Truncate(filepath.Join(h.dir, "large.json"), 64<<20+1))
-		h.refused(r, "larger than 67108864 bytes")
-	})
-	t.Run("E7 document that is too large with its aliases", func(t *testing.T) {
-		h := newHome(t)
-		r := h.loaded()
-		for aliases, reason := range map[int]string{17: "larger than 16777216 bytes after its aliases", 14: "apiVersion and kind are required"} {
-			h.put("aliases.yaml", fmt.Sprintf("a: &a %s\nb: [%s]\n", strings.Repeat("x", 1<<20), strings.TrimSuffix(strings.Repeat("*a, ", aliases), ", ")))
-			h.refused(r, reason)
-		}
-	})
-}
-
 // running runs a registry of the home's first state until the test ends, and returns
 // what it is seen to serve: the first webhook's name, for each Snapshot.
 func (h home) running() (r *registry.Registry, served func() []string) {
@@ -390,31 +371,6 @@ func TestOpenedTargetsAreListed(t *testing.T) {
 	}
 }
 
-// Whatever could mean something else has another name: what files hold, what they are
-// called and where one ends.
-func TestHashOfFiles(t *testing.T) {
-	known := map[string]string{}
-	for name, files := range map[string]map[string]string{
-		"two clusters":       {"a.yaml": "a", "b.yaml": "b"},
-		"in one file":        {"a.yaml": "a---b"},
-		"the other way":      {"a.yaml": "b", "b.yaml": "a"},
-		"another file":       {"a.yaml": "a", "c.yaml": "b"},
-		"with an empty file": {"a.yaml": "a", "b.yaml": "b", "c.yaml": ""},
-		"the end is here":    {"a.yaml": "a#", "b.yaml": "\n---b#b.yaml\n"},
-		"and here":           {"a.yaml": "a#b.yaml\n---b#", "b.yaml": "\n"},
-	} {
-		h := home{t, t.TempDir()}
-		for file, clusters := range files {
-			h.put(file, strings.NewReplacer("---", "---\n", "b.yaml", "b.yaml", "a", named("east"), "b", named("west")).Replace(clusters))
-		}
-		hash := h.loaded().Snapshot().Hash
-		if other, same := known[hash]; same {
-			t.Errorf("%s and %s have one name", name, other)
-		}
-		known[hash] = name
-	}
-}
-
 // named is a Cluster of this name.
 func named(name string) string {
 	return fmt.Sprintf("apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: %[1]s}\nspec: {authentication: {certificate: {commonNames: [%[1]s]}}}\n", name)
@@ -511,6 +467,37 @@ users: [{name: a, user: {token: abc}}]
 	expect("after the admission", "close east")
 	r.Close()
 	expect("at the end", "close west")
+}
+
+// A source of namespaces has the labels that the webhooks of before look at, too: they
+// serve while those of now are pending.
+func TestLabelsOfBefore(t *testing.T) {
+	h := newHome(t)
+	h.put("cluster.yaml", strings.Replace(clusterYAML, "anonymous: true}", "anonymous: true}, kubeconfigFile: kubeconfig", 1))
+	h.put("kubeconfig", `current-context: a
+contexts: [{name: a, context: {cluster: a, user: a}}]
+clusters: [{name: a, cluster: {server: "https://api.example.com"}}]
+users: [{name: a, user: {token: abc}}]
+`)
+	var labels []string
+	r := registry.New(registry.Settings{Directories: []string{h.dir}, Compile: compile.Options{
+		Namespaces: func(cluster string, _ manifest.KubeAccess, needed []string) chain.NamespaceSource {
+			labels = needed
+			return source{cluster, func(string) {}}
+		},
+	}})
+	for _, look := range []struct {
+		key  string
+		want []string
+	}{{"tier", []string{"tier"}}, {"team", []string{"team", "tier"}}, {"last", []string{"last", "team"}}} {
+		h.put("webhook.yaml", fmt.Sprintf(webhookYAML, "first.policy")+
+			"  rules: [{operations: [CREATE], apiGroups: [\"\"], apiVersions: [v1], resources: [pods]}]\n"+
+			"  namespaceSelector: {matchLabels: {"+look.key+": a}}\n")
+		h.good(r)
+		if !slices.Equal(labels, look.want) {
+			t.Errorf("%s: labels %q, want %q", look.key, labels, look.want)
+		}
+	}
 }
 
 func TestLoads(t *testing.T) {

@@ -5,6 +5,7 @@ package manifest
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -14,11 +15,15 @@ import (
 // without either an object or a word about it, and reads the same file the same
 // way twice.
 func FuzzDecode(f *testing.F) {
-	paths, err := filepath.Glob("../testdata/*.txtar")
+	own, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, path := range paths {
+	compiled, err := filepath.Glob("../compile/testdata/*.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range slices.Concat(own, compiled) {
 		archive, err := txtar.ParseFile(path)
 		if err != nil {
 			f.Fatal(err)

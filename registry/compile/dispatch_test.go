@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registry_test
+package compile_test
 
 import (
 	"fmt"
@@ -15,7 +15,6 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/exempt"
-	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -80,11 +79,11 @@ metadata: {name: only}
 spec: {webhooks: ["aa/mutating.*"], clusterSelector: {matchLabels: {env: prod}}, onlySelectedClusters: true}
 `
 
-func chainsSnapshot(t *testing.T) *registry.Snapshot {
+func chainsSnapshot(t *testing.T) *compile.Compiled {
 	t.Helper()
 	h := home{t, t.TempDir()}
-	write(t, h.dir, txtar.Parse([]byte(chains)).Files)
-	return h.loaded().Snapshot()
+	h.write(txtar.Parse([]byte(chains)).Files)
+	return h.good(compile.Options{})
 }
 
 func TestChains(t *testing.T) {
@@ -150,7 +149,7 @@ func TestNamespaceLabels(t *testing.T) {
 	h := newHome(t)
 	h.put("cluster.yaml", strings.NewReplacer("anonymous: true}", "anonymous: true}, namespaces: "+
 		"{labels: {shop: {tier: web}}, defaultLabels: {tier: none}}").Replace(clusterYAML))
-	s := h.loaded().Snapshot()
+	s := h.good(compile.Options{})
 	chained := chainsSnapshot(t)
 	for name, c := range map[string]struct {
 		cluster   *chain.Cluster
@@ -179,18 +178,6 @@ func TestVersionThatWeSpeak(t *testing.T) {
 	}
 }
 
-// The classes of side effects say who may be called in a dry run, and who twice.
-func TestSideEffects(t *testing.T) {
-	for class, want := range map[chain.SideEffects]string{
-		chain.SideEffectsNone: "true true true", chain.SideEffectsNoneOnDryRun: "true false true",
-		chain.SideEffectsSome: "false false false", chain.SideEffectsUnknown: "false false false",
-	} {
-		if got := fmt.Sprint(class.SupportsDryRun(), class.Repeatable(false), class.Repeatable(true)); got != want {
-			t.Errorf("%v: %s, want %s", class, got, want)
-		}
-	}
-}
-
 // A cluster has the process's rules before its own, unless it does not inherit them.
 func TestInheritedRules(t *testing.T) {
 	rule := func(name string) exempt.Rule { return exempt.Rule{Name: name, Users: []string{name}} }
@@ -204,8 +191,7 @@ func TestInheritedRules(t *testing.T) {
 		h := newHome(t)
 		h.put("cluster.yaml", strings.Replace(clusterYAML, "anonymous: true}}", "anonymous: true}, bypass: "+spec+", failOpen: "+spec+"}", 1))
 		rules := []exempt.Rule{rule("process")}
-		r := registry.New(registry.Settings{Directories: []string{h.dir}, Compile: compile.Options{Bypass: rules, FailOpen: rules}})
-		c := h.good(r).Clusters["dev"]
+		c := h.good(compile.Options{Bypass: rules, FailOpen: rules}).Clusters["dev"]
 		for what, list := range map[string]exempt.Rules{"bypass": c.Bypass, "failOpen": c.FailOpen} {
 			users := []string{}
 			for _, r := range list.Sources() {

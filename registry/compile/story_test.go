@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registry_test
+package compile_test
 
 import (
 	"flag"
@@ -12,18 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
-	"go.uber.org/goleak"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
-
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		// fasthttp's pools look for what is idle at intervals that nothing outside
-		// can shorten, and end when they find nothing.
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"))
-}
 
 var update = flag.Bool("update", false, "rewrite what the stories expect")
 
@@ -53,10 +45,10 @@ func tell(t *testing.T, path string, story *txtar.Archive) {
 		}
 		return expected
 	})
-	dir := t.TempDir()
-	write(t, dir, story.Files)
-	_, problems, warnings := registry.Validate(registry.Settings{}, []string{dir})
-	got := map[string]string{"problems": lines(dir, problems), "warnings": lines(dir, warnings)}
+	h := home{t, t.TempDir()}
+	h.write(story.Files)
+	_, problems, warnings := h.compile(compile.Options{})
+	got := map[string]string{"problems": lines(h.dir, problems), "warnings": lines(h.dir, warnings)}
 	if *update {
 		rewrite(t, path, story, got)
 		return
@@ -68,12 +60,10 @@ func tell(t *testing.T, path string, story *txtar.Archive) {
 	}
 }
 
-func write(t *testing.T, dir string, files []txtar.File) {
-	t.Helper()
+func (h home) write(files []txtar.File) {
+	h.t.Helper()
 	for _, f := range files {
-		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		h.put(f.Name, string(f.Data))
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registry_test
+package compile_test
 
 import (
 	"fmt"
@@ -14,7 +14,6 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
@@ -74,14 +73,10 @@ func (h bindingHome) bind(specs ...string) {
 	}
 }
 
-func (h bindingHome) registry() *registry.Registry {
-	return registry.New(registry.Settings{Directories: []string{h.dir}, Compile: compile.Options{Encoding: webhook.JSON}})
-}
-
 // bound returns what became of the webhook.
 func (h bindingHome) bound() bound {
 	h.t.Helper()
-	webhooks := h.good(h.registry()).Clusters["dev"].Validating.Webhooks
+	webhooks := h.good(compile.Options{Encoding: webhook.JSON}).Clusters["dev"].Validating.Webhooks
 	i := slices.IndexFunc(webhooks, func(w *chain.Entry) bool { return w.Name == "bound.example.com" })
 	w, asked := webhooks[i], webhooks[i].Hook.(*webhook.Hook)
 	return bound{i, w.Mode, w.Stage, w.Timeout, w.FailurePolicy, string(w.Spec.FailurePolicy), asked.Compat, asked.Repeat, w.Probe, w.Join, asked.Wire, w.Target.Identity()}
@@ -198,7 +193,7 @@ func TestBindingFields(t *testing.T) {
 			t.Run("E16 "+row.field, func(t *testing.T) {
 				h.t = t
 				h.bind(before, text)
-				problems := h.registry().Load()
+				_, problems, _ := h.compile(compile.Options{})
 				want := "spec." + row.field + ": disagrees with WebhookBinding/b0"
 				if len(problems) != 1 || !strings.Contains(problems[0].String(), want) {
 					t.Errorf("problems %v, want %q", problems, want)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registry_test
+package compile_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
 )
 
 // pathWebhooks are a configuration of a phase; each webhook is a letter, a version
@@ -51,7 +52,7 @@ func chainOf(t *testing.T, kind string, webhooks ...string) *chain.Chain {
 	h := newHome(t)
 	h.put("cluster.yaml", clusterYAML)
 	h.put("webhook.yaml", pathWebhooks(kind, webhooks...))
-	c := h.loaded().Snapshot().Clusters["dev"]
+	c := h.good(compile.Options{}).Clusters["dev"]
 	if kind == "Mutating" {
 		return c.Mutating
 	}
@@ -137,25 +138,5 @@ func TestOlderPaths(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(100, func() { after.Path([]byte(main)) }); n > 1 { // the conversion here
 		t.Errorf("%v allocations for a path that is printed", n)
-	}
-}
-
-func TestIsPathSegment(t *testing.T) {
-	many := func(n int) string {
-		s := "not"
-		for i := range n {
-			s += fmt.Sprintf(".%010d", i)
-		}
-		return s
-	}
-	for segment, want := range map[string]bool{
-		"only.0123456789": true, "not.0123456789.abcdefghij": true, many(chain.MaxPathIDs): true,
-		"": false, "only": false, "only.": false, "all.0123456789": false, "only.012345678": false, "only.0123456789.": false,
-		"only.0123456789.0123456789": false, "only.abcdefghij.0123456789": false, "only.ABCDEFGHIJ": false, "only.012345678z": false, "only.012345678-": false, "not": false, "not.": false,
-		many(chain.MaxPathIDs + 1): false,
-	} {
-		if got := chain.IsPathSegment([]byte(segment)); got != want {
-			t.Errorf("%.40q: %v", segment, got)
-		}
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registry_test
+package compile_test
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
@@ -28,7 +27,7 @@ func TestAddressPolicy(t *testing.T) {
 			h := newHome(t)
 			h.put("webhook.yaml", strings.NewReplacer("%s", "local.policy",
 				"service: {namespace: policies, name: policy, path: /judge}", `url: "https://127.0.0.1:8443/"`).Replace(webhookYAML))
-			_, problems, _ := registry.Validate(registry.Settings{Compile: compile.Options{Addresses: c.policy}}, []string{h.dir})
+			_, problems, _ := h.compile(compile.Options{Addresses: c.policy})
 			if (len(problems) > 0) != c.refused {
 				t.Fatal(problems)
 			}
@@ -47,7 +46,7 @@ func TestAddressWithoutPort(t *testing.T) {
 			h := newHome(t)
 			h.put("webhook.yaml", strings.NewReplacer("%s", "local.policy",
 				"service: {namespace: policies, name: policy, path: /judge}", fmt.Sprintf("url: %q", url)).Replace(webhookYAML))
-			_, problems, _ := registry.Validate(registry.Settings{Compile: compile.Options{Addresses: policy}}, []string{h.dir})
+			_, problems, _ := h.compile(compile.Options{Addresses: policy})
 			if (len(problems) > 0) != refused {
 				t.Fatal(problems)
 			}

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registry_test
+package compile_test
 
 import (
 	"crypto/sha256"
 	"crypto/x509"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,7 +13,8 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/internal/trust"
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 const identitiesYAML = `
@@ -56,7 +55,7 @@ func TestByCertificate(t *testing.T) {
 	h.put("cluster.yaml", identitiesYAML)
 	h.put("a.pem", a.pem())
 	h.put("b.pem", b.pem())
-	s := h.loaded().Snapshot()
+	s := h.good(compile.Options{})
 	for name, c := range map[string]struct {
 		chains [][]*x509.Certificate
 		want   string
@@ -96,7 +95,7 @@ func TestChainsOfAClustersOwnAuthority(t *testing.T) {
 	h.put("cluster.yaml", identitiesYAML)
 	h.put("a.pem", a.pem())
 	h.put("b.pem", b.pem())
-	s := h.loaded().Snapshot()
+	s := h.good(compile.Options{})
 	for name, c := range map[string]struct {
 		chains trust.Chains
 		want   string
@@ -160,7 +159,7 @@ func TestPinsOfOneName(t *testing.T) {
 					"spec: {authentication: {certificate: {commonNames: [apiserver]%s}}}\n", i, pin))
 			}
 			h.put("cluster.yaml", strings.Join(manifests, "---\n"))
-			_, problems, _ := registry.Validate(registry.Settings{}, []string{h.dir})
+			_, problems, _ := h.compile(compile.Options{})
 			if is := len(problems) == 1 && strings.Contains(problems[0].String(), `"apiserver": is also an identity of Cluster/c0`); is != c.shared || len(problems) > 1 {
 				t.Errorf("problems %v", problems)
 			}
@@ -181,7 +180,7 @@ func TestNamesOfManyClusters(t *testing.T) {
 			"spec: {authentication: {certificate: {dnsNames: [c%[1]d.example.com, also%[1]d.example.com], caFile: a.pem}}}\n", i))
 	}
 	h.put("cluster.yaml", strings.Join(manifests, "---\n"))
-	s := h.loaded().Snapshot()
+	s := h.good(compile.Options{})
 	for name, c := range map[string]struct {
 		names []string
 		want  string
@@ -211,7 +210,7 @@ func TestByToken(t *testing.T) {
 	ca := newAuthority(t, "a", time.Now().Add(1000*time.Hour))
 	h.put("a.pem", ca.pem())
 	h.put("b.pem", newAuthority(t, "b", time.Now().Add(1000*time.Hour)).pem())
-	s := h.loaded().Snapshot()
+	s := h.good(compile.Options{})
 	for token, want := range map[string]string{"secret": "token", "secrets": "", "": ""} {
 		if got := nameOf(s.ByToken([]byte(token))); got != want {
 			t.Errorf("%q is %q, want %q", token, got, want)
@@ -226,23 +225,21 @@ func nameOf(c *chain.Cluster) string {
 	return c.Name
 }
 
-// tokenClusters returns the Snapshot of n clusters with a bearer token each.
-func tokenClusters(tb testing.TB, n int) *registry.Snapshot {
+// tokenClusters returns n clusters with a bearer token each.
+func tokenClusters(tb testing.TB, n int) *compile.Compiled {
 	tb.Helper()
-	var manifests strings.Builder
+	var o manifest.Objects
 	for i := range n {
-		fmt.Fprintf(&manifests, "---\napiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: c%d}\n"+
-			"spec: {authentication: {bearerTokenSHA256: [\"%x\"]}}\n", i, sha256.Sum256(fmt.Appendf(nil, "token-%d", i)))
+		c := manifest.Cluster{Origin: manifest.Origin{File: "f", Object: fmt.Sprintf("Cluster/c%d", i)}}
+		c.Name = fmt.Sprintf("c%d", i)
+		c.Spec.Authentication.BearerTokenSHA256 = []string{fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "token-%d", i)))}
+		o.Clusters = append(o.Clusters, c)
 	}
-	dir := tb.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "clusters.yaml"), []byte(manifests.String()), 0o600); err != nil {
-		tb.Fatal(err)
-	}
-	r := registry.New(registry.Settings{Directories: []string{dir}})
-	if problems := r.Load(); len(problems) > 0 {
+	compiled, problems, _ := compile.NewCompiler(compile.Options{}).Compile(manifest.Input{Objects: &o}, nil, nil)
+	if len(problems) > 0 {
 		tb.Fatal(problems)
 	}
-	return r.Snapshot()
+	return compiled
 }
 
 func TestByTokenOfMany(t *testing.T) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registry_test
+package compile_test
 
 import (
 	"encoding/base64"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
@@ -38,7 +38,7 @@ metadata: {name: endpoint}
 spec: {webhooks: ["*/*"], endpoints: [{address: "192.0.2.1:443", caFile: ca.pem}]}
 `)
 			h.put("ca.pem", c.bundle)
-			_, problems, warnings := registry.Validate(registry.Settings{}, []string{h.dir})
+			_, problems, warnings := h.compile(compile.Options{})
 			for _, at := range []string{"webhooks[0].clientConfig.caBundle", "spec.endpoints[0].caFile"} {
 				wantOne(t, problems, at, c.problem)
 				wantOne(t, warnings, at, c.warning)
@@ -83,7 +83,7 @@ contexts: [{name: a, context: {cluster: a, user: a}}]
 clusters: [{name: a, cluster: {server: "https://api.example.com"}}]
 users: [{name: a, user: {client-certificate: client.crt, client-key: client.key}}]
 `)
-		_, problems, warnings := registry.Validate(registry.Settings{}, []string{h.dir})
+		_, problems, warnings := h.compile(compile.Options{})
 		if len(problems) > 0 || len(warnings) != c.warnings {
 			t.Errorf("%s: problems %v, warnings %v", name, problems, warnings)
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registry_test
+package compile_test
 
 import (
 	"crypto/x509"

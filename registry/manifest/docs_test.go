@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registry_test
+package manifest_test
 
 import (
 	"os"
@@ -17,7 +17,7 @@ import (
 // TestDocumented compares the tables of docs/registry-objects.md with the
 // fields of the kinds, in order.
 func TestDocumented(t *testing.T) {
-	page, err := os.ReadFile("../docs/registry-objects.md")
+	page, err := os.ReadFile("../../docs/registry-objects.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestDocumented(t *testing.T) {
 }
 
 // fieldPaths returns the paths of all fields below t, as far as their types are
-// declared in this package.
+// declared in package manifest.
 func fieldPaths(prefix string, t reflect.Type) []string {
 	var paths []string
 	for f := range t.Fields() {

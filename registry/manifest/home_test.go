@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
+)
+
+// home is a directory of manifests of a test, and what reads it.
+type home struct {
+	*testing.T
+	dir    string
+	source manifest.Source
+}
+
+func newHome(t *testing.T) *home {
+	h := &home{T: t, dir: t.TempDir()}
+	h.source.Paths = []string{h.dir}
+	return h
+}
+
+func (h *home) path(name string) string { return filepath.Join(h.dir, name) }
+
+func (h *home) put(name, content string) {
+	h.Helper()
+	path := h.path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		h.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *home) must(err error) {
+	h.Helper()
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *home) read() manifest.Input { return h.source.Read() }
+
+// good reads and wants no problem.
+func (h *home) good() manifest.Input {
+	h.Helper()
+	in := h.read()
+	if len(in.Problems) > 0 {
+		h.Fatal(in.Problems)
+	}
+	return in
+}
+
+// refused reads and wants one problem, with the reason.
+func (h *home) refused(reason string) {
+	h.Helper()
+	if in := h.read(); len(in.Problems) != 1 || !strings.Contains(in.Problems[0].Reason, reason) {
+		h.Errorf("problems %v, want %q", in.Problems, reason)
+	}
+}
+
+// named is a Cluster of this name.
+func named(name string) string {
+	return fmt.Sprintf("apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: %[1]s}\nspec: {authentication: {certificate: {commonNames: [%[1]s]}}}\n", name)
+}
