@@ -101,8 +101,11 @@ func (w *withholding) webhook(hook *chain.Entry, previous *chain.Chain) *chain.E
 		return hook
 	}
 	before := previous.Find(hook.Configuration, hook.Name)
-	if before == nil && hook.Join == chain.JoinEnforce {
+	switch {
+	case before == nil && hook.Join == chain.JoinEnforce:
 		return hook
+	case before != nil && before.Target == hook.Target:
+		return hook // it takes part where it is, unproven: its previous version is no better
 	}
 	name := hook.Configuration + "/" + hook.Name
 	w.pending[name] = Pending{Webhook: name, URL: hook.Target.URL(), Previous: before != nil, Err: err}

@@ -814,3 +814,25 @@ func TestE15MutatingWebhookKeepsItsPreviousVersion(t *testing.T) {
 		t.Error("clusters with equal webhooks have chains of their own")
 	}
 }
+
+// Of two new webhooks that take part at once and do not answer, the other one goes on
+// taking part when one answers: it is not its own previous version.
+func TestE15NewWebhooksTakePart(t *testing.T) {
+	r := newRotating(t)
+	r.good(r.Registry)
+	r.down[at("a")], r.down[at("b")] = true, true
+	r.serve("one", "a", 5)
+	r.serve("two", "b", 5)
+	r.is("new and down", "a 5s", "b 5s")
+	served := r.Snapshot()
+	delete(r.down, at("a"))
+	r.is("one answers", "a 5s", "b 5s")
+	if r.Snapshot() != served {
+		t.Error("another Snapshot of the same webhooks")
+	}
+	r.serve("two", "b", 7)
+	r.is("the other changes where it is", "a 5s", "b 7s")
+	r.down[at("c")] = true
+	r.serve("two", "c", 8)
+	r.is("and elsewhere", "a 5s", "b 7s", "pending two/hook.two.example.com, previous serves: true")
+}
