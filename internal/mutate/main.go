@@ -100,7 +100,7 @@ func (s *subject) tryAll(out io.Writer, some []*mutant, workers int) []result {
 
 // judge prints what became of the mutants.
 func judge(out io.Writer, pkg string, some []*mutant, results []result, known survivors) error {
-	var dead, same, listed, alive int
+	var dead, late, same, listed, alive int
 	seen := map[string]bool{}
 	for i, m := range some {
 		reason, isKnown := known[m.key()]
@@ -108,6 +108,9 @@ func judge(out io.Writer, pkg string, some []*mutant, results []result, known su
 		switch {
 		case results[i] == killed:
 			dead++
+		case results[i] == timedOut:
+			late++
+			fmt.Fprintf(out, "%s %s:%d\n    %s\n", results[i], filepath.Join(pkg, m.file), m.line, pkg+"/"+m.key())
 		case isKnown && strings.HasPrefix(reason, equivalent):
 			same++
 		case isKnown:
@@ -118,8 +121,8 @@ func judge(out io.Writer, pkg string, some []*mutant, results []result, known su
 		}
 	}
 	if different := len(some) - same; different > 0 {
-		fmt.Fprintf(out, "%s: %d of %d mutants killed (%.1f %%), %d equivalent, %d survive for a reason, %d without one\n",
-			pkg, dead, different, 100*float64(dead)/float64(different), same, listed, alive)
+		fmt.Fprintf(out, "%s: %d of %d mutants killed (%.1f %%), %d of them because a test did not end, %d equivalent, %d survive for a reason, %d without one\n",
+			pkg, dead+late, different, 100*float64(dead+late)/float64(different), late, same, listed, alive)
 	}
 	if alive > 0 {
 		return fmt.Errorf("%d mutants have survived without a reason", alive)

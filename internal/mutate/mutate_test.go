@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -25,6 +26,7 @@ func TestSample(t *testing.T) {
 	if err := s.measure(); err != nil {
 		t.Fatal(err)
 	}
+	s.least = 200 * time.Millisecond // so that one that does not end takes less than a second
 	all := s.mutants()
 	got := map[result][]string{}
 	for i, r := range s.tryAll(t.Output(), all, 1) {
@@ -35,6 +37,10 @@ func TestSample(t *testing.T) {
 			"sample.go Limit: negate `n > most`",
 			"sample.go Limit: drop `n = most`",
 			"sample.go Limit: negate `n < 0`",
+			"sample.go Rounds: negate `rounds != n`",
+		},
+		timedOut: {
+			"sample.go Rounds: drop `rounds++`",
 		},
 		survived: {
 			"sample.go Limit: boundary `n > most`", // equivalent

@@ -33,6 +33,7 @@ type subject struct {
 	binary    string // of its tests
 	tests     []test // that pass without a mutant
 	failing   []string
+	least     time.Duration // that tests get, beside what they take
 }
 
 // test is a test function and what it takes.
@@ -56,7 +57,7 @@ func load(pattern string) (*subject, error) {
 	if err := json.Unmarshal(out, &listed); err != nil {
 		return nil, fmt.Errorf("%s is not one package: %w", pattern, err)
 	}
-	s := &subject{dir: listed.Dir, path: listed.ImportPath, name: listed.Name}
+	s := &subject{dir: listed.Dir, path: listed.ImportPath, name: listed.Name, least: 10 * time.Second}
 	next := 0
 	for _, name := range listed.GoFiles {
 		path := filepath.Join(s.dir, name)
@@ -173,7 +174,7 @@ func (s *subject) measure() error {
 		reached := s.binary + ".reached"
 		_ = os.Remove(reached) // there need not be one
 		begin := time.Now()
-		if passed := s.run([]string{name}, 10*time.Minute, "MUTANTS_REACHED="+reached); !passed {
+		if s.run([]string{name}, 10*time.Minute, "MUTANTS_REACHED="+reached) != survived {
 			s.failing = append(s.failing, name)
 			continue
 		}
@@ -195,39 +196,57 @@ func (s *subject) measure() error {
 	return nil
 }
 
-// run runs tests in one process and reports whether they passed.
-func (s *subject) run(names []string, within time.Duration, env ...string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), within+10*time.Second) // where the test's own timeout hangs, too
-	defer cancel()
-	cmd := exec.CommandContext(ctx, s.binary, "-test.run", "^("+strings.Join(names, "|")+")$", "-test.failfast", "-test.timeout", within.String())
-	// What fails because of a mutant is not kept as an example for later runs.
-	env = append(env, "RAPID_NOFAILFILE=true")
-	cmd.Dir, cmd.Env, cmd.WaitDelay = s.dir, append(os.Environ(), env...), time.Second
-	return cmd.Run() == nil
-}
-
 // result is what became of a mutant.
 type result string
 
 // What may become of a mutant.
 const (
 	killed    result = "killed"
+	timedOut  result = "timed out" // a test did not end, and no test failed
 	survived  result = "survived"
 	unreached result = "unreached" // no test executes it
 )
+
+// run runs tests in one process and returns what becomes of a mutant by that.
+func (s *subject) run(names []string, within time.Duration, env ...string) result {
+	ctx, cancel := context.WithTimeout(context.Background(), within+10*time.Second) // where the test's own timeout hangs, too
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.binary, "-test.run", "^("+strings.Join(names, "|")+")$", "-test.failfast", "-test.timeout", within.String())
+	// What fails because of a mutant is not kept as an example for later runs.
+	env = append(env, "RAPID_NOFAILFILE=true")
+	cmd.Dir, cmd.Env, cmd.WaitDelay = s.dir, append(os.Environ(), env...), time.Second
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err == nil:
+		return survived
+	case ctx.Err() != nil, bytes.Contains(out, []byte("panic: test timed out after ")):
+		return timedOut
+	}
+	return killed
+}
+
+// runTwice is run, once more with twice the time where that is over: the machine may
+// just have been busy.
+func (s *subject) runTwice(names []string, within time.Duration, env ...string) result {
+	r := s.run(names, within, env...)
+	if r == timedOut {
+		r = s.run(names, 2*within, env...)
+	}
+	return r
+}
 
 // try runs the tests that reach m, the quick ones first.
 func (s *subject) try(m *mutant) result {
 	const quick = 300 * time.Millisecond // of which many fit into one process
 	var batch []string
 	var takes time.Duration
-	flush := func() bool {
+	flush := func() result {
 		if len(batch) == 0 {
-			return true
+			return survived
 		}
-		passed := s.run(batch, 10*time.Second+5*takes, "MUTANT="+strconv.Itoa(m.id))
+		r := s.runTwice(batch, s.least+5*takes, "MUTANT="+strconv.Itoa(m.id))
 		batch, takes = nil, 0
-		return passed
+		return r
 	}
 	reached := false
 	for _, t := range s.tests {
@@ -236,17 +255,14 @@ func (s *subject) try(m *mutant) result {
 		}
 		reached = true
 		if t.takes > quick || takes > 3*quick {
-			if !flush() {
-				return killed
+			if r := flush(); r != survived {
+				return r
 			}
 		}
 		batch, takes = append(batch, t.name), takes+t.takes
 	}
-	switch {
-	case !reached:
+	if !reached {
 		return unreached
-	case !flush():
-		return killed
 	}
-	return survived
+	return flush()
 }

@@ -18,3 +18,9 @@ func TestJoin(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestRounds(t *testing.T) {
+	if got := Rounds(3); got != 3 {
+		t.Error(got)
+	}
+}
