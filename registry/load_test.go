@@ -536,6 +536,27 @@ func TestHashIsOfTheContent(t *testing.T) {
 	}
 }
 
+// Run loads at once where nothing is served yet, and otherwise when the interval is over.
+func TestRunLoadsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHome(t)
+		for name, r := range map[string]*registry.Registry{"new": h.registry(), "loaded": h.loaded()} {
+			ctx, cancel := context.WithCancel(context.Background())
+			before := r.Snapshot()
+			h.put("webhook.yaml", fmt.Sprintf(webhookYAML, "now.policy"))
+			done := make(chan struct{})
+			go func() { defer close(done); r.Run(ctx) }()
+			synctest.Wait()
+			if s := r.Snapshot(); s != before && before != nil || s == nil {
+				t.Errorf("%s: %v is served at once, after %v", name, s, before)
+			}
+			cancel()
+			<-done
+			h.put("webhook.yaml", fmt.Sprintf(webhookYAML, "first.policy"))
+		}
+	})
+}
+
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHome(t)

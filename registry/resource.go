@@ -40,7 +40,6 @@ type held struct {
 	chain.Resource
 	target    *transport.Target // that it is; nil: it is something else
 	snapshots int               // how many have it
-	leaving   bool              // is among those that nobody has, until the next look at them
 	// proven: it has answered, or took part in a cold start. It is not asked again,
 	// whatever Snapshot has it.
 	proven  bool

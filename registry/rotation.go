@@ -143,7 +143,6 @@ type rotation struct {
 	whole    *Snapshot        // of the sources, with everything that is pending
 	previous []*Snapshot      // that admissions may still use, oldest first
 	table    map[string]*held // all that is not closed, by identity
-	leaving  []*held          // of table, what no Snapshot has, in the order in which it left
 }
 
 // enter makes next what the sources say, and returns the Resources that are new.
@@ -153,7 +152,9 @@ func (r *rotation) enter(next *Snapshot) (added []*held) {
 	before := r.whole
 	r.whole = next
 	added = r.count(next)
-	r.release(before)
+	if before != r.current.Load() { // what the sources said was never served as a whole
+		before.release()
+	}
 	return added
 }
 
@@ -175,32 +176,25 @@ func (r *rotation) full() bool {
 }
 
 // retire lets go of Snapshots that no admission uses any more, and of the Resources
-// that no Snapshot has and nobody calls. These are the caller's to close.
+// that no Snapshot has and nobody calls. These are the caller's to close, in the order
+// of their names.
 func (r *rotation) retire() (closing []*held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var gone []*Snapshot
 	r.previous = slices.DeleteFunc(r.previous, func(s *Snapshot) bool {
-		unused := s.users.Load() == 0
-		if unused {
-			gone = append(gone, s)
-		}
-		return unused
-	})
-	for _, s := range gone {
-		r.release(s)
-	}
-	r.leaving = slices.DeleteFunc(r.leaving, func(h *held) bool {
-		if h.snapshots == 0 && h.Busy() {
+		if s.users.Load() > 0 {
 			return false
 		}
-		h.leaving = false
-		if h.snapshots == 0 { // otherwise it has come back
-			delete(r.table, h.Identity())
-			closing = append(closing, h)
-		}
+		s.release()
 		return true
 	})
+	for identity, h := range r.table {
+		if h.snapshots == 0 && !h.Busy() {
+			delete(r.table, identity)
+			closing = append(closing, h)
+		}
+	}
+	slices.SortFunc(closing, func(a, b *held) int { return cmp.Compare(a.String(), b.String()) })
 	return closing
 }
 
@@ -219,7 +213,6 @@ func (r *rotation) count(s *Snapshot) (added []*held) {
 		h.snapshots++
 		s.holds = append(s.holds, h)
 	}
-	s.holds = []*held{}
 	for _, t := range s.Targets {
 		hold(identityOf(t), t, func() chain.Resource { return r.resource(t) })
 	}
@@ -230,18 +223,10 @@ func (r *rotation) count(s *Snapshot) (added []*held) {
 }
 
 // release gives back the Resources of a Snapshot that is not alive any more.
-func (r *rotation) release(s *Snapshot) {
-	if s == nil || s == r.whole || s == r.current.Load() || slices.Contains(r.previous, s) {
-		return
-	}
+func (s *Snapshot) release() {
 	for _, h := range s.holds {
 		h.snapshots--
-		if h.snapshots == 0 && !h.leaving {
-			h.leaving = true
-			r.leaving = append(r.leaving, h)
-		}
 	}
-	s.holds = nil
 }
 
 // targets returns the Targets that are not closed: those that Snapshots have, and
@@ -271,7 +256,7 @@ func (r *rotation) targets() (had, draining []*transport.Target) {
 func (r *rotation) close() {
 	r.mu.Lock()
 	table := r.table
-	r.table, r.leaving = map[string]*held{}, nil
+	r.table = map[string]*held{}
 	r.mu.Unlock()
 	var all sync.WaitGroup
 	for _, h := range table {

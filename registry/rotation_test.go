@@ -296,8 +296,10 @@ func TestOneThatHangsIsOpenedAlone(t *testing.T) {
 		h := newHome(t)
 		var opened atomic.Int64
 		began := time.Now()
+		contexts := make(chan context.Context, 101)
 		r := registry.New(registry.Settings{Directories: []string{h.dir}, Resource: func(target *transport.Target) chain.Resource {
 			return slow{registry.Unconnected{Target: target}, func(ctx context.Context) {
+				contexts <- ctx
 				if target.URL() == at("path0") {
 					<-ctx.Done()
 					return
@@ -314,6 +316,13 @@ func TestOneThatHangsIsOpenedAlone(t *testing.T) {
 		h.good(r)
 		if took := time.Since(began); opened.Load() != 99 || took != 5*time.Second {
 			t.Errorf("%d of 99 are opened at once; the load takes %v", opened.Load(), took)
+		}
+		h.put("0.yaml", fmt.Sprintf(hookYAML, "hook0", "path100", 5)) // hangs no longer
+		h.good(r)
+		for range 101 {
+			if ctx := <-contexts; ctx.Err() == nil {
+				t.Fatal("what was opened may go on opening")
+			}
 		}
 	})
 }
@@ -449,7 +458,7 @@ func TestE15PendingWebhookIsRemoved(t *testing.T) {
 	r.good(r.Registry)
 	r.must(os.Remove(filepath.Join(r.dir, "one.yaml")))
 	r.is("removed")
-	r.drainedAre("the pending one twice, and the previous one", "b", "b", "a")
+	r.drainedAre("the pending one, and then it and the previous one at once", "b", "a", "b")
 }
 
 // A Target that has left is closed, and said to be safe to stop, when the last
@@ -836,3 +845,110 @@ func TestE15NewWebhooksTakePart(t *testing.T) {
 	r.serve("two", "c", 8)
 	r.is("and elsewhere", "a 5s", "b 7s", "pending two/hook.two.example.com, previous serves: true")
 }
+
+// Two webhooks that were at one Target keep their previous versions there, which is one
+// Target of the Snapshot.
+func TestPreviousVersionsShareATarget(t *testing.T) {
+	r := newRotating(t)
+	r.serve("one", "a", 5)
+	r.serve("two", "a", 5)
+	r.good(r.Registry)
+	r.down[at("b")] = true
+	r.serve("one", "b", 5)
+	r.serve("two", "b", 5)
+	r.is("changed and down", "a 5s", "a 5s", "pending one/hook.one.example.com, previous serves: true", "pending two/hook.two.example.com, previous serves: true")
+	var urls []string
+	for _, target := range r.Snapshot().Targets {
+		urls = append(urls, target.URL())
+	}
+	slices.Sort(urls)
+	if want := []string{at("a"), at("b"), "https://policy.policies.svc:443/judge"}; !slices.Equal(urls, want) {
+		t.Errorf("Targets %q, want %q", urls, want)
+	}
+}
+
+// Targets are listed by URL, whatever order the configuration has them in: those that
+// are served and those that drain. Two of one URL always stand in the same order.
+func TestTargetsAreSorted(t *testing.T) {
+	busy := map[*transport.Target]bool{}
+	h := newHome(t)
+	r := registry.New(registry.Settings{Directories: []string{h.dir}, Resource: func(t *transport.Target) chain.Resource {
+		busy[t] = true
+		return working{registry.Unconnected{Target: t}, func() bool { return busy[t] }}
+	}})
+	const count = 20
+	for i := range count {
+		h.put(fmt.Sprintf("%d.yaml", i), fmt.Sprintf(hookYAML, fmt.Sprintf("hook%d", i), fmt.Sprintf("path%02d", (7*i)%count), 5))
+	}
+	// Another Target at one of the URLs.
+	h.put("binding.yaml", "apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: b}\n"+
+		"spec: {webhooks: [\"twin/*\"], endpoints: [{address: \"192.0.2.1:443\"}]}\n")
+	h.put("twin.yaml", fmt.Sprintf(hookYAML, "twin", "path07", 5))
+	h.must(os.Remove(filepath.Join(h.dir, "webhook.yaml")))
+	check := func(what string, list []*transport.Target) (twins []*transport.Target) {
+		t.Helper()
+		if !slices.IsSortedFunc(list, func(a, b *transport.Target) int { return strings.Compare(a.URL(), b.URL()) }) || len(list) != count+1 {
+			t.Errorf("%s: %v", what, list)
+		}
+		for _, target := range list {
+			if target.URL() == at("path07") {
+				twins = append(twins, target)
+			}
+		}
+		return twins
+	}
+	h.good(r)
+	served := check("served", r.Targets())
+	for i := range count {
+		h.must(os.Remove(filepath.Join(h.dir, fmt.Sprintf("%d.yaml", i))))
+	}
+	h.must(os.Remove(filepath.Join(h.dir, "twin.yaml")))
+	for range 3 {
+		h.good(r)
+	}
+	if draining := check("draining", r.Draining()); !slices.Equal(draining, served) {
+		t.Errorf("those of one URL are %p, then %p", served, draining)
+	}
+	for range 20 {
+		if again := check("draining", r.Draining()); !slices.Equal(again, served) {
+			t.Fatalf("those of one URL are %p, then %p", served, again)
+		}
+	}
+	clear(busy)
+	h.good(r)
+	if left := r.Draining(); len(left) > 0 {
+		t.Errorf("still draining: %v", left)
+	}
+}
+
+// working is a Target with calls under way as the test says.
+type working struct {
+	registry.Unconnected
+	busy func() bool
+}
+
+func (w working) Busy() bool { return w.busy() }
+
+// What is closed is closed once, and is in no list any more.
+func TestClosedOnce(t *testing.T) {
+	var closed atomic.Int64
+	h := newHome(t)
+	r := registry.New(registry.Settings{Directories: []string{h.dir}, Resource: func(t *transport.Target) chain.Resource {
+		return ending{registry.Unconnected{Target: t}, func() { closed.Add(1) }}
+	}})
+	h.good(r)
+	for range 2 {
+		r.Close()
+		if n := closed.Load(); n != 1 || len(r.Targets())+len(r.Draining()) > 0 {
+			t.Errorf("closed %d times; listed: %v and %v", n, r.Targets(), r.Draining())
+		}
+	}
+}
+
+// ending is a Target that tells when it is closed.
+type ending struct {
+	registry.Unconnected
+	close func()
+}
+
+func (e ending) Close() { e.close() }
