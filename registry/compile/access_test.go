@@ -12,6 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// source is what would watch the namespaces of a cluster. Compiling calls nothing of it.
+type source struct {
+	chain.NamespaceSource
+	cluster string
+}
+
 // TestSelectedLabels is what is kept of namespaces: what selectors name, also that
 // of a previous version which still serves.
 func TestSelectedLabels(t *testing.T) {
@@ -20,6 +26,11 @@ func TestSelectedLabels(t *testing.T) {
 kind: Cluster
 metadata: {name: east}
 spec: {authentication: {certificate: {commonNames: [east]}}, kubeconfigFile: kubeconfig}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: without-api}
+spec: {authentication: {certificate: {commonNames: [without-api]}}, namespaces: {}}
 `)
 	h.put("kubeconfig", `current-context: a
 contexts: [{name: a, context: {cluster: a, user: a}}]
@@ -27,9 +38,9 @@ clusters: [{name: a, cluster: {server: "https://api.example.com"}}]
 users: [{name: a, user: {token: abc}}]
 `)
 	var asked [][]string
-	compiler := compile.NewCompiler(compile.Options{Namespaces: func(_ string, _ manifest.KubeAccess, labels []string) chain.NamespaceSource {
+	compiler := compile.NewCompiler(compile.Options{Namespaces: func(cluster string, _ manifest.KubeAccess, labels []string) chain.NamespaceSource {
 		asked = append(asked, labels)
-		return nil
+		return &source{cluster: cluster}
 	}})
 	var current *compile.Compiled
 	webhook := func(resource, key string) {
@@ -44,12 +55,18 @@ webhooks:
   rules: [{apiGroups: [""], apiVersions: [v1], operations: ["*"], resources: [%s]}]
   namespaceSelector: {matchExpressions: [{key: %s, operator: Exists}, {key: kubernetes.io/metadata.name, operator: Exists}]}
 `, resource, key))
-		source := manifest.Source{Paths: []string{h.dir}}
-		next, problems, _ := compiler.Compile(source.Read(), current, nil)
+		manifests := manifest.Source{Paths: []string{h.dir}}
+		next, problems, _ := compiler.Compile(manifests.Read(), current, nil)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
 		current = next
+		if s := next.Sources; len(s) != 1 || s[0] != next.Clusters["east"].Namespaces || s[0].(*source).cluster != "east" {
+			t.Errorf("sources %v, that of the cluster %v", s, next.Clusters["east"].Namespaces)
+		}
+		if _, is := next.Clusters["without-api"].Namespaces.(*source); is {
+			t.Error("a list of namespaces was replaced")
+		}
 	}
 	webhook("pods", "tier")
 	webhook("namespaces", "team") // asked about those that are deleted

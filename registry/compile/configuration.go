@@ -208,7 +208,6 @@ func validateSubresources(resources []string, at *field.Path) field.ErrorList {
 	for i, entry := range resources {
 		if entry == "" {
 			errs = append(errs, field.Required(at.Index(i), ""))
-			continue
 		}
 		resource, sub, ok := strings.Cut(entry, "/")
 		if !ok {

@@ -4,6 +4,8 @@ package compile_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +18,8 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
+	"github.com/admission-dispatcher/dispatcher/transport"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -211,5 +215,97 @@ func TestNamesOfBindings(t *testing.T) {
 		if !slices.Equal(w.Bindings, want) {
 			t.Errorf("%s has bindings %q, want %q", w.Name, w.Bindings, want)
 		}
+	}
+}
+
+// Where a service is served follows from its name, its port and its path.
+func TestAddresses(t *testing.T) {
+	for config, want := range map[string]transport.TargetSpec{
+		`{service: {namespace: ns, name: svc}}`:                         {URL: "https://svc.ns.svc:443", ServerName: "svc.ns.svc"},
+		`{service: {namespace: ns, name: svc, path: /a/b, port: 8443}}`: {URL: "https://svc.ns.svc:8443/a/b", ServerName: "svc.ns.svc"},
+		`{url: "https://hook.example.com:8443/a"}`:                      {URL: "https://hook.example.com:8443/a"},
+	} {
+		h := newHome(t)
+		h.put("webhook.yaml", strings.Replace(fmt.Sprintf(webhookYAML, "at.policy"), "{service: {namespace: policies, name: policy, path: /judge}}", config, 1))
+		if targets := h.good(compile.Options{}).Targets; len(targets) != 1 || targets[0].Identity() != want.Identity() {
+			t.Errorf("%s: Targets %v, want that of %+v", config, targets, want)
+		}
+	}
+}
+
+// A Target that is alive is kept where a webhook is served as before; all others are new.
+func TestLivingTargets(t *testing.T) {
+	h := newHome(t)
+	h.put("other.yaml", strings.NewReplacer("/judge", "/other", "name: policy}\n", "name: other}\n").Replace(fmt.Sprintf(webhookYAML, "other.policy")))
+	living := h.good(compile.Options{}).Targets
+	h.put("other.yaml", strings.NewReplacer("/judge", "/moved", "name: policy}\n", "name: other}\n").Replace(fmt.Sprintf(webhookYAML, "other.policy")))
+	source := manifest.Source{Paths: []string{h.dir}}
+	again, problems, _ := compile.NewCompiler(compile.Options{}).Compile(source.Read(), nil, living)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	var kept, made []string
+	for _, target := range again.Targets {
+		if slices.Contains(living, target) {
+			kept = append(kept, target.URL())
+		} else {
+			made = append(made, target.URL())
+		}
+	}
+	const at = "https://policy.policies.svc:443"
+	if !slices.Equal(kept, []string{at + "/judge"}) || !slices.Equal(made, []string{at + "/moved"}) {
+		t.Errorf("kept %q, made %q", kept, made)
+	}
+}
+
+// Chains of different webhooks have different indexes, also where their webhooks stand
+// at the same places of their phases.
+func TestIndexOfEachPhase(t *testing.T) {
+	h := newHome(t)
+	write := func(kind, resource string) {
+		text := "apiVersion: admissionregistration.k8s.io/v1\nkind: " + kind + "WebhookConfiguration\nmetadata: {name: policy}\nwebhooks:\n"
+		for _, name := range []string{"all", "some"} {
+			text += "- {name: " + name + ".example.com, clientConfig: {url: \"https://hook.example.com/\"}, sideEffects: None, admissionReviewVersions: [v1], " +
+				"rules: [{apiGroups: [\"\"], apiVersions: [v1], operations: [CREATE], resources: [" + resource + "]}]}\n"
+		}
+		h.put(kind+".yaml", text)
+	}
+	h.must(os.Remove(filepath.Join(h.dir, "webhook.yaml")))
+	write("Validating", "pods")
+	write("Mutating", "services")
+	// In dev, one webhook of each phase is left.
+	h.put("binding.yaml", "apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: b}\n"+
+		"spec: {webhooks: [\"policy/all.*\"], onlySelectedClusters: true, clusterSelector: {matchLabels: {a: b}}}\n")
+	c := h.good(compile.Options{}).Clusters["dev"]
+	if len(c.Validating.Webhooks) != 1 || len(c.Mutating.Webhooks) != 1 || c.Validating.Index == c.Mutating.Index {
+		t.Errorf("%d and %d webhooks, one index: %t", len(c.Validating.Webhooks), len(c.Mutating.Webhooks), c.Validating.Index == c.Mutating.Index)
+	}
+}
+
+// A webhook has 64 matchConditions and no more (E8), as in kube-apiserver.
+func TestE8ConditionsAtMost(t *testing.T) {
+	for n, good := range map[int]bool{64: true, 65: false} {
+		h := newHome(t)
+		text := fmt.Sprintf(webhookYAML, "many.policy") + "  matchConditions:\n"
+		for i := range n {
+			text += fmt.Sprintf("  - {name: c%d, expression: 'true'}\n", i)
+		}
+		h.put("webhook.yaml", text)
+		if _, problems, _ := h.compile(compile.Options{}); (len(problems) == 0) != good {
+			t.Errorf("%d: problems %v", n, problems)
+		}
+	}
+}
+
+// Where nothing is configured there is nothing to warn of; where no Cluster is, there is.
+func TestNoCluster(t *testing.T) {
+	h := newHome(t)
+	h.must(os.Remove(filepath.Join(h.dir, "cluster.yaml")))
+	if _, problems, warnings := h.compile(compile.Options{}); len(problems) > 0 || len(warnings) != 1 || warnings[0].Reason != "there is no Cluster: nobody may call" {
+		t.Errorf("problems %v, warnings %v", problems, warnings)
+	}
+	h.must(os.Remove(filepath.Join(h.dir, "webhook.yaml")))
+	if _, problems, warnings := h.compile(compile.Options{}); len(problems)+len(warnings) > 0 {
+		t.Errorf("empty: problems %v, warnings %v", problems, warnings)
 	}
 }

@@ -103,21 +103,17 @@ func (c *compiler) compileEntry(configuration *manifest.Configuration, i int) {
 }
 
 // identify gives the entry its id, and refuses two webhooks of one phase that the
-// segments of Paths could not tell apart. A configuration in v1beta1 may have
-// several webhooks of one name.
+// segments of Paths could not tell apart. Webhooks of one name are refused elsewhere
+// (E7).
 func (c *compiler) identify(e *entry) {
 	e.pathID = chain.PathID(e.name())
-	another := c.pathIDs[pathKey{e.configuration.Phase, e.pathID}]
-	for n := 2; another != nil && another.name() == e.name(); n++ {
-		e.pathID = chain.PathID(fmt.Sprintf("%s/%d", e.name(), n))
-		another = c.pathIDs[pathKey{e.configuration.Phase, e.pathID}]
-	}
-	if another != nil {
+	key := pathKey{e.configuration.Phase, e.pathID}
+	if another := c.pathIDs[key]; another != nil && another.name() != e.name() {
 		c.problem(e.configuration.Problem(e.path.Child("name"), e.spec.Name,
 			fmt.Sprintf("has the same short id as webhook %s: rename one of them", another.name())))
 		return
 	}
-	c.pathIDs[pathKey{e.configuration.Phase, e.pathID}] = e
+	c.pathIDs[key] = e
 }
 
 // pathKey is what must be unique of a webhook's id.

@@ -57,6 +57,13 @@ func (h home) put(name, content string) {
 	}
 }
 
+func (h home) must(err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // compile compiles what is in the directory.
 func (h home) compile(o compile.Options) (*compile.Compiled, []manifest.Problem, []manifest.Problem) {
 	source := manifest.Source{Paths: []string{h.dir}}

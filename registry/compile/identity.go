@@ -3,7 +3,6 @@
 package compile
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
@@ -27,17 +26,15 @@ type identities struct {
 
 // claims are the clusters that one name in certificates stands for.
 type claims struct {
-	free   []*chain.Cluster   // for any authority of the process
-	pinned map[string][]claim // for their own ones, by raw public key of the authority
+	free   []*chain.Cluster               // for any authority of the process
+	pinned map[authority][]*chain.Cluster // for their own ones
 	pins   []*x509.Certificate
 	own    *trust.Authorities // pins, indexed
 }
 
-// claim is one authority that may sign a name for a cluster.
-type claim struct {
-	cluster *chain.Cluster
-	pin     *x509.Certificate
-}
+// authority is the raw name and public key of a CA: one whose certificate was renewed
+// stays the same CA.
+type authority struct{ subject, key string }
 
 // claimed appends the claims on each name of the certificate to list.
 func (i *identities) claimed(list []*claims, leaf *x509.Certificate) []*claims {
@@ -110,10 +107,8 @@ func (c *Compiled) ByCertificate(chains trust.Chains) *chain.Cluster {
 func (c *claims) signed(chains [][]*x509.Certificate, found *one) {
 	for _, chain := range chains {
 		for _, certificate := range chain {
-			for _, claim := range c.pinned[string(certificate.RawSubjectPublicKeyInfo)] {
-				if sameCA(claim.pin, certificate) {
-					found.add(claim.cluster)
-				}
+			for _, cluster := range c.pinned[authority{string(certificate.RawSubject), string(certificate.RawSubjectPublicKeyInfo)}] {
+				found.add(cluster)
 			}
 		}
 	}
@@ -128,13 +123,6 @@ type one struct {
 func (o *one) add(cluster *chain.Cluster) {
 	o.several = o.several || (o.cluster != nil && o.cluster != cluster)
 	o.cluster = cluster
-}
-
-// sameCA compares name and key, so that a CA whose certificate was renewed
-// stays the same CA.
-func sameCA(a, b *x509.Certificate) bool {
-	return bytes.Equal(a.RawSubject, b.RawSubject) &&
-		bytes.Equal(a.RawSubjectPublicKeyInfo, b.RawSubjectPublicKeyInfo)
 }
 
 // ByToken returns the cluster whose bearer token this is, or nil. How long that
@@ -214,7 +202,7 @@ type nameClaim struct {
 func (c *compiler) claimNames(known map[string]*claims, names []string, own nameClaim, at *field.Path) {
 	for i, name := range names {
 		if known[name] == nil {
-			known[name] = &claims{pinned: map[string][]claim{}}
+			known[name] = &claims{pinned: map[authority][]*chain.Cluster{}}
 		}
 		for _, other := range known[name].enter(own) {
 			c.problem(sharedIdentity(own.manifest, at.Index(i), name, other))
@@ -230,19 +218,17 @@ func (c *claims) enter(own nameClaim) []*chain.Cluster {
 		others[other] = true
 	}
 	for _, pin := range own.pins {
-		key := string(pin.RawSubjectPublicKeyInfo)
+		key := authority{string(pin.RawSubject), string(pin.RawSubjectPublicKeyInfo)}
 		for _, other := range c.pinned[key] {
-			if sameCA(other.pin, pin) {
-				others[other.cluster] = true
-			}
+			others[other] = true
 		}
-		c.pinned[key] = append(c.pinned[key], claim{own.cluster, pin})
+		c.pinned[key] = append(c.pinned[key], own.cluster)
 		c.pins = append(c.pins, pin)
 	}
 	if len(own.pins) == 0 {
 		for _, pinned := range c.pinned {
 			for _, other := range pinned {
-				others[other.cluster] = true
+				others[other] = true
 			}
 		}
 		c.free = append(c.free, own.cluster)

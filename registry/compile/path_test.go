@@ -104,6 +104,8 @@ func TestOlderPaths(t *testing.T) {
 	before := chainOf(t, "Validating", "a * *", "b v1 pods", "gone v1 pods")
 	after := chainOf(t, "Validating", "a * *", "b v1 pods", "new v1 things")
 	alone := chainOf(t, "Validating", "b v1 pods", "new v1 things")
+	single := chainOf(t, "Validating", "a * *")
+	id := func(name string) string { return chain.PathID("c/" + name + ".example.com") }
 	on := func(c *chain.Chain, segment string) string {
 		p, current := c.Path([]byte(segment))
 		var names []string
@@ -128,6 +130,10 @@ func TestOlderPaths(t *testing.T) {
 		{"nothing conflicts any more, main", alone, main, "[b new] false"},
 		{"the path of all, where webhooks conflict", after, "", "[a b new] false"},
 		{"the path of all", alone, "", "[b new] true"},
+		{"apart then, alone now", single, apart, "[a] false"},
+		{"all but those apart then, alone now", single, main, "[] false"},
+		{"never printed, only", after, "only." + id("b"), "[b] false"},
+		{"never printed, not", after, "not." + id("b"), "[a new] false"},
 		{"the ids of nobody", after, "only.0000000000.vvvvvvvvvv", "[] false"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
