@@ -117,8 +117,9 @@ func TestHeldCredential(t *testing.T) {
 func TestAccessPrecedence(t *testing.T) {
 	h := newAPIHome(t)
 	for user, want := range map[string]manifest.CredentialSource{
-		"token: inline, tokenFile: token": {TokenFile: h.path("access/token")},
-		"token: inline":                   {Kubeconfig: h.path("access/kubeconfig")},
+		"token: inline, tokenFile: token":      {TokenFile: h.path("access/token")},
+		"token: inline":                        {Kubeconfig: h.path("access/kubeconfig")},
+		"client-certificate: c, client-key: k": {CertificateFile: h.path("access/c"), KeyFile: h.path("access/k")},
 		"client-certificate-data: YQ==, client-certificate: c, client-key: k": {Kubeconfig: h.path("access/kubeconfig"), KeyFile: h.path("access/k")},
 		"client-certificate: c, client-key-data: YQ==, client-key: k":         {Kubeconfig: h.path("access/kubeconfig"), CertificateFile: h.path("access/c")},
 	} {

@@ -21,15 +21,12 @@ type Credentials struct {
 	access KubeAccess
 
 	mu   sync.Mutex
-	read [4][]byte // the files as they were last looked at
-	err  error     // what is wrong with them
+	read *[4][]byte // the files that good is made of; nil: there is none yet
 	good Credential
 }
 
 // NewCredentials returns the credential of a. It reads nothing yet.
-func NewCredentials(a KubeAccess) *Credentials { return &Credentials{access: a, err: errNotRead} }
-
-var errNotRead = errors.New("was not read yet")
+func NewCredentials(a KubeAccess) *Credentials { return &Credentials{access: a} }
 
 // Current reads the files and returns the credential. With an error, which shows no
 // secret, it is the last good one; one without Token and Certificate if there was
@@ -38,17 +35,12 @@ func (c *Credentials) Current() (Credential, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	read, err := c.access.Credential.contents()
-	if err != nil {
-		c.err = err
+	if err != nil || c.read != nil && slices.EqualFunc(c.read[:], read[:], bytes.Equal) {
 		return c.good, err
 	}
-	if c.err == nil && slices.EqualFunc(c.read[:], read[:], bytes.Equal) {
-		return c.good, nil
-	}
 	credential, err := c.access.parse(read)
-	c.err = err
 	if err == nil {
-		c.read, c.good = read, credential
+		c.read, c.good = &read, credential
 	}
 	return c.good, err
 }

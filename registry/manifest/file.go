@@ -172,9 +172,7 @@ func (r *roots) find(path string) (found, error) {
 		return found{}, missing
 	}
 	for _, d := range r.directories {
-		if d.path, err = filepath.EvalSymlinks(d.path); err != nil {
-			continue
-		}
+		d.path, _ = filepath.EvalSymlinks(d.path) // empty if it has gone: nothing is below it
 		if name, below := d.below(resolved); below {
 			info, err := d.open.Stat(name)
 			return found{d.open, name, info}, err

@@ -238,9 +238,9 @@ func decodeAll(manifests [][]file) *decoder {
 		for _, f := range files {
 			if f.err != nil {
 				d.problems = append(d.problems, Problem{File: f.name, Reason: "cannot be read: " + cause(f.err).Error()})
-				continue
+			} else {
+				d.file(f.name, f.data)
 			}
-			d.file(f.name, f.data)
 		}
 	}
 	return d

@@ -3,11 +3,14 @@
 package manifest_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // What a manifest may take is bounded.
@@ -17,6 +20,8 @@ func TestLargeManifests(t *testing.T) {
 		h.put("large.json", "")
 		h.must(os.Truncate(filepath.Join(h.dir, "large.json"), 64<<20+1))
 		h.refused("larger than 67108864 bytes")
+		h.must(os.Truncate(h.path("large.json"), 64<<20))
+		h.refused("invalid character")
 	})
 	t.Run("E7 document that is too large with its aliases", func(t *testing.T) {
 		h := newHome(t)
@@ -49,5 +54,63 @@ func TestHashOfFiles(t *testing.T) {
 			t.Errorf("%s and %s have one name", name, other)
 		}
 		known[hash] = name
+	}
+}
+
+// Which of two directories a file lies in matters: one of them may not become empty.
+func TestHashOfDirectories(t *testing.T) {
+	hashOf := func(files ...string) string {
+		h := newHome(t)
+		h.source.Paths = []string{h.path("one"), h.path("two")}
+		h.put("one/.keep", "")
+		h.put("two/.keep", "")
+		for _, name := range files {
+			h.put(name, named("c"))
+		}
+		return h.good().Hash
+	}
+	known := map[string]int{}
+	for i, files := range [][]string{{"one/a.yaml", "one/b.yaml"}, {"one/a.yaml", "two/b.yaml"}, {"two/a.yaml", "two/b.yaml"}} {
+		known[hashOf(files...)] = i
+	}
+	if len(known) != 3 {
+		t.Errorf("three inputs have %d names", len(known))
+	}
+}
+
+// Sequences of parts that are different have different sums, wherever one part ends.
+func TestWritePart(t *testing.T) {
+	zero := string(make([]byte, 8))
+	sum := func(parts ...string) string {
+		h := sha256.New()
+		for _, part := range parts {
+			manifest.WritePart(h, []byte(part))
+		}
+		return string(h.Sum(nil))
+	}
+	known := map[string][]string{}
+	for _, parts := range [][]string{
+		{}, {""}, {"", ""}, {"ab"}, {"a", "b"}, {"ab", ""}, {"", "ab"}, {"a" + zero + "b"}, {zero}, {zero, ""}, {"", zero},
+	} {
+		if same, is := known[sum(parts...)]; is {
+			t.Errorf("%q and %q have one sum", same, parts)
+		}
+		known[sum(parts...)] = parts
+	}
+}
+
+// A kubeconfig means what its content says now, also where it comes back to what it
+// was.
+func TestKubeconfigComesBack(t *testing.T) {
+	h := newAPIHome(t)
+	for range 2 {
+		for _, server := range []string{"https://one.example.com", "https://two.example.com"} {
+			h.kubeconfig(server, "token: a")
+			for range 2 {
+				if access, _ := h.access(); access.Server != server {
+					t.Errorf("the server is %s, want %s", access.Server, server)
+				}
+			}
+		}
 	}
 }
