@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/fuzz"
 )
 
 // text is a field of a protobuf message that is a string, bytes or a message of
@@ -172,7 +173,7 @@ func FuzzVerifyProtobuf(f *testing.F) {
 		f.Add([]byte(body), true)
 		f.Add([]byte(body), false)
 	}
-	f.Fuzz(func(t *testing.T, body []byte, mutating bool) {
+	fuzz.Run(f, func(t testing.TB, body []byte, mutating bool) {
 		judge(t, string(body), expect(codec.V1, mutating, codec.APIServer))
 		judge(t, string(body), expect(codec.V1beta1, mutating, codec.Strict))
 		got, resp := judge(t, string(body), expect(codec.V1, mutating, codec.Strict))

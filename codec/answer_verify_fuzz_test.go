@@ -14,6 +14,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/fuzz"
 )
 
 // FuzzVerify: whoever else reads an answer that a strict Verify takes for an
@@ -28,7 +29,7 @@ func FuzzVerify(f *testing.F) {
 		f.Add([]byte(body), true)
 		f.Add([]byte(body), false)
 	}
-	f.Fuzz(func(t *testing.T, body []byte, mutating bool) {
+	fuzz.Run(f, func(t testing.TB, body []byte, mutating bool) {
 		if got, _ := judge(t, string(body), expect(codec.V1, mutating, codec.Strict)); got == allows {
 			checkAllow(t, body)
 		}
@@ -54,7 +55,7 @@ func isOurs(body []byte) bool {
 }
 
 // checkAllow reads an allow with and without regard to case.
-func checkAllow(t *testing.T, body []byte) {
+func checkAllow(t testing.TB, body []byte) {
 	t.Helper()
 	var folded, exact admissionv1.AdmissionReview
 	if err := json.Unmarshal(body, &folded); err == nil && (folded.Response == nil || !folded.Response.Allowed || folded.Response.UID != "u1") {

@@ -85,8 +85,11 @@ func (c *composer) key(key string) {
 	c.text = append(c.text, '"')
 }
 
+// longText has more than a block of escapes.
+var longText = `"` + strings.Repeat(`\u003cb\u003e `, 9) + `"`
+
 func (c *composer) string() {
-	c.oneOf(`"a"`, `""`, `"pods"`, `"a longer name, of more than one word"`, `"a\u0062\n"`, `"\ud83d\ude00"`, `"Ж€"`, `"\\\"\/\b\f\t\r"`, `null`, `"`+strings.Repeat(`\u003cb\u003e `, 9)+`"`, `"CREATE"`, `1`, `"\ud800"`)
+	c.oneOf(`"a"`, `""`, `"pods"`, `"a longer name, of more than one word"`, `"a\u0062\n"`, `"\ud83d\ude00"`, `"Ж€"`, `"\\\"\/\b\f\t\r"`, `null`, longText, `"CREATE"`, `1`, `"\ud800"`)
 }
 
 func (c *composer) strings() {

@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -15,9 +13,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/fuzz"
 )
 
 func addReviews(f *testing.F) {
@@ -38,12 +38,7 @@ func isStrictJSON(data []byte) bool { return isJSON(data, false) }
 
 // isJSON is isStrictJSON, whose strings may hold what is not Unicode.
 func isJSON(data []byte, foreign bool) bool {
-	d := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(foreign))
-	if err := d.SkipValue(); err != nil {
-		return false
-	}
-	_, err := d.ReadToken()
-	return errors.Is(err, io.EOF)
+	return jsontext.Value(data).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(foreign))
 }
 
 // withoutForeign returns data with null in place of what belongs to the webhooks in
@@ -67,28 +62,29 @@ func withoutForeign(data []byte, objects ...[]byte) []byte {
 
 // checkSyntax makes sure that err blames the syntax of data exactly if the oracle
 // does. objects are those that were read.
-func checkSyntax(t *testing.T, data []byte, err error, objects ...[]byte) {
+func checkSyntax(t testing.TB, data []byte, err error, objects ...[]byte) {
 	t.Helper()
 	blamed := err != nil && strings.Contains(err.Error(), "not strict JSON")
-	switch {
-	case blamed && isStrictJSON(data):
-		t.Fatalf("jsontext accepts what we refuse: %v", err)
-	case err == nil && (!isJSON(data, true) || !isStrictJSON(data) && !isStrictJSON(withoutForeign(data, objects...))):
-		t.Fatal("jsontext refuses what we accept")
+	if !blamed && err != nil {
+		return
+	}
+	switch strict := isStrictJSON(data); {
+	case blamed && strict:
+		t.Fatalf("jsontext accepts what we refuse: %v: %q", err, data)
+	case !blamed && !strict && (!isJSON(data, true) || !isStrictJSON(withoutForeign(data, objects...))):
+		t.Fatalf("jsontext refuses what we accept: %q", data)
 	}
 }
 
 func FuzzDecode(f *testing.F) {
 	addReviews(f)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		checkDecode(t, data)
-	})
+	fuzz.Run(f, func(t testing.TB, data []byte) { checkDecode(t, data) })
 }
 
 // checkDecode holds Decode against jsontext, which says what is JSON, and against
 // encoding/json and apimachinery, which say what it means without and with regard
 // to the case of keys. It reports whether the review is accepted.
-func checkDecode(t *testing.T, data []byte) (accepted bool) {
+func checkDecode(t testing.TB, data []byte) (accepted bool) {
 	t.Helper()
 	r, err := decode(t, string(data))
 	checkSyntax(t, data, err, r.Object.Raw, r.OldObject.Raw)
@@ -98,13 +94,14 @@ func checkDecode(t *testing.T, data []byte) (accepted bool) {
 	if err != nil {
 		return false
 	}
+	ours := ownFields(r)
 	for name, unmarshal := range map[string]unmarshaler{"encoding/json": json.Unmarshal, "apimachinery": utiljson.Unmarshal} {
 		var typed admissionv1.AdmissionReview
 		if err := unmarshal(data, &typed); err != nil {
 			t.Fatalf("%s refuses what we accept: %v", name, err)
 		}
-		if want, got := typedFields(&typed, unmarshal), ownFields(r); !reflect.DeepEqual(want, got) {
-			t.Fatalf("(-%s +ours)\n%s", name, cmp.Diff(want, got))
+		if want := typedFields(&typed, unmarshal); !reflect.DeepEqual(want, ours) {
+			t.Fatalf("(-%s +ours)\n%s", name, cmp.Diff(want, ours))
 		}
 	}
 	return true
@@ -114,55 +111,81 @@ type unmarshaler func(data []byte, v any) error
 
 // fields are what both decoders can say about a review, comparable.
 type fields struct {
-	APIVersion, UID, Kind, RequestKind, Resource, RequestResource, SubResource, RequestSubResource string
-	Name, Namespace, Operation, Username, UserUID, Groups, Object, OldObject, Options              string
-	Extra                                                                                          map[string]string
-	DryRun, HasRequestResource                                                                     bool
+	APIVersion, UID, SubResource, RequestSubResource, Name, Namespace, Operation, Username, UserUID, Options string
+	Kind, RequestKind, Resource, RequestResource                                                             [3]string
+	Groups                                                                                                   []string
+	Extra                                                                                                    map[string][]string
+	Object, OldObject                                                                                        object
+	DryRun, HasRequestResource                                                                               bool
+}
+
+// object is what both decoders can say about an object; null is the zero object.
+type object struct {
+	Raw, APIVersion, Kind, Name, Namespace, UID string
+	Labels                                      map[string]string
+	HasMetadata                                 bool
+	Err                                         string // of the decoder
 }
 
 func typedFields(v *admissionv1.AdmissionReview, unmarshal unmarshaler) fields {
 	r := v.Request
 	got := fields{
 		APIVersion: v.APIVersion, UID: string(r.UID), SubResource: r.SubResource, RequestSubResource: r.RequestSubResource,
-		Kind:     fmt.Sprintf("%q", []string{r.Kind.Group, r.Kind.Version, r.Kind.Kind}),
-		Resource: fmt.Sprintf("%q", []string{r.Resource.Group, r.Resource.Version, r.Resource.Resource}),
-		Name:     r.Name, Namespace: r.Namespace, Operation: string(r.Operation),
-		Username: r.UserInfo.Username, UserUID: r.UserInfo.UID, Groups: fmt.Sprintf("%q", r.UserInfo.Groups), Extra: map[string]string{},
+		Kind: kindOf(r.Kind), RequestKind: kindOf(r.Kind), Resource: resourceOf(r.Resource), RequestResource: resourceOf(r.Resource),
+		Name: r.Name, Namespace: r.Namespace, Operation: string(r.Operation),
+		Username: r.UserInfo.Username, UserUID: r.UserInfo.UID, Groups: orNil(r.UserInfo.Groups), Extra: map[string][]string{},
 		Object: typedObject(r.Object.Raw, unmarshal), OldObject: typedObject(r.OldObject.Raw, unmarshal), Options: nullAsEmpty(r.Options.Raw),
 		DryRun: r.DryRun != nil && *r.DryRun, HasRequestResource: r.RequestKind != nil && r.RequestResource != nil,
 	}
-	got.RequestKind, got.RequestResource = got.Kind, got.Resource
 	if k := r.RequestKind; k != nil {
-		got.RequestKind = fmt.Sprintf("%q", []string{k.Group, k.Version, k.Kind})
+		got.RequestKind = kindOf(*k)
 	}
 	if k := r.RequestResource; k != nil {
-		got.RequestResource = fmt.Sprintf("%q", []string{k.Group, k.Version, k.Resource})
+		got.RequestResource = resourceOf(*k)
 	} else {
 		got.RequestSubResource = r.SubResource
 	}
 	for key, values := range r.UserInfo.Extra {
-		got.Extra[key] = fmt.Sprintf("%q", []string(values))
+		got.Extra[key] = orNil(values)
 	}
 	return got
 }
 
+func kindOf(k metav1.GroupVersionKind) [3]string { return [3]string{k.Group, k.Version, k.Kind} }
+
+func resourceOf(r metav1.GroupVersionResource) [3]string {
+	return [3]string{r.Group, r.Version, r.Resource}
+}
+
+// orNil is a list in which nothing and none are the same.
+func orNil(list []string) []string { return append([]string(nil), list...) }
+
 func ownFields(r *codec.Review) fields {
-	kind := func(k codec.GroupVersionKind) string { return fmt.Sprintf("%q", [][]byte{k.Group, k.Version, k.Kind}) }
-	resource := func(k codec.GroupVersionResource) string {
-		return fmt.Sprintf("%q", [][]byte{k.Group, k.Version, k.Resource})
+	kind := func(k codec.GroupVersionKind) [3]string {
+		return [3]string{string(k.Group), string(k.Version), string(k.Kind)}
+	}
+	resource := func(k codec.GroupVersionResource) [3]string {
+		return [3]string{string(k.Group), string(k.Version), string(k.Resource)}
 	}
 	got := fields{
 		APIVersion: r.Version.APIVersion(), UID: string(r.UID), SubResource: string(r.SubResource), RequestSubResource: string(r.RequestSubResource),
 		Kind: kind(r.Kind), RequestKind: kind(r.RequestKind), Resource: resource(r.Resource), RequestResource: resource(r.RequestResource),
 		Name: string(r.Name), Namespace: string(r.Namespace), Operation: r.Operation.String(),
-		Username: string(r.User.Username), UserUID: string(r.User.UID), Groups: fmt.Sprintf("%q", r.User.Groups), Extra: map[string]string{},
+		Username: string(r.User.Username), UserUID: string(r.User.UID), Groups: texts(r.User.Groups), Extra: map[string][]string{},
 		Object: ownObject(&r.Object), OldObject: ownObject(&r.OldObject), Options: string(r.Options),
 		DryRun: r.DryRun, HasRequestResource: r.HasRequestResource,
 	}
 	for _, e := range r.User.Extra {
-		got.Extra[string(e.Key)] = fmt.Sprintf("%q", e.Values)
+		got.Extra[string(e.Key)] = texts(e.Values)
 	}
 	return got
+}
+
+func texts(list [][]byte) (texts []string) {
+	for _, text := range list {
+		texts = append(texts, string(text))
+	}
+	return texts
 }
 
 func nullAsEmpty(raw []byte) string {
@@ -172,8 +195,8 @@ func nullAsEmpty(raw []byte) string {
 	return string(raw)
 }
 
-// typedObject is what unmarshal reads of an object, as text.
-func typedObject(raw []byte, unmarshal unmarshaler) string {
+// typedObject is what unmarshal reads of an object.
+func typedObject(raw []byte, unmarshal unmarshaler) object {
 	var o struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -185,46 +208,51 @@ func typedObject(raw []byte, unmarshal unmarshaler) string {
 		} `json:"metadata"`
 	}
 	if nullAsEmpty(raw) == "" {
-		return ""
+		return object{}
 	}
 	if err := unmarshal(raw, &o); err != nil {
-		return err.Error()
+		return object{Err: err.Error()}
 	}
-	text := fmt.Sprintf("%s %q %q", raw, o.APIVersion, o.Kind)
+	got := object{Raw: string(raw), APIVersion: o.APIVersion, Kind: o.Kind}
 	if m := o.Metadata; m != nil {
-		text += fmt.Sprintf(" %q %q %q %q", m.Name, m.Namespace, m.UID, m.Labels)
+		got.HasMetadata, got.Name, got.Namespace, got.UID = true, m.Name, m.Namespace, m.UID
+		if len(m.Labels) > 0 {
+			got.Labels = m.Labels
+		}
 	}
-	return text
+	return got
 }
 
-func ownObject(o *codec.Object) string {
+func ownObject(o *codec.Object) object {
 	if o.IsNull() {
-		return ""
+		return object{}
 	}
-	text := fmt.Sprintf("%s %q %q", o.Raw, o.APIVersion, o.Kind)
+	got := object{Raw: string(o.Raw), APIVersion: string(o.APIVersion), Kind: string(o.Kind)}
 	if o.HasMetadata {
-		labels := map[string]string{}
+		got.HasMetadata, got.Name, got.Namespace, got.UID = true, string(o.Name), string(o.Namespace), string(o.UID)
 		for _, l := range o.Labels {
-			labels[string(l.Key)] = string(l.Value)
+			if got.Labels == nil {
+				got.Labels = map[string]string{}
+			}
+			got.Labels[string(l.Key)] = string(l.Value)
 		}
-		text += fmt.Sprintf(" %q %q %q %q", o.Name, o.Namespace, o.UID, labels)
 	}
-	return text
+	return got
 }
 
 func FuzzScanObject(f *testing.F) {
 	for _, object := range []string{`{}`, `null`, `{"metadata":{"name":"a","labels":{"a":"b"}},"kind":"Pod","apiVersion":"v1","spec":[{}]}`, `{"metadata":{"labels":{"\u0061":"","a":""}}}`, `{"Kind":1}`, `[]`} {
 		f.Add([]byte(object))
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	fuzz.Run(f, func(t testing.TB, data []byte) {
 		var o codec.Object
 		err := codec.ScanObject(&o, data)
 		checkSyntax(t, data, err, bytes.TrimSpace(data))
 		if err != nil {
 			return
 		}
-		if diff := cmp.Diff(typedObject(bytes.TrimSpace(data), json.Unmarshal), ownObject(&o)); diff != "" {
-			t.Fatalf("(-encoding/json +ours)\n%s", diff)
+		if want, got := typedObject(bytes.TrimSpace(data), json.Unmarshal), ownObject(&o); !reflect.DeepEqual(want, got) {
+			t.Fatalf("(-encoding/json +ours)\n%s", cmp.Diff(want, got))
 		}
 	})
 }
@@ -257,8 +285,8 @@ func FuzzAppendReview(f *testing.F) {
 		if object != nil {
 			want.Object = ownObject(&o)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("(-want +got)\n%s", diff)
+		if !reflect.DeepEqual(want, got) {
+			t.Fatalf("(-want +got)\n%s", cmp.Diff(want, got))
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/fuzz"
 )
 
 // decodeReview returns the Review of a body in protobuf, valid until the end of
@@ -189,7 +191,7 @@ func FuzzDecodeProtobuf(f *testing.F) {
 	} {
 		f.Add(asProtobuf(f, oracle, v.json()))
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	fuzz.Run(f, func(t testing.TB, data []byte) {
 		r, err := decodeReview(t, data)
 		if err != nil {
 			return
@@ -201,8 +203,8 @@ func FuzzDecodeProtobuf(f *testing.F) {
 		for _, object := range []*runtime.RawExtension{&typed.Request.Object, &typed.Request.OldObject, &typed.Request.Options} {
 			object.Raw = bytes.TrimSpace(object.Raw)
 		}
-		if diff := cmp.Diff(typedFields(typed, json.Unmarshal), ownFields(r)); diff != "" {
-			t.Fatalf("(-Kubernetes +ours)\n%s", diff)
+		if want, got := typedFields(typed, json.Unmarshal), ownFields(r); !reflect.DeepEqual(want, got) {
+			t.Fatalf("(-Kubernetes +ours)\n%s", cmp.Diff(want, got))
 		}
 	})
 }

@@ -4,16 +4,13 @@ package codec_test
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/fuzz"
 )
 
 // variantsPerInput is how many documents FuzzSyntax makes of an input: the fuzzing
@@ -30,57 +27,22 @@ func FuzzSyntax(f *testing.F) {
 	} {
 		f.Add([]byte(text), uint64(len(text)))
 	}
-	f.Fuzz(func(t *testing.T, data []byte, seed uint64) {
+	fuzz.Run(f, func(t testing.TB, data []byte, seed uint64) {
 		if len(data) > 1<<10 {
 			t.Skip("nothing new at great length")
 		}
 		rnd := rand.New(rand.NewPCG(seed, 0))
-		reader := jsontext.NewDecoder(bytes.NewReader(nil))
+		variants := variantsPerInput
+		if fuzz.WithoutEngine() {
+			variants = 1
+		}
 		variant := slices.Clone(data)
-		for range variantsPerInput {
-			checkScan(t, reader, variant)
-			variant = edit(append(variant[:0], data...), rnd)
+		for range variants {
+			var o codec.Object
+			checkSyntax(t, variant, codec.ScanObject(&o, variant), bytes.TrimSpace(variant))
+			variant = fuzz.Edit(append(variant[:0], data...), data, rnd)
 		}
 	})
-}
-
-// checkScan makes sure that ScanObject and reader agree on what is JSON.
-func checkScan(t *testing.T, reader *jsontext.Decoder, data []byte) {
-	t.Helper()
-	var o codec.Object
-	err := codec.ScanObject(&o, data)
-	blamed := err != nil && strings.Contains(err.Error(), "not strict JSON")
-	reader.Reset(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))
-	strict := reader.SkipValue() == nil
-	if strict {
-		_, end := reader.ReadToken()
-		strict = errors.Is(end, io.EOF)
-	}
-	if blamed && strict || err == nil && !strict && (!isJSON(data, true) || !isStrictJSON(withoutForeign(data, bytes.TrimSpace(data)))) {
-		t.Fatalf("we say %v, jsontext says strict %v: %q", err, strict, data)
-	}
-}
-
-// fragments are what JSON is sensitive to.
-var fragments = []string{
-	`"`, `\`, `{`, `}`, `[`, `]`, `:`, `,`, ` `, "\n", "\t", "\x00", "\x1f", "\x7f", "\x80", "\xff", "é", "€", "😀", "\xed\xa0\x80", "\xc0\xaf",
-	`\n`, `\"`, `\\`, `\/`, `\u`, `\u00e9`, `\u003C`, `\ud83d\ude00`, `\ud800`, `\udc00`, `\x`, `0`, `-`, `.`, `e`, `E+`, `1`, `true`, `nul`, `null`, `""`, `{}`, `[]`,
-	`"a":`, `,"a":1`, `xxxxxxx`, `xxxxxxxxxxxxxxxx`, `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`,
-}
-
-// edit cuts, inserts or overwrites something in b.
-func edit(b []byte, rnd *rand.Rand) []byte {
-	at := rnd.IntN(len(b) + 1)
-	fragment := fragments[rnd.IntN(len(fragments))]
-	switch rnd.IntN(4) {
-	case 0:
-		return b[:at]
-	case 1:
-		return slices.Delete(b, at, min(at+1+rnd.IntN(4), len(b)))
-	case 2:
-		return append(b[:at], append([]byte(fragment), b[min(at+len(fragment), len(b)):]...)...)
-	}
-	return slices.Insert(b, at, []byte(fragment)...)
 }
 
 // FuzzComposed holds Decode against its oracles on reviews that are composed by the
@@ -94,7 +56,7 @@ func FuzzComposed(f *testing.F) {
 		}
 		f.Add(choices)
 	}
-	f.Fuzz(func(t *testing.T, choices []byte) {
+	fuzz.Run(f, func(t testing.TB, choices []byte) {
 		c := composer{choices: choices}
 		c.review()
 		checkDecode(t, c.text)

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/admission-dispatcher/dispatcher/internal/harness/fuzz"
 )
 
 // scanned are seeds for the scanner, valid and not.
@@ -23,11 +25,11 @@ func FuzzScan(f *testing.F) {
 	for _, text := range scanned {
 		f.Add(text)
 	}
-	f.Fuzz(func(t *testing.T, text string) { checkScan(t, text) })
+	fuzz.Run(f, func(t testing.TB, text string) { checkScan(t, text) })
 }
 
 // checkScan holds text against the oracles, and reports whether it is JSON.
-func checkScan(t *testing.T, text string) bool {
+func checkScan(t testing.TB, text string) bool {
 	t.Helper()
 	lenient := stdjson.Valid([]byte(text))
 	if ours := accepts(text, true); ours != lenient {
@@ -52,7 +54,7 @@ func FuzzText(f *testing.F) {
 	for _, text := range []string{"plain", `\u00e9\n\"\\\/\b\f\r\t`, `\ud83d\ude00`, `\ud800x`, `\ud800\ud83d\ude00`, `\udc00`, "\xff", "é"} {
 		f.Add(text)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
+	fuzz.Run(f, func(t testing.TB, text string) {
 		checkText(t, `"`+text+`"`)
 		checkText(t, string(AppendString(nil, text)))
 		for _, name := range []string{"kind", "status"} {
@@ -64,7 +66,7 @@ func FuzzText(f *testing.F) {
 }
 
 // checkText holds the meaning of a quoted string, if it is one.
-func checkText(t *testing.T, quoted string) {
+func checkText(t testing.TB, quoted string) {
 	t.Helper()
 	var s Scanner[string]
 	s.Reset(quoted)

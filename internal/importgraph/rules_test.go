@@ -73,7 +73,9 @@ func packages() map[string][]string {
 		"loadtest/zone":            {},
 		"loadtest/payload":         {},
 		"internal/harness/process": {},
-		"loadtest/replica":         {},
+		// What the fuzz targets of scanners run on, in tests only.
+		"internal/harness/fuzz": {},
+		"loadtest/replica":      {},
 		// The naive peer of the benchmarks: nothing of ours is in it.
 		"loadtest/plain": {},
 		// It starts binaries, and sees of them what anybody could.
