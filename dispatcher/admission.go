@@ -9,8 +9,8 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec/jsonpatch"
+	"github.com/admission-dispatcher/dispatcher/dispatcher/overload"
 	"github.com/admission-dispatcher/dispatcher/hook"
-	"github.com/admission-dispatcher/dispatcher/internal/share"
 	"github.com/admission-dispatcher/dispatcher/match"
 )
 
@@ -23,11 +23,9 @@ type admission struct {
 	chain   *chain.Chain
 	subject match.Subject
 
-	limiter *limiter // of the admissions that call
-	account account
-	lookups *share.Pool
-	slot    *tenant // of limiter, once asked for
-	shed    bool    // there was no slot
+	capacity *overload.Capacity
+	slot     overload.Slot // once asked for
+	shed     error         // why there was none
 
 	batch    *batch              // its invocations
 	patch    []byte              // concatenated operations of all applied patches
@@ -48,17 +46,17 @@ func (d *Dispatcher) newAdmission(ctx context.Context, req Request) *admission {
 	a.ctx = ctx
 	a.chain = req.Cluster.Chain(req.Phase)
 	a.subject = newSubject(req)
-	a.limiter, a.account, a.lookups = d.limiter, d.account, d.lookups
+	a.capacity = d.capacity
 	a.view = hook.NewView(hook.Source{
 		Review:        req.Review,
 		Cluster:       req.Cluster.Name,
 		ClusterLabels: req.Cluster.Labels,
 		Mutating:      req.Phase == chain.Mutating,
-		Account:       &d.account,
+		Account:       d.capacity,
 		Until:         req.Deadline.Add(-hearingTime),
 		Transcoder:    d.transcoder,
 	})
-	if req.Review.Body.Len() >= lightWork {
+	if req.Review.Body.Len() >= overload.LightWork {
 		a.subject.Turn = func() (func(), error) { return a.takeTurn(req.Review.Body.Len()) }
 	}
 	return a
@@ -81,6 +79,25 @@ func (d *Dispatcher) release(a *admission) {
 	a.view.Release()
 	*a = admission{}
 	d.admissions.Put(a)
+}
+
+// admit takes a slot among the admissions for which webhooks are called, once for
+// all calls of a, and the bytes of its review. Without a slot each webhook that should
+// be called has failed with cause Shed, and its failure policy decides what that means.
+func (a *admission) admit() error {
+	if a.slot == (overload.Slot{}) && a.shed == nil {
+		a.slot, a.shed = a.capacity.Admit(a.Cluster.Name, a.Review.Body, a.Deadline)
+	}
+	if a.shed != nil {
+		return &hook.CallError{Cause: hook.Shed, Err: a.shed}
+	}
+	return nil
+}
+
+// takeTurn waits for the cluster's turn to work on size bytes, until the answer must
+// be made. Without an error done must be called after the work.
+func (a *admission) takeTurn(size int) (done func(), err error) {
+	return a.capacity.Turn(a.Cluster.Name, size, a.Deadline.Add(-hearingTime))
 }
 
 // renew gives the admission a uid of its own: kube-apiserver makes one per call, and

@@ -17,7 +17,7 @@ func TestNewRefuses(t *testing.T) {
 		"Limits has a negative":       func(c *Config) { c.Limits.Admissions = -1 },
 		"Limits has a negative value": func(c *Config) { c.Limits.PerCluster = -1 },
 		"Config.Limits has":           func(c *Config) { c.Limits.Bytes = -1 },
-		"ShadowCalls is negative":     func(c *Config) { c.ShadowCalls = -1 },
+		"dispatcher: Config.Limits":   func(c *Config) { c.Limits.ShadowCalls = -1 },
 	} {
 		c := Config{Logger: slog.New(slog.DiscardHandler)}
 		if _, err := New(c); err != nil {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/dispatcher/overload"
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
-	"github.com/admission-dispatcher/dispatcher/internal/share"
 	"github.com/admission-dispatcher/dispatcher/internal/throttle"
 )
 
@@ -24,11 +24,9 @@ type Config struct {
 	Grace time.Duration // how long others may still answer after the first denial; 0: not at all
 	// Impatience bounds a serial call whose failure is ignored, where others follow; 1 s.
 	Impatience time.Duration
-	Limits     Limits
+	Limits     overload.Limits
 	// Transcoder makes the objects of webhooks that take them as native protobuf; none: nobody gets that.
 	Transcoder codec.Transcoder
-	// ShadowCalls bounds the Shadow calls under way, which clusters share. Above it they are dropped; 256.
-	ShadowCalls int
 	// AllowsPerSecond is how many allowed admissions get a line at level info in
 	// each second; at level debug all get one. 0: none.
 	AllowsPerSecond int
@@ -38,10 +36,7 @@ type Config struct {
 	Logger          *slog.Logger     // required
 }
 
-const (
-	defaultShadowCalls = 256
-	defaultImpatience  = time.Second
-)
+const defaultImpatience = time.Second
 
 func (c Config) validate() error {
 	switch {
@@ -51,10 +46,8 @@ func (c Config) validate() error {
 		return errors.New("dispatcher: Config.Grace is negative")
 	case c.Impatience < 0:
 		return errors.New("dispatcher: Config.Impatience is negative")
-	case c.Limits.Admissions < 0 || c.Limits.PerCluster < 0 || c.Limits.Bytes < 0:
+	case c.Limits.Admissions < 0 || c.Limits.PerCluster < 0 || c.Limits.Bytes < 0 || c.Limits.ShadowCalls < 0:
 		return errors.New("dispatcher: Config.Limits has a negative value")
-	case c.ShadowCalls < 0:
-		return errors.New("dispatcher: Config.ShadowCalls is negative")
 	}
 	return nil
 }
@@ -63,23 +56,19 @@ func (c Config) validate() error {
 type Dispatcher struct {
 	grace      time.Duration
 	impatience time.Duration
-	limiter    *limiter
-	account    account
+	capacity   *overload.Capacity
 	observers  []Observer
 	shadows    []ShadowObserver
 	transcoder codec.Transcoder
 	keepSkips  bool
 	log        *slog.Logger
 
-	bypasses    bypassLog
-	allows      throttle.Throttle // lines about them, all clusters'
-	denials     throttle.PerCluster
-	lookups     *share.Pool // of namespaces, under way
-	shadowCalls int
-	shadowSlots *share.Pool    // of those
-	calls       sync.WaitGroup // those that may outlive their Dispatch
-	batches     sync.Pool      // of *batch
-	admissions  sync.Pool      // of *admission
+	bypasses   bypassLog
+	allows     throttle.Throttle // lines about them, all clusters'
+	denials    throttle.PerCluster
+	calls      sync.WaitGroup // those that may outlive their Dispatch
+	batches    sync.Pool      // of *batch
+	admissions sync.Pool      // of *admission
 }
 
 // New returns a Dispatcher.
@@ -87,29 +76,21 @@ func New(cfg Config) (*Dispatcher, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if cfg.ShadowCalls == 0 {
-		cfg.ShadowCalls = defaultShadowCalls
-	}
 	if cfg.Impatience == 0 {
 		cfg.Impatience = defaultImpatience
 	}
-	admissions := newLimiter(cfg.Limits, queueLength)
 	return &Dispatcher{
-		grace:       cfg.Grace,
-		impatience:  cfg.Impatience,
-		limiter:     admissions,
-		account:     account{admissions, newWorkshop()},
-		observers:   cfg.Observers,
-		shadows:     cfg.Shadows,
-		transcoder:  cfg.Transcoder,
-		keepSkips:   cfg.KeepSkips,
-		log:         cfg.Logger,
-		allows:      throttle.Throttle{Burst: cfg.AllowsPerSecond, Window: time.Second},
-		denials:     throttle.PerCluster{Burst: denialsPerSecond, Window: time.Second},
-		lookups:     newLookups(admissions.limits),
-		shadowCalls: cfg.ShadowCalls,
-		shadowSlots: share.NewPool(int64(cfg.ShadowCalls)),
-		admissions:  sync.Pool{New: func() any { return new(admission) }},
+		grace:      cfg.Grace,
+		impatience: cfg.Impatience,
+		capacity:   overload.New(cfg.Limits),
+		observers:  cfg.Observers,
+		shadows:    cfg.Shadows,
+		transcoder: cfg.Transcoder,
+		keepSkips:  cfg.KeepSkips,
+		log:        cfg.Logger,
+		allows:     throttle.Throttle{Burst: cfg.AllowsPerSecond, Window: time.Second},
+		denials:    throttle.PerCluster{Burst: denialsPerSecond, Window: time.Second},
+		admissions: sync.Pool{New: func() any { return new(admission) }},
 	}, nil
 }
 
@@ -175,7 +156,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, req Request) (v Verdict) {
 	a := d.newAdmission(ctx, req)
 	a.keepSkips = d.keepSkips
 	defer d.release(a)
-	defer a.dismiss()
+	defer func() { a.slot.Release() }()
 	defer func() { d.settleTransactions(a, &v) }() // also after a panic, which denies
 	if req.Phase == chain.Mutating {
 		d.mutate(a)
@@ -215,10 +196,10 @@ func bypassed(rule, snapshot string) Verdict {
 
 // InFlight returns the number of admissions for which webhooks are being called,
 // by cluster; clusters without any are left out.
-func (d *Dispatcher) InFlight() map[string]int { return d.limiter.inFlight() }
+func (d *Dispatcher) InFlight() map[string]int { return d.capacity.Usage().Admissions }
 
 // Limits returns the limits in effect.
-func (d *Dispatcher) Limits() Limits { return d.limiter.limits }
+func (d *Dispatcher) Limits() overload.Limits { return d.capacity.Limits() }
 
 // Wait returns when no call runs any more: after Dispatch has returned, calls
 // whose answer nobody needs (late ones, Shadow) run to their deadline. Wait must

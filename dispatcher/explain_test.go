@@ -12,6 +12,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/dispatcher/overload"
 )
 
 // What Explain says of each webhook, called or not, is what Dispatch would do.
@@ -51,7 +52,7 @@ spec: {webhooks: ["c/last.e.com"], mode: Warn, timeout: 250ms%s}
 `
 	explained := func(phase chain.Phase, kind, more, group string) (dispatcher.Explanation, []string) {
 		t.Helper()
-		_, s := newWorld(t, labeller{}, dispatcher.Limits{}, cluster, fmt.Sprintf(configurations, kind), fmt.Sprintf(binding, more))
+		_, s := newWorld(t, labeller{}, overload.Limits{}, cluster, fmt.Sprintf(configurations, kind), fmt.Sprintf(binding, more))
 		text := fmt.Sprintf(podReview, `{"metadata":{}}`)
 		text = strings.Replace(text, `"dryRun":false`, `"dryRun":true`, 1)
 		text = strings.Replace(text, `"groups":["dev"]`, `"groups":["`+group+`"]`, 1)

@@ -2,34 +2,53 @@
 
 package dispatcher
 
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/dispatcher/overload"
+)
+
 // Occupy takes all turns to work on large objects, as a cluster would that has so
-// many more waiting, until release.
-func (d *Dispatcher) Occupy(cluster string, waiting int) (release func()) {
-	var held []*tenant
-	for range d.account.workshop.limits.Admissions {
-		t, _ := d.account.workshop.enter(cluster, 0)
-		held = append(held, t)
-	}
-	waiters := map[*waiter]*tenant{}
+// many more waiting, until release. Time must be virtual.
+func (d *Dispatcher) Occupy(t *testing.T, cluster string, waiting int) (release func()) {
+	t.Helper()
+	_, giveBack := turns(d.capacity, cluster)
+	var waiters sync.WaitGroup
 	for range waiting {
-		t, w := d.account.workshop.enter(cluster, 0)
-		waiters[w] = t
+		waiters.Go(func() {
+			done, err := d.capacity.Turn(cluster, overload.LightWork, time.Now().Add(time.Hour))
+			if err != nil {
+				t.Errorf("there is no turn for %s: %v", cluster, err)
+				return
+			}
+			done()
+		})
 	}
+	synctest.Wait()
 	return func() {
-		for _, t := range held {
-			t.release()
-		}
-		for w, t := range waiters {
-			if d.account.workshop.leave(t, w) {
-				t.release()
+		giveBack()
+		waiters.Wait()
+	}
+}
+
+// turns takes all turns to work on large objects that there are, and says how many.
+func turns(c *overload.Capacity, cluster string) (n int, release func()) {
+	var held []func()
+	for {
+		done, err := c.Turn(cluster, overload.LightWork, time.Now())
+		if err != nil {
+			return len(held), func() {
+				for _, done := range held {
+					done()
+				}
 			}
 		}
+		held = append(held, done)
 	}
 }
 
 // Held returns how many bytes of reviews are counted.
-func (d *Dispatcher) Held() int64 {
-	d.limiter.mu.Lock()
-	defer d.limiter.mu.Unlock()
-	return d.limiter.bytes
-}
+func (d *Dispatcher) Held() int64 { return d.capacity.Usage().Bytes }

@@ -27,6 +27,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/dispatcher/overload"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
@@ -92,11 +93,11 @@ func largeWorld(t testing.TB, caller labeller, webhooks int, clusters ...string)
 		}
 		manifests = append(manifests, fmt.Sprintf(largeWebhook, i, policy))
 	}
-	return newWorld(t, caller, dispatcher.Limits{}, manifests...)
+	return newWorld(t, caller, overload.Limits{}, manifests...)
 }
 
 // newWorld is a dispatcher, and what the manifests are compiled to.
-func newWorld(t testing.TB, caller webhook.Client, limits dispatcher.Limits, manifests ...string) (*dispatcher.Dispatcher, *registry.Snapshot) {
+func newWorld(t testing.TB, caller webhook.Client, limits overload.Limits, manifests ...string) (*dispatcher.Dispatcher, *registry.Snapshot) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "all.yaml"), []byte(strings.Join(manifests, "\n---\n")), 0o600); err != nil {
@@ -212,7 +213,7 @@ spec: {webhooks: ["*/hang-warn.*"], mode: Warn}
 `
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{calls: map[string]transport.Call{}}
-		d, s := newWorld(t, r, dispatcher.Limits{}, fmt.Sprintf(largeCluster, "east"), webhooks("Validating", "deny hang hang-ignored hang-warn hang-shadow"), modes)
+		d, s := newWorld(t, r, overload.Limits{}, fmt.Sprintf(largeCluster, "east"), webhooks("Validating", "deny hang hang-ignored hang-warn hang-shadow"), modes)
 		if v := admitPhase(t, chain.Validating, d, s, "east", zeros(10), 3*time.Second); v.Response.Allowed {
 			t.Error("allowed")
 		}
@@ -277,7 +278,7 @@ func TestPatchGivesWhatTheLastWebhookSaw(t *testing.T) {
 	for i := range webhooks {
 		manifests = append(manifests, strings.Replace(fmt.Sprintf(largeWebhook, i, "Fail"), "reinvocationPolicy: IfNeeded", "reinvocationPolicy: Never", 1))
 	}
-	d, s := newWorld(t, caller, dispatcher.Limits{}, manifests...)
+	d, s := newWorld(t, caller, overload.Limits{}, manifests...)
 	rapid.Check(t, func(rt *rapid.T) {
 		for i := range webhooks - 1 { // the last one looks only
 			drawn := rapid.SliceOfN(rapid.SampledFrom(operations), 0, 4).Draw(rt, "operations")
@@ -349,7 +350,7 @@ func TestObjectsThatGrow(t *testing.T) {
 		for i := range 3 {
 			manifests = append(manifests, strings.Replace(fmt.Sprintf(largeWebhook, i, "Ignore"), "reinvocationPolicy: IfNeeded", "reinvocationPolicy: Never", 1))
 		}
-		d, s := newWorld(t, caller, dispatcher.Limits{Bytes: limit}, manifests...)
+		d, s := newWorld(t, caller, overload.Limits{Bytes: limit}, manifests...)
 		verdicts := make(chan dispatcher.Verdict, admissions)
 		for range admissions {
 			go func() { verdicts <- admit(t, d, s, "east", zeros(10), 3*time.Second) }()
@@ -387,7 +388,7 @@ func TestObjectsThatGrow(t *testing.T) {
 func TestTurnsOfLargeObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, s := largeWorld(t, labeller{}, 2, "east", "west")
-		release := d.Occupy("east", 20)
+		release := d.Occupy(t, "east", 20)
 		begin := time.Now()
 		if v := admit(t, d, s, "west", zeros(10), time.Second); !v.Response.Allowed || time.Since(begin) != 0 {
 			t.Errorf("a small object waits %v: %s", time.Since(begin), v.Response.Message)

@@ -14,6 +14,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/dispatcher/overload"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry"
@@ -64,7 +65,7 @@ func (a *api) LookUpNamespace(_ string, deadline time.Time) (map[string]string, 
 
 // selectiveWorld is clusters with one selective webhook: that of east must be asked
 // for namespaces, that of west has a list.
-func selectiveWorld(t *testing.T, phase chain.Phase, policy string, limits dispatcher.Limits) (*dispatcher.Dispatcher, *registry.Snapshot, *api) {
+func selectiveWorld(t *testing.T, phase chain.Phase, policy string, limits overload.Limits) (*dispatcher.Dispatcher, *registry.Snapshot, *api) {
 	t.Helper()
 	kind := map[chain.Phase]string{chain.Validating: "Validating", chain.Mutating: "Mutating"}[phase]
 	caller := calling(func(call transport.Call, to hook.Receiver) { answer(call, to, codec.Response{Allowed: true}, nil) })
@@ -87,7 +88,7 @@ func TestLookupIsPartOfTheAdmission(t *testing.T) {
 	for _, phase := range []chain.Phase{chain.Validating, chain.Mutating} {
 		t.Run(phase.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d, s, source := selectiveWorld(t, phase, "Fail", dispatcher.Limits{Admissions: 4, PerCluster: 1})
+				d, s, source := selectiveWorld(t, phase, "Fail", overload.Limits{Admissions: 4, PerCluster: 1})
 				verdict := make(chan dispatcher.Verdict)
 				go func() { verdict <- admitPhase(t, phase, d, s, "east", selectedPod, 10*time.Second) }()
 				synctest.Wait()
@@ -123,7 +124,7 @@ func TestLookupIsPartOfTheAdmission(t *testing.T) {
 // admissions that wait for nobody's API.
 func TestLookupsLeaveSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, s, source := selectiveWorld(t, chain.Validating, "Fail", dispatcher.Limits{Admissions: 16, PerCluster: 16})
+		d, s, source := selectiveWorld(t, chain.Validating, "Fail", overload.Limits{Admissions: 16, PerCluster: 16})
 		s.Clusters["west"].Namespaces = source
 		var waiting sync.WaitGroup
 		admitted := map[string]int{}
@@ -152,7 +153,7 @@ func TestLookupsLeaveSlots(t *testing.T) {
 // called and failed, and under Ignore that is a visible fail-open.
 func TestLookupThatIsShedFailsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, s, source := selectiveWorld(t, chain.Validating, "Ignore", dispatcher.Limits{Admissions: 1})
+		d, s, source := selectiveWorld(t, chain.Validating, "Ignore", overload.Limits{Admissions: 1})
 		done := make(chan struct{})
 		go func() { defer close(done); admitPhase(t, chain.Validating, d, s, "east", selectedPod, 10*time.Second) }()
 		synctest.Wait()
@@ -179,7 +180,7 @@ func TestResultOfALookup(t *testing.T) {
 		{"failed", errors.New("no"), `the labels of namespace "shop" are not known: no`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d, s, source := selectiveWorld(t, chain.Validating, "Ignore", dispatcher.Limits{})
+			d, s, source := selectiveWorld(t, chain.Validating, "Ignore", overload.Limits{})
 			source.answer = make(chan error, 1)
 			source.answer <- tt.err
 			v := admitPhase(t, chain.Validating, d, s, "east", selectedPod, 10*time.Second)
@@ -190,7 +191,7 @@ func TestResultOfALookup(t *testing.T) {
 	}
 	t.Run("none in time", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			d, s, _ := selectiveWorld(t, chain.Mutating, "Ignore", dispatcher.Limits{})
+			d, s, _ := selectiveWorld(t, chain.Mutating, "Ignore", overload.Limits{})
 			start := time.Now()
 			v := admitPhase(t, chain.Mutating, d, s, "east", selectedPod, time.Second)
 			if waited := time.Since(start); v.Response.Code != 404 || waited != 500*time.Millisecond || len(d.InFlight()) != 0 {
@@ -202,7 +203,7 @@ func TestResultOfALookup(t *testing.T) {
 
 // Explain contacts nobody: it says that the namespace would be looked up.
 func TestExplainDoesNotLookUp(t *testing.T) {
-	_, s, source := selectiveWorld(t, chain.Validating, "Fail", dispatcher.Limits{})
+	_, s, source := selectiveWorld(t, chain.Validating, "Fail", overload.Limits{})
 	review := codec.AcquireReview()
 	defer codec.ReleaseReview(review)
 	body := codec.NewBody(selectedPod, nil)

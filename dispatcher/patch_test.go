@@ -12,6 +12,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/codec/jsonpatch"
+	"github.com/admission-dispatcher/dispatcher/dispatcher/overload"
 	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
@@ -24,9 +25,11 @@ func TestLargeDocumentIsNotKept(t *testing.T) {
 func testLargeDocument(t *testing.T) {
 	object := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"list":[` + strings.Repeat("0,", 40_000) + `0]}}`)
 	a := &admission{
-		Request: Request{Cluster: &chain.Cluster{}, Review: &codec.Review{Operation: codec.Create}, Deadline: time.Now().Add(time.Minute)},
-		account: account{workshop: newWorkshop()},
+		Request:  Request{Cluster: &chain.Cluster{}, Review: &codec.Review{Operation: codec.Create}, Deadline: time.Now().Add(time.Minute)},
+		capacity: overload.New(overload.Limits{}),
 	}
+	all, release := turns(a.capacity, "other")
+	release()
 	if err := codec.ScanObject(&a.Review.Object, object); err != nil {
 		t.Fatal(err)
 	}
@@ -60,8 +63,9 @@ func testLargeDocument(t *testing.T) {
 			t.Errorf("the object lacks %s: %.200s", want, a.view.Object.Raw)
 		}
 	}
-	if a.account.workshop.active != 0 {
-		t.Errorf("%d turns are taken", a.account.workshop.active)
+	free, release := turns(a.capacity, "other")
+	if release(); free != all {
+		t.Errorf("%d turns of %d are taken", all-free, all)
 	}
 	a.Deadline = time.Now().Add(-time.Second)
 	if _, err := a.apply(&chain.Entry{ID: hook.ID{Name: "w"}}, []byte(`[]`)); err == nil {

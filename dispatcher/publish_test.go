@@ -14,6 +14,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/dispatcher/overload"
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/hook"
 )
@@ -48,7 +49,7 @@ func watched(t *testing.T) (*Dispatcher, *witness, *bytes.Buffer) {
 	t.Helper()
 	told, log := &witness{}, &bytes.Buffer{}
 	d, err := New(Config{
-		ShadowCalls: 2, Observers: []Observer{told}, Shadows: []ShadowObserver{told},
+		Limits: overload.Limits{ShadowCalls: 2}, Observers: []Observer{told}, Shadows: []ShadowObserver{told},
 		Logger: slog.New(slog.NewJSONHandler(log, nil)),
 	})
 	if err != nil {
@@ -169,7 +170,7 @@ func testShadowCallsAreShared(t *testing.T, said, calls int) {
 	var later []hook.Receiver
 	silent := asking(func(_ hook.Question, to hook.Receiver) { later = append(later, to) })
 	d, err := New(Config{
-		ShadowCalls: said, Logger: slog.New(slog.DiscardHandler),
+		Limits: overload.Limits{ShadowCalls: said}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -202,13 +203,16 @@ func testShadowCallsAreShared(t *testing.T, said, calls int) {
 func TestShadowHoldsBytes(t *testing.T) {
 	var later []hook.Receiver
 	d, err := New(Config{
-		Limits: Limits{Admissions: 1, Bytes: 100}, Logger: slog.New(slog.DiscardHandler),
+		Limits: overload.Limits{Admissions: 1, Bytes: 100}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	slot, _ := d.limiter.enter("other", 0)
-	defer slot.release()
+	slot, err := d.capacity.Admit("other", codec.NewBody(nil, nil), time.Now().Add(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slot.Release()
 	var held []*hook.View
 	silent := asking(func(q hook.Question, to hook.Receiver) {
 		if _, err := q.Payload(codec.Form{Version: codec.V1}); err != nil {

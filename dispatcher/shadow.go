@@ -17,7 +17,8 @@ import (
 // are held, this one is dropped, visibly.
 func (d *Dispatcher) shadow(a *admission, inv *invocation, q hook.Question) {
 	s := d.newShadowed(a)
-	if !a.holdShadowed() || !d.shadowSlots.Take(a.Cluster.Name, 1, 0) {
+	done, err := d.capacity.Shadow(a.Cluster.Name, a.Review.Body)
+	if err != nil {
 		d.recordShadowDropped(a.ctx, a.Cluster, inv.webhook)
 		s.tell(&Outcome{Webhook: inv.webhook}, true)
 		return
@@ -29,7 +30,7 @@ func (d *Dispatcher) shadow(a *admission, inv *invocation, q hook.Question) {
 	d.start(s.ctx, alone, q)
 	d.calls.Go(func() {
 		defer s.view.Release()
-		defer d.shadowSlots.Give(s.cluster.Name, 1)
+		defer done()
 		defer own.release()
 		defer func() {
 			if value := recover(); value != nil {
@@ -114,6 +115,6 @@ func (d *Dispatcher) recordShadow(ctx context.Context, v *hook.View, o *Outcome)
 }
 
 func (d *Dispatcher) recordShadowDropped(ctx context.Context, cluster *chain.Cluster, w *chain.Entry) {
-	attrs := append(outcomeAttrs(w, nil), slog.String("cluster", cluster.Name), slog.Int("limit", d.shadowCalls))
+	attrs := append(outcomeAttrs(w, nil), slog.String("cluster", cluster.Name), slog.Int("limit", d.capacity.Limits().ShadowCalls))
 	d.log.LogAttrs(ctx, slog.LevelWarn, "shadow call dropped: too many under way", attrs...)
 }

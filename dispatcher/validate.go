@@ -116,10 +116,11 @@ func (a *admission) match(w *chain.Entry) (match.Decision, error) {
 	if err := a.admit(); err != nil {
 		return m, err
 	}
-	if !a.lookups.Take(a.Cluster.Name, 1, 0) {
-		return m, &hook.CallError{Cause: hook.Shed, Err: errShed}
+	done, err := a.capacity.LookUp(a.Cluster.Name)
+	if err != nil {
+		return m, &hook.CallError{Cause: hook.Shed, Err: err}
 	}
-	defer a.lookups.Give(a.Cluster.Name, 1)
+	defer done()
 	a.subject.SetNamespaceLabels(source.LookUpNamespace(string(a.Review.Namespace), a.Deadline))
 	return w.Matcher.Match(&a.subject), nil
 }

@@ -4,6 +4,7 @@ package dispatcher
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -123,6 +124,10 @@ func unreadable(d Defect) Verdict {
 	}
 	return v
 }
+
+// retryAfter is when a caller that was shed may come back, in seconds: not all at
+// once.
+func retryAfter() int32 { return 1 + rand.Int32N(3) }
 
 // panicked is the Verdict of a dispatcher that failed.
 func panicked() Verdict {

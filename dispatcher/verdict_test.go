@@ -158,7 +158,7 @@ func checkLimits(t *rapid.T, r *codec.Response) {
 // Callers that are shed do not all come back at once: in 1, 2 or 3 s. A webhook that
 // says itself when is believed.
 func TestRetryAfterOfWhoIsShed(t *testing.T) {
-	shed := Outcome{Webhook: &chain.Entry{ID: hook.ID{Name: "w"}}, Result: Failed, Cause: hook.Shed, Code: 429, Err: errShed}
+	shed := Outcome{Webhook: &chain.Entry{ID: hook.ID{Name: "w"}}, Result: Failed, Cause: hook.Shed, Code: 429, Err: errors.New("overloaded")}
 	seen := map[int32]int{}
 	for range 1000 {
 		r := merge(&admission{outcomes: []Outcome{shed}}).Response

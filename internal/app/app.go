@@ -11,6 +11,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/codec/native"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/dispatcher/overload"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/internal/decisionlog"
 	"github.com/admission-dispatcher/dispatcher/internal/logging"
@@ -140,12 +141,12 @@ func (a *App) wireDispatcher() (err error) {
 		Transcoder:      native.New(),
 		Grace:           cfg.Deadline.Grace.Duration,
 		Impatience:      cfg.Deadline.Impatience.Duration,
-		ShadowCalls:     cfg.Limits.ShadowCalls,
 		AllowsPerSecond: cfg.Log.AllowsPerSecond,
-		Limits: dispatcher.Limits{
-			Admissions: cfg.Limits.Admissions,
-			PerCluster: cfg.Limits.AdmissionsPerCluster,
-			Bytes:      int64(cfg.Limits.ReviewBytes),
+		Limits: overload.Limits{
+			Admissions:  cfg.Limits.Admissions,
+			PerCluster:  cfg.Limits.AdmissionsPerCluster,
+			Bytes:       int64(cfg.Limits.ReviewBytes),
+			ShadowCalls: cfg.Limits.ShadowCalls,
 		},
 		Observers: a.observers(),
 		Shadows:   []dispatcher.ShadowObserver{a.metrics, a.status},

@@ -30,12 +30,13 @@ func packages() map[string][]string {
 		"chain":             {"hook", "match", "exempt", "transport"},
 		"registry/manifest": {"chain", "exempt"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
-		"registry/compile": {"codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "internal/celenv", "internal/trust"},
-		"registry":         {"chain", "transport", "registry/manifest", "registry/compile"},
-		"internal/trust":   {},
-		"registry/kube":    {"match", "chain", "registry/manifest"}, // match for the interface of sources
-		"dispatcher":       {"codec", "codec/jsonpatch", "match", "internal/crash", "internal/share", "internal/throttle", "chain", "exempt", "hook"},
-		"internal/server":  {"dispatcher", "registry", "codec", "internal/crash", "internal/throttle", "internal/trust", "chain"},
+		"registry/compile":    {"codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "internal/celenv", "internal/trust"},
+		"registry":            {"chain", "transport", "registry/manifest", "registry/compile"},
+		"internal/trust":      {},
+		"registry/kube":       {"match", "chain", "registry/manifest"}, // match for the interface of sources
+		"dispatcher/overload": {"codec", "internal/share"},
+		"dispatcher":          {"codec", "codec/jsonpatch", "match", "internal/crash", "internal/throttle", "chain", "exempt", "hook", "dispatcher/overload"},
+		"internal/server":     {"dispatcher", "registry", "codec", "internal/crash", "internal/throttle", "internal/trust", "chain"},
 		// What there is to tell of a process, from everywhere that knows.
 		"internal/status":  {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport", "webhook"},
 		"internal/admin":   {"internal/status", "registry/manifest"},

@@ -130,7 +130,7 @@ var mutants = []mutant{
 	{row: "F26", bug: "a connection to a webhook that hangs is not closed", file: "transport/exchange.go",
 		old: "			e.closeIfRetired()\n		} else {\n", new: "			e.closeIfRetired()\n		} else if isTimeout(err) {\n			time.AfterFunc(time.Hour, func() { e.pool.CloseConn(cc) })\n		} else {\n", says: "descriptors have not returned"},
 	{row: "F27", bug: "a cluster may take all admissions", file: "internal/app/app.go",
-		old: "PerCluster: cfg.Limits.AdmissionsPerCluster,", new: "PerCluster: cfg.Limits.Admissions,", says: "shed: map["},
+		old: "PerCluster:  cfg.Limits.AdmissionsPerCluster,", new: "PerCluster:  cfg.Limits.Admissions,", says: "shed: map["},
 	{row: "F28", bug: "a stranger has for ever to shake hands", file: "internal/server/conn.go",
 		old: "if err := c.SetDeadline(time.Now().Add(c.listener.cfg.HeaderTimeout)); err != nil {", new: "if err := c.SetDeadline(time.Time{}); err != nil {", says: "strangers' connections"},
 	{row: "F29", bug: "the serving certificate is never read again", file: "internal/app/certificates.go",
@@ -276,8 +276,8 @@ var firstPair *keyPair
 		old: "return r.Status >= http.StatusOK && r.Status <= http.StatusPartialContent", new: "return r.Status == http.StatusOK", says: "failed (HTTPStatus)"},
 	{row: "G11", bug: "an answer that says to be a page is none", file: "webhook/answer.go",
 		old: "if _, _, err := mime.ParseMediaType(string(kind)); err != nil {", new: "if kind, _, err := mime.ParseMediaType(string(kind)); err != nil || kind == \"text/html\" {", says: "failed (BadAnswer)"},
-	{row: "G12", bug: "small objects wait for their turn among the large ones", file: "dispatcher/shed.go",
-		old: "	if size < lightWork {\n", new: "	if size < 0 {\n", says: "answers come late under the fault"},
+	{row: "G12", bug: "small objects wait for their turn among the large ones", file: "dispatcher/overload/capacity.go",
+		old: "	if size < LightWork {\n", new: "	if size < 0 {\n", says: "answers come late under the fault"},
 }
 
 func hedgingOff(row, says string) mutant {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package dispatcher
+package overload
 
 import (
-	"errors"
 	"fmt"
-	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -14,10 +11,6 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-
-	"github.com/admission-dispatcher/dispatcher/chain"
-	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // model is the limiter as simple as can be: it looks at all clusters at each step.
@@ -376,113 +369,6 @@ func TestOneClusterStormIsItsOwn(t *testing.T) {
 	})
 }
 
-// What an admission waits for, and how many of one cluster wait, is little: 10 ms, or
-// a quarter of the time that is left, and 64.
-func TestQueueOfAdmissions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const clusters = 2
-		d, err := New(Config{
-			Limits: Limits{Admissions: 1}, Logger: slog.New(slog.DiscardHandler),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		d.limiter.enter("other", 0)
-		begin := time.Now()
-		var mu sync.Mutex
-		waited := map[time.Duration]int{}
-		var all sync.WaitGroup
-		for i := range 100 * clusters {
-			all.Go(func() {
-				a := &admission{Request: request(), limiter: d.limiter}
-				a.Cluster = &chain.Cluster{Name: fmt.Sprint(i % clusters)}
-				var shed *hook.CallError
-				if err := a.admit(); !errors.As(err, &shed) || shed.Cause != hook.Shed {
-					t.Errorf("there is a slot: %v", err)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				waited[time.Since(begin)]++
-			})
-		}
-		all.Wait()
-		if want := map[time.Duration]int{0: 36 * clusters, 10 * time.Millisecond: 64 * clusters}; !maps.Equal(waited, want) {
-			t.Errorf("shed after %v, want %v", waited, want)
-		}
-	})
-}
-
-// The queue for work on large objects is as long as the admissions of one cluster are
-// many.
-func TestQueueOfTheWorkshop(t *testing.T) {
-	w := newWorkshop()
-	for range w.limits.Admissions {
-		if slot, _ := w.enter("a", 0); slot == nil {
-			t.Fatal("there is no turn")
-		}
-	}
-	waiting := 0
-	for waiting < 10_000 {
-		if _, waiter := w.enter("a", 0); waiter == nil {
-			break
-		}
-		waiting++
-	}
-	if waiting != 512 {
-		t.Errorf("%d wait", waiting)
-	}
-}
-
-// What is not said has the value that docs/configuration.md has.
-func TestDefaultLimits(t *testing.T) {
-	for _, c := range []struct{ said, want Limits }{
-		{Limits{}, Limits{Admissions: 1024, PerCluster: 512, Bytes: 512 << 20}},
-		{Limits{Admissions: 1}, Limits{Admissions: 1, PerCluster: 1, Bytes: 512 << 20}},
-		{Limits{Admissions: 7, PerCluster: 5, Bytes: 3}, Limits{Admissions: 7, PerCluster: 5, Bytes: 3}},
-	} {
-		d, err := New(Config{Limits: c.said, Logger: slog.New(slog.DiscardHandler)})
-		if err != nil || d.Limits() != c.want {
-			t.Errorf("%+v: the limits are %+v, want %+v; %v", c.said, d.Limits(), c.want, err)
-		}
-	}
-}
-
-// The forms of reviews count as the reviews do: a cluster whose objects its webhooks
-// make large is shed itself, and no other; the only admission of a cluster gets what is
-// free, so that it can end.
-func TestFormsAreShared(t *testing.T) {
-	const mib = 1 << 20
-	l := newLimiter(Limits{Bytes: 30 * mib}, queueLength)
-	counted := account{admissions: l}
-	admitted := func(cluster string) {
-		body := codec.NewBody(make([]byte, 1000), nil)
-		t.Cleanup(body.Release)
-		a := &admission{Request: Request{Cluster: &chain.Cluster{Name: cluster}, Review: &codec.Review{Body: body}, Deadline: time.Now().Add(time.Minute)}, limiter: l}
-		if err := a.admit(); err != nil {
-			t.Fatalf("%s is shed: %v", cluster, err)
-		}
-	}
-	for range 30 {
-		admitted("greedy")
-		form := codec.NewBody(make([]byte, 3*mib), nil)
-		t.Cleanup(form.Release)
-		_ = counted.Hold("greedy", form, true)
-	}
-	if l.bytes > 12*mib {
-		t.Errorf("one cluster holds %d bytes", l.bytes)
-	}
-	admitted("other")
-	large, larger := codec.NewBody(make([]byte, 15*mib), nil), codec.NewBody(make([]byte, 20*mib), nil)
-	if counted.Hold("other", large, true) != nil {
-		t.Error("what is free is not for the only admission of another cluster")
-	}
-	if counted.Hold("other", larger, true) == nil {
-		t.Errorf("%d bytes are held", l.bytes)
-	}
-	larger.Release()
-	large.Release()
-}
-
 // A slot that becomes free goes to the waiting cluster that has the fewest.
 func TestFreeSlotsAreShared(t *testing.T) {
 	l := newLimiter(Limits{Admissions: 4, PerCluster: 4}, queueLength)
@@ -502,64 +388,6 @@ func TestFreeSlotsAreShared(t *testing.T) {
 	case <-first.granted:
 		t.Error("a was served first")
 	default:
-	}
-}
-
-// Waiting ends soon, and with a quarter of the time that is left.
-func TestQueueIsShort(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(Limits{Admissions: 1}, queueLength)
-		l.acquire("a", 1, time.Now())
-		for left, want := range map[time.Duration]time.Duration{time.Second: queueWait, 8 * time.Millisecond: 2 * time.Millisecond} {
-			begin := time.Now()
-			a := &admission{
-				Request: Request{Cluster: &chain.Cluster{Name: "b"}, Review: &codec.Review{Body: codec.NewBody([]byte("x"), nil)}, Deadline: begin.Add(left)},
-				limiter: l,
-			}
-			if err := a.admit(); err == nil || time.Since(begin) != want {
-				t.Errorf("with %v left: %v of waiting, want %v; %v", left, time.Since(begin), want, err)
-			}
-		}
-	})
-}
-
-// The bytes of a review are counted until nobody holds them, be that long after the
-// admission; who waits gets them then.
-func TestBytesAreCountedUntilReleased(t *testing.T) {
-	l := newLimiter(Limits{Bytes: 100}, queueLength)
-	body := codec.NewBody(make([]byte, 60), nil)
-	a := &admission{
-		Request: Request{Cluster: &chain.Cluster{Name: "a"}, Review: &codec.Review{Body: body}, Deadline: time.Now().Add(time.Minute)},
-		limiter: l,
-	}
-	if err := a.admit(); err != nil {
-		t.Fatal(err)
-	}
-	form := codec.NewBody(make([]byte, 30), nil)
-	counted := account{admissions: l}
-	for range 2 {
-		if err := counted.Hold("a", form, true); err != nil {
-			t.Error(err)
-		}
-	}
-	late := body.Retain() // a call's
-	body.Release()
-	a.dismiss()
-	if l.active != 0 || l.bytes != 90 {
-		t.Errorf("%d slots and %d bytes are taken", l.active, l.bytes)
-	}
-	_, w := l.enter("b", 50)
-	form.Release()
-	select {
-	case <-w.granted:
-		t.Error("bytes were given out twice")
-	default:
-	}
-	late.Release()
-	select {
-	case <-w.granted:
-	default:
-		t.Error("b waits though there is room")
 	}
 }
 

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package overload shares out among the clusters what their admissions take of this
+// process, so that one cluster's storm is that cluster's alone.
+package overload
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/internal/share"
+)
+
+// Limits bound the admissions for which webhooks are being called. Those beyond
+// wait a moment and are then shed. Zero values mean the defaults.
+type Limits struct {
+	Admissions int   // of all clusters together; 1024
+	PerCluster int   // of one cluster; half of Admissions
+	Bytes      int64 // of their reviews, and of the forms in which these are sent; 512 MiB
+	// ShadowCalls bounds the Shadow calls under way. Above it they are dropped; 256.
+	ShadowCalls int
+}
+
+const (
+	defaultAdmissions  = 1024
+	defaultBytes       = 512 << 20
+	defaultShadowCalls = 256
+	// queueWait is how long an admission waits for a slot. A queue smooths a
+	// burst; one that is longer than that only makes everybody late.
+	queueWait = 10 * time.Millisecond
+	// queueLength is how many of one cluster wait.
+	queueLength = 64
+	// lookupsPart is the part of all admissions that may wait for a namespace: one in so
+	// many. A cluster's API decides how long they wait. So clusters whose APIs hang leave
+	// the other slots alone, however many such clusters there are.
+	lookupsPart = 4
+)
+
+func (l Limits) withDefaults() Limits {
+	if l.Admissions == 0 {
+		l.Admissions = defaultAdmissions
+	}
+	if l.PerCluster == 0 {
+		l.PerCluster = max(l.Admissions/2, 1)
+	}
+	if l.Bytes == 0 {
+		l.Bytes = defaultBytes
+	}
+	if l.ShadowCalls == 0 {
+		l.ShadowCalls = defaultShadowCalls
+	}
+	return l
+}
+
+var (
+	// errShed is what a caller reads whose admission is not dispatched.
+	errShed = errors.New("the admission dispatcher is overloaded")
+	// errBusy is what a caller reads whose object is large, and had no turn in time.
+	errBusy = errors.New("the admission dispatcher is busy with large objects of this cluster")
+)
+
+// Capacity is what there is for the admissions of all clusters. Whatever a cluster asks
+// for it gets, or an error that says that there is no more of it for this cluster.
+// It is safe for concurrent use.
+type Capacity struct {
+	limits     Limits
+	admissions *limiter    // that call webhooks, and bytes
+	workshop   *limiter    // of the work on large objects
+	lookups    *share.Pool // of namespaces, under way
+	shadows    *share.Pool // calls under way
+}
+
+// New returns a Capacity within the limits.
+func New(l Limits) *Capacity {
+	l = l.withDefaults()
+	return &Capacity{
+		limits:     l,
+		admissions: newLimiter(l, queueLength),
+		workshop:   newWorkshop(),
+		lookups:    share.NewPool(int64(max(l.Admissions/lookupsPart, 1))),
+		shadows:    share.NewPool(int64(l.ShadowCalls)),
+	}
+}
+
+// Limits returns the limits in effect.
+func (c *Capacity) Limits() Limits { return c.limits }
+
+// A Slot is that of one admission. The zero value is none.
+type Slot struct{ of *tenant }
+
+// Release gives the slot back, if it is one. It must be called once.
+func (s Slot) Release() {
+	if s.of != nil {
+		s.of.release()
+	}
+}
+
+// Admit waits a moment for a slot among the admissions for which webhooks are called,
+// and for room for the review, which is counted until nobody holds it.
+func (c *Capacity) Admit(cluster string, review *codec.Body, deadline time.Time) (Slot, error) {
+	size := uncharged(review)
+	t := c.admissions.acquire(cluster, size, time.Now().Add(min(queueWait, time.Until(deadline)/4)))
+	if t == nil {
+		return Slot{}, errShed
+	}
+	if size > 0 {
+		review.Charge(t)
+	}
+	return Slot{t}, nil
+}
+
+// uncharged is the size of body in bytes, as far as nobody counts them.
+func uncharged(body *codec.Body) int64 {
+	if body.Charged() {
+		return 0
+	}
+	return int64(body.Len())
+}
+
+// Hold has the bytes of body counted as the cluster's until nobody holds them: an object
+// may be a thousand times larger once webhooks have mutated it. admitted: they are for an
+// admission that has a slot.
+func (c *Capacity) Hold(cluster string, body *codec.Body, admitted bool) error {
+	size := uncharged(body)
+	if size == 0 {
+		return nil
+	}
+	t := c.admissions.hold(cluster, size, admitted)
+	if t == nil {
+		return errShed
+	}
+	body.Charge(t)
+	return nil
+}
+
+// LookUp takes one of the lookups of namespaces that may be under way, for an admission
+// that has a slot, until done.
+func (c *Capacity) LookUp(cluster string) (done func(), err error) {
+	if !c.lookups.Take(cluster, 1, 0) {
+		return nil, errShed
+	}
+	return func() { c.lookups.Give(cluster, 1) }, nil
+}
+
+// Shadow takes one of the Shadow calls that may be under way until done, and has the
+// review counted, which the call outlives. It never waits, and takes no slot.
+func (c *Capacity) Shadow(cluster string, review *codec.Body) (done func(), err error) {
+	if err := c.Hold(cluster, review, false); err != nil {
+		return nil, err
+	}
+	if !c.shadows.Take(cluster, 1, 0) {
+		return nil, errShed
+	}
+	return func() { c.shadows.Give(cluster, 1) }, nil
+}
+
+// LightWork is up to how many bytes working on an object takes no turn: less than a
+// millisecond of one processor.
+const LightWork = 64 << 10
+
+// newWorkshop returns the limiter of the work on large objects: applying patches,
+// matchConditions, other forms. It takes half of the processors at most, so that
+// small admissions always find one, and the clusters take turns.
+func newWorkshop() *limiter {
+	slots := max(runtime.GOMAXPROCS(0)/2, 1)
+	return newLimiter(Limits{Admissions: slots, PerCluster: slots, Bytes: math.MaxInt64}, defaultAdmissions/2)
+}
+
+// Turn waits until the given time for the cluster's turn to work on so many bytes.
+// Without an error done must be called after the work.
+func (c *Capacity) Turn(cluster string, size int, until time.Time) (done func(), err error) {
+	if size < LightWork {
+		return func() {}, nil
+	}
+	t := c.workshop.acquire(cluster, 0, until)
+	if t == nil {
+		return nil, errBusy
+	}
+	return t.release, nil
+}
+
+// Usage is what is taken at one time.
+type Usage struct {
+	Admissions map[string]int // slots by cluster, without clusters that have none
+	Bytes      int64
+}
+
+// Usage returns what is taken now.
+func (c *Capacity) Usage() Usage { return c.admissions.usage() }
