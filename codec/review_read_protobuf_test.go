@@ -87,19 +87,17 @@ func checkJSON(t fatalist, r *codec.Review, body string) {
 	}
 }
 
-func TestPayloadsOfAProtobufReview(t *testing.T) {
+func TestFormsOfAProtobufReview(t *testing.T) {
 	r, err := decodeReview(t, asProtobuf(t, kubernetesProtobuf(t), plainReview().json()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := codec.NewPayloads(r, nil)
-	defer p.Release()
-	if got := p.Get(codec.Form{Version: codec.V1, Encoding: codec.Protobuf}, 0, nil); got != r.Body {
+	received, mutated := codec.Forms{Review: r}, codec.Forms{Review: r, Object: []byte(`{"mutated":true}`)}
+	if got := received.Get(codec.Form{Version: codec.V1, Encoding: codec.Protobuf}); got != r.Body {
 		t.Error("the received form is not the received Body")
 	}
-	mutated := p.Get(codec.Form{Version: codec.V1}, 1, []byte(`{"mutated":true}`))
-	if !strings.Contains(string(mutated.Bytes()), `"object":{"mutated":true}`) {
-		t.Errorf("got %s", mutated.Bytes())
+	if got := mutated.Get(codec.Form{Version: codec.V1}); !strings.Contains(string(got.Bytes()), `"object":{"mutated":true}`) {
+		t.Errorf("got %s", got.Bytes())
 	}
 }
 

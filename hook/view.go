@@ -20,12 +20,11 @@ type View struct {
 	Object *codec.Object
 	// UID is that of the round, which Hooks are asked under in place of the Review's.
 	UID        []byte
-	Generation int    // how often the object was mutated
-	uid        []byte // UID, if it is not the Review's
+	Generation int // how often the object was mutated
 
 	refs     atomic.Int32
 	mu       sync.Mutex // guards what follows, which is made when first asked for
-	payloads codec.Payloads
+	forms    codec.Forms
 	resource string
 }
 
@@ -35,7 +34,8 @@ type Source struct {
 	Cluster       string
 	ClusterLabels map[string]string // read only
 	Mutating      bool              // the phase; otherwise validating
-	// Account counts the memory of the forms and gives the turns to make them.
+	// Account counts the memory of the forms and gives the turns to make them; nil:
+	// that is not limited.
 	Account Account
 	Until   time.Time // how long to wait for a turn
 	// Transcoder makes the objects of Hooks that take them as native protobuf; nil:
@@ -65,20 +65,22 @@ func NewView(s Source) *View { return newView(s, &s.Review.Object, nil, 0) }
 func newView(s Source, object *codec.Object, uid []byte, generation int) *View {
 	v := views.Get().(*View)
 	v.Source, v.Object, v.UID, v.Generation = s, object, s.Review.UID, generation
+	v.forms = codec.Forms{Review: s.Review, UID: uid, Transcoder: s.Transcoder}
+	if uid != nil {
+		v.UID = uid
+	}
+	if object != &s.Review.Object {
+		v.forms.Object = object.Raw
+	}
 	s.Review.Retain()
 	v.refs.Store(1)
-	v.payloads.Reset(s.Review, s.Transcoder)
-	if uid != nil {
-		v.UID, v.uid = uid, uid
-		v.payloads.Renew(uid)
-	}
 	return v
 }
 
 // Mutated returns the next generation, with another object, which must never be
 // written again.
 func (v *View) Mutated(object *codec.Object) *View {
-	return newView(v.Source, object, v.uid, v.Generation+1)
+	return newView(v.Source, object, v.forms.UID, v.Generation+1)
 }
 
 // Renewed returns v with another uid, which must never be written again.
@@ -102,9 +104,9 @@ func (v *View) Release() {
 	case n < 0:
 		panic("hook: View released more often than retained")
 	}
-	v.payloads.Release()
+	v.forms.Release()
 	codec.ReleaseReview(v.Review)
-	v.Source, v.Object, v.UID, v.uid, v.resource = Source{}, nil, nil, nil, ""
+	v.Source, v.Object, v.UID, v.forms, v.resource = Source{}, nil, nil, codec.Forms{}, ""
 	views.Put(v)
 }
 
@@ -118,43 +120,49 @@ func (v *View) Resource() string {
 	return v.resource
 }
 
-// payload returns the review in the form f. Making one of a large object takes the
-// cluster's turn.
+// Turn waits for the cluster's turn to work on so many bytes of the review. Without an
+// error done must be called after the work.
+func (v *View) Turn(size int) (done func(), err error) {
+	if v.Account == nil {
+		return func() {}, nil
+	}
+	return v.Account.Turn(v.Cluster, size, v.Until)
+}
+
+// payload returns the review in a form. Making one of a large object takes the
+// cluster's turn, for which nobody else waits: the lock is not held meanwhile.
 func (v *View) payload(f codec.Form, admitted bool) (*codec.Body, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	mutated := v.mutated()
-	if body := v.payloads.Find(f, v.Generation, mutated); body != nil && (body == v.Review.Body || body.Charged()) {
+	if body := v.find(f); body != nil {
 		return body, nil
 	}
 	size := v.Review.Body.Len()
 	if f.Encoding == codec.JSON && f.Coding == codec.Identity {
 		size = 0 // copied, which takes as long as to send it
 	}
-	done, err := v.Account.Turn(v.Cluster, size, v.Until)
+	done, err := v.Turn(size)
 	if err != nil {
 		return nil, &CallError{Cause: Shed, Err: err}
 	}
 	defer done()
-	body := v.payloads.Get(f, v.Generation, mutated)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	body := v.forms.Get(f)
+	if v.Account == nil {
+		return body, nil
+	}
 	if err := v.Account.Hold(v.Cluster, body, admitted); err != nil {
 		return nil, &CallError{Cause: Shed, Err: err}
 	}
 	return body, nil
 }
 
-// Later returns the review in a form that is perhaps never sent. It holds no
-// reference of its own.
-func (v *View) Later(f codec.Form) codec.Deferred {
+// find returns the form if it is there and counted.
+func (v *View) find(f codec.Form) *codec.Body {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.payloads.Later(f, v.Generation, v.mutated())
-}
-
-// mutated is the object in place of the received one; nil: there is none.
-func (v *View) mutated() []byte {
-	if v.Object == &v.Review.Object {
-		return nil
+	body := v.forms.Find(f)
+	if body == nil || body == v.Review.Body || body.Charged() || v.Account == nil {
+		return body
 	}
-	return v.Object.Raw
+	return nil
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/transport"
@@ -117,11 +118,13 @@ func TestDrainedAfterItsLastCall(t *testing.T) {
 	target := r.Snapshot().Targets[0]
 	answered := make(chan error, 1)
 	go func() {
-		body := codec.NewBody([]byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u"}}`), func([]byte) {})
-		defer body.Release()
-		message := webhook.NewMessage(webhook.Request{Target: target, Body: body, Want: codec.Expectation{UID: []byte("u"), Version: codec.V1}})
+		message, err := asking(target)
+		if err != nil {
+			answered <- err
+			return
+		}
 		defer message.Release()
-		_, err := client.Call(context.Background(), transport.Call{Target: target, Message: message, Cluster: "dev", Deadline: time.Now().Add(patience)})
+		_, err = client.Call(context.Background(), transport.Call{Target: target, Message: message, Cluster: "dev", Deadline: time.Now().Add(patience)})
 		answered <- err
 	}()
 	<-hook.asked
@@ -147,4 +150,14 @@ func TestDrainedAfterItsLastCall(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("the connection is still open")
 	}
+}
+
+// asking is the Message of a review to a target.
+func asking(target *transport.Target) (*webhook.Message, error) {
+	body := codec.NewBody([]byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u"}}`), nil)
+	review := &codec.Review{Body: body, UID: []byte("u"), Version: codec.V1}
+	view := hook.NewView(hook.Source{Review: review})
+	codec.ReleaseReview(review)
+	defer view.Release()
+	return (&webhook.Hook{Target: target, Version: codec.V1}).Message(&hook.Question{View: view}, codec.Form{Version: codec.V1})
 }

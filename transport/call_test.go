@@ -58,15 +58,24 @@ func TestBodyIsHeldByTheCall(t *testing.T) {
 	}
 }
 
-// newCall is a call about body; change may adapt what is sent.
-func newCall(target *transport.Target, body *codec.Body, timeout time.Duration, change ...func(*webhook.Request)) transport.Call {
-	r := webhook.Request{Target: target, Body: body, Want: codec.Expectation{UID: []byte("u-1"), Version: codec.V1}}
-	for _, f := range change {
-		f(&r)
+// newCall is a call about body, which is the review with uid u-1.
+func newCall(target *transport.Target, body *codec.Body, timeout time.Duration) transport.Call {
+	return callIn(codec.Form{Version: codec.V1}, "u-1", target, body, timeout)
+}
+
+// callIn is a call about body, which is a review in JSON, in a form.
+func callIn(form codec.Form, uid string, target *transport.Target, body *codec.Body, timeout time.Duration) transport.Call {
+	review := &codec.Review{Body: body.Retain(), Version: codec.V1, UID: []byte(uid)}
+	view := hook.NewView(hook.Source{Review: review})
+	defer view.Release()
+	codec.ReleaseReview(review)
+	message, err := (&webhook.Hook{Target: target, Version: codec.V1}).Message(&hook.Question{View: view}, form)
+	if err != nil {
+		panic(err) // there is no limit
 	}
 	return transport.Call{
 		Target:   target,
-		Message:  webhook.NewMessage(r),
+		Message:  message,
 		Cluster:  "east",
 		Deadline: time.Now().Add(timeout),
 	}
@@ -116,7 +125,7 @@ func TestCallsAtOnce(t *testing.T) {
 				uid := fmt.Sprintf("u-%d-%d", caller, i)
 				text := strings.Replace(reviewBody, "u-1", uid, 1) + strings.Repeat(" ", i*10_000)
 				body := codec.NewBody([]byte(text), func(b []byte) { clear(b) })
-				call := newCall(target, body, patience, func(r *webhook.Request) { r.Want.UID = []byte(uid) })
+				call := callIn(codec.Form{Version: codec.V1}, uid, target, body, patience)
 				if resp, err := w.ask(call); err != nil || !resp.Allowed {
 					t.Errorf("%s: %+v, %v", uid, resp, err)
 				}

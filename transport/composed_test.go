@@ -150,11 +150,14 @@ func newReader(t *testing.T) *reader {
 }
 
 func (r *reader) judge(c *composed, compat codec.Compatibility) judged {
-	body := codec.NewBody([]byte("{}"), nil)
-	message := webhook.NewMessage(webhook.Request{
-		Target: r.target, Body: body,
-		Want: codec.Expectation{UID: []byte("u1"), Version: c.version, Mutating: c.mutating, Compat: compat},
-	})
+	review := &codec.Review{Body: codec.NewBody([]byte("{}"), nil), Version: c.version, UID: []byte("u1")}
+	view := hook.NewView(hook.Source{Review: review, Mutating: c.mutating})
+	defer view.Release()
+	codec.ReleaseReview(review)
+	message, err := (&webhook.Hook{Target: r.target, Version: c.version, Compat: compat}).Message(&hook.Question{View: view}, codec.Form{Version: c.version})
+	if err != nil {
+		return judged{err: err}
+	}
 	defer message.Release()
 	resp, err := transport.Exchange(newScripted(c.raw), composedLimit, transport.Call{Target: r.target, Message: message})
 	var unusable *hook.CallError

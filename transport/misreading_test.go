@@ -10,7 +10,6 @@ import (
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/transport"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // Whatever a webhook answers to a form that it does not read, it is asked in plain
@@ -95,14 +94,9 @@ func TestBrokenInEveryForm(t *testing.T) {
 	}
 }
 
-// learnedCall is a call in protobuf, which the webhook has said that it reads. What
-// stands for protobuf here nobody reads.
+// learnedCall is a call in protobuf, which the webhook has said that it reads.
 func learnedCall(target *transport.Target) transport.Call {
-	received := &codec.Review{Body: codec.NewBody([]byte(reviewBody), nil), Version: codec.V1}
-	call := newCall(target, received.Body, patience, func(r *webhook.Request) {
-		r.Form = codec.Form{Version: codec.V1, Encoding: codec.Protobuf}
-		r.Plain = codec.NewPayloads(received, nil).Later(codec.Form{Version: codec.V1}, 0, nil)
-	})
+	call := callIn(codec.Form{Version: codec.V1, Encoding: codec.Protobuf}, "u-1", target, codec.NewBody([]byte(reviewBody), nil), patience)
 	call.Repeat.Safe = true
 	return call
 }

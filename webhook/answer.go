@@ -27,7 +27,7 @@ func (m *Message) Judge(reply transport.Reply) transport.Judgment {
 }
 
 func (m *Message) judge(reply *transport.Reply) transport.Judgment {
-	if err := checkHTTP(reply, m.Target); err != nil {
+	if err := checkHTTP(reply, m.target); err != nil {
 		return transport.Judgment{Err: err, Doubtful: isMisreading(reply)}
 	}
 	sent := contentOf(reply)

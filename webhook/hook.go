@@ -53,20 +53,13 @@ func (h *Hook) call(q *hook.Question) (transport.Call, error) {
 	if err != nil {
 		return transport.Call{}, err
 	}
-	body, err := q.Payload(form)
+	message, err := h.Message(q, form)
 	if err != nil {
 		return transport.Call{}, err
 	}
 	call := transport.Call{
-		Target: h.Target,
-		Message: NewMessage(Request{
-			Target: h.Target,
-			Body:   body,
-			Form:   form,
-			Plain:  h.plain(q, form),
-			Want:   codec.Expectation{UID: q.UID, Version: h.Version, Mutating: q.Mutating, Compat: h.Compat},
-			View:   q.View,
-		}),
+		Target:   h.Target,
+		Message:  message,
 		Cluster:  q.Cluster,
 		Resource: q.Resource(),
 		Shadow:   q.Shadow,
@@ -79,16 +72,6 @@ func (h *Hook) call(q *hook.Question) (transport.Call, error) {
 	}
 	call.Repeat.Safe = q.Repeatable
 	return call, nil
-}
-
-// plain returns the review without what of form the webhook has only said that it
-// reads; none where that is nothing.
-func (h *Hook) plain(q *hook.Question, form codec.Form) codec.Deferred {
-	plain := h.Wire.Plain(form)
-	if plain == form {
-		return codec.Deferred{}
-	}
-	return q.Later(plain)
 }
 
 // form is the form in which the webhook is sent the review now.

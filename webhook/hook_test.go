@@ -27,12 +27,6 @@ func (c *client) Start(_ context.Context, call transport.Call, _ hook.Receiver) 
 	c.calls = append(c.calls, call)
 }
 
-// unlimited is an Account without limits.
-type unlimited struct{ hook.Account }
-
-func (unlimited) Turn(string, int, time.Time) (func(), error) { return func() {}, nil }
-func (unlimited) Hold(string, *codec.Body, bool) error        { return nil }
-
 const received = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":{"group":"","version":"v1","kind":"Pod"},` +
 	`"resource":{"group":"","version":"v1","resource":"pods"},"name":"p","namespace":"shop","operation":"CREATE","userInfo":{"username":"ann"},"object":{"metadata":{"name":"p"}}}}`
 
@@ -47,7 +41,7 @@ func view(t *testing.T) *hook.View {
 	}
 	body.Release()
 	defer codec.ReleaseReview(review)
-	return hook.NewView(hook.Source{Review: review, Cluster: "east", Account: unlimited{}})
+	return hook.NewView(hook.Source{Review: review, Cluster: "east"})
 }
 
 func newTarget(t *testing.T) *transport.Target {
@@ -76,31 +70,103 @@ func TestNoVersion(t *testing.T) {
 }
 
 // What a webhook is sent that does not read what it offers is the review as it is by
-// then, and is written only when it is sent. It is there as long as the call is.
+// then, and is made only when it is sent. It is there as long as the call is.
 func TestPlainOfAMutatedReview(t *testing.T) {
 	v := view(t)
 	mutated := v.Mutated(&codec.Object{Raw: []byte(`{"mutated":true}`)})
 	v.Release()
-	c, form := &client{}, codec.Form{Version: codec.V1, Encoding: codec.Protobuf}
-	q := hook.Question{View: mutated}
-	pinned, learned := &Hook{Wire: Wire{Encoding: Protobuf}}, &Hook{Target: newTarget(t), Client: c, Version: codec.V1}
-	if plain := pinned.plain(&q, form); !plain.IsZero() {
-		t.Error("there is something to send in place of a form that is pinned")
-	}
-	plain := learned.plain(&q, form)
-	learned.Ask(t.Context(), q, &told{})
-	call := c.calls[0]
+	c, target := &client{}, newTarget(t)
+	negotiationOf(target).hear(saying(codec.MediaTypeProtobuf, ""), true, time.Now())
+	h := &Hook{Target: target, Client: c, Version: codec.V1}
+	h.Ask(t.Context(), hook.Question{View: mutated}, &told{})
 	mutated.Release()
-	body, err := plain.Body()
-	if err != nil || !strings.Contains(string(body.Bytes()), `"object":{"mutated":true}`) {
-		t.Errorf("%q, %v", body.Bytes(), err)
+	message := c.calls[0].Message.(*Message)
+	for plain, want := range map[bool]codec.Encoding{false: codec.Protobuf, true: codec.JSON} {
+		payload, err := message.Payload(plain)
+		if err != nil || !strings.Contains(payload.Fields, want.ContentType()) || !strings.Contains(string(payload.Body), `{"mutated":true}`) {
+			t.Errorf("plain %v: %s%q, %v", plain, payload.Fields, payload.Body, err)
+		}
+		if again, _ := message.Payload(plain); &again.Body[0] != &payload.Body[0] {
+			t.Errorf("plain %v: it is made twice", plain)
+		}
 	}
-	uid := call.Message.(*Message).Want.UID
+	if message.Len() != message.Body.Len() {
+		t.Errorf("%d bytes", message.Len())
+	}
+	uid := message.Want.UID
 	if string(uid) != "u-1" {
 		t.Errorf("the uid is %q", uid)
 	}
-	call.Message.Release()
+	message.Release()
 	if string(uid) == "u-1" {
 		t.Error("the review is held although nobody calls")
+	}
+}
+
+// counting is an Account without turns that counts what is held, and has room for so
+// many bytes.
+type counting struct{ held, room int }
+
+func (c *counting) Turn(string, int, time.Time) (func(), error) { return func() {}, nil }
+func (c *counting) Freed(bytes int)                             { c.held -= bytes }
+
+func (c *counting) Hold(_ string, body *codec.Body, _ bool) error {
+	if !body.Charged() {
+		if c.held+body.Len() > c.room {
+			return errors.New("no room")
+		}
+		c.held += body.Len()
+		body.Charge(c)
+	}
+	return nil
+}
+
+// What is sent in place of a form that the webhook does not read counts as that form
+// does, until nobody holds it, and is not sent where there is no room for it.
+func TestPlainIsCounted(t *testing.T) {
+	for full, want := range map[bool]hook.Cause{false: "", true: hook.Shed} {
+		account := &counting{room: 1 << 20}
+		v := view(t)
+		v.Account = account
+		mutated := v.Mutated(&codec.Object{Raw: []byte(`{"mutated":true}`)})
+		v.Release()
+		m, err := (&Hook{Target: newTarget(t)}).Message(&hook.Question{View: mutated}, codec.Form{Version: codec.V1, Encoding: codec.Protobuf})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mutated.Release()
+		if full {
+			account.room = m.Len()
+		}
+		payload, err := m.Payload(true)
+		var call *hook.CallError
+		if errors.As(err, &call) != (want != "") || want != "" && call.Cause != want {
+			t.Errorf("full %v: %v", full, err)
+		}
+		if sum := m.Len() + len(payload.Body); account.held != sum {
+			t.Errorf("%d bytes of %d are counted", account.held, sum)
+		}
+		if m.Release(); account.held != 0 {
+			t.Errorf("%d bytes are counted at the end", account.held)
+		}
+	}
+}
+
+// There is nothing to send in place of a form that is pinned, and nothing to learn
+// about it.
+func TestPinnedFormIsNotNegotiated(t *testing.T) {
+	v := view(t)
+	defer v.Release()
+	now := time.Now()
+	for encoding, want := range map[Encoding]bool{Protobuf: false, Auto: true} {
+		h := &Hook{Target: newTarget(t), Wire: Wire{Encoding: encoding}}
+		m, err := h.Message(&hook.Question{View: v}, codec.Form{Version: codec.V1, Encoding: codec.Protobuf})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.IsNegotiated(now) != want || (m.Learn(transport.Misread, now) != nil) != want {
+			t.Errorf("%v: negotiated %v", encoding, m.IsNegotiated(now))
+		}
+		m.Release()
 	}
 }

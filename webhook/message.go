@@ -3,7 +3,6 @@
 package webhook
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,50 +12,51 @@ import (
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
-// Request is one AdmissionReview to one webhook.
-type Request struct {
-	Target *transport.Target
-	Body   *codec.Body
-	Form   codec.Form // of Body
-	// Plain, if any, is the same review without what of Form the webhook has only
-	// said that it reads: what is sent in place of Body, in the same call where that
-	// is possible, if it turns out not to.
-	Plain codec.Deferred
-	// Want is what the answer must fit. Its UID must not change before the deadline
-	// of the call: an attempt that lost its race still verifies what it gets.
-	Want codec.Expectation
-	// View, if any, is what the others are of.
-	View *hook.View
-}
-
-// Message is a Request as a transport.Message, which holds a reference to its Bodies.
+// Message is a Question to a webhook as a transport.Message. It holds a reference to
+// the View, which has every form of the review.
 type Message struct {
 	content
 	refs atomic.Int32
-	mu   sync.Mutex // guards plain
 }
 
 // content is what a Message says. It is replaced whole, so that nothing of one call is
 // left for the next.
 type content struct {
-	Request
+	Body *codec.Body       // in form
+	Want codec.Expectation // what the answer must fit
+
+	question    hook.Question
+	target      *transport.Target
 	negotiation *negotiation
-	plain       *codec.Body // Plain, once it has been written
+	form        codec.Form
+	// plain is form without what the webhook has only said that it reads: what is
+	// sent in place of Body, in the same call where that is possible, if it turns out
+	// not to. It is made when it is sent.
+	plain codec.Form
 }
 
 var messages = sync.Pool{New: func() any { return new(Message) }}
 
-// NewMessage returns the Message of a Request, with one reference.
-func NewMessage(r Request) *Message {
-	m := messages.Get().(*Message)
-	m.content = content{Request: r, negotiation: negotiationOf(r.Target)}
-	m.refs.Store(1)
-	m.Body.Retain()
-	m.Plain.Retain()
-	if m.View != nil {
-		m.View.Retain()
+// Message returns what asks h about q in a form, with one reference. The error is a
+// *hook.CallError.
+func (h *Hook) Message(q *hook.Question, form codec.Form) (*Message, error) {
+	body, err := q.Payload(form)
+	if err != nil {
+		return nil, err
 	}
-	return m
+	m := messages.Get().(*Message)
+	m.content = content{
+		Body:        body,
+		Want:        codec.Expectation{UID: q.UID, Version: h.Version, Mutating: q.Mutating, Compat: h.Compat},
+		question:    *q,
+		target:      h.Target,
+		negotiation: negotiationOf(h.Target),
+		form:        form,
+		plain:       h.Wire.Plain(form),
+	}
+	m.refs.Store(1)
+	q.Retain()
+	return m, nil
 }
 
 // Retain implements transport.Message.
@@ -67,14 +67,7 @@ func (m *Message) Release() {
 	if m.refs.Add(-1) > 0 {
 		return
 	}
-	m.Body.Release()
-	m.Plain.Release()
-	if m.plain != nil {
-		m.plain.Release()
-	}
-	if m.View != nil {
-		m.View.Release()
-	}
+	m.question.Release()
 	m.content = content{}
 	messages.Put(m)
 }
@@ -85,28 +78,23 @@ func (m *Message) Len() int { return m.Body.Len() }
 // Payload implements transport.Message.
 func (m *Message) Payload(plain bool) (transport.Payload, error) {
 	if !plain {
-		return transport.Payload{Fields: formFields(m.Form), Body: m.Body.Bytes()}, nil
+		return transport.Payload{Fields: formFields(m.form), Body: m.Body.Bytes()}, nil
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.plain == nil {
-		body, err := m.Plain.Body()
-		if err != nil {
-			return transport.Payload{}, &hook.CallError{Cause: hook.NotConvertible, Err: fmt.Errorf("the review cannot be written as %s: %w", m.Plain.Form().Encoding, err)}
-		}
-		m.plain = body
+	body, err := m.question.Payload(m.plain)
+	if err != nil {
+		return transport.Payload{}, err
 	}
-	return transport.Payload{Fields: formFields(m.Plain.Form()), Body: m.plain.Bytes()}, nil
+	return transport.Payload{Fields: formFields(m.plain), Body: body.Bytes()}, nil
 }
 
 // IsNegotiated implements transport.Message.
 func (m *Message) IsNegotiated(now time.Time) bool {
-	return !m.Plain.IsZero() && m.negotiation.isTrusted(now)
+	return m.plain != m.form && m.negotiation.isTrusted(now)
 }
 
 // Learn implements transport.Message.
 func (m *Message) Learn(l transport.Lesson, now time.Time) *transport.Switch {
-	if m.Plain.IsZero() {
+	if m.plain == m.form {
 		return nil
 	}
 	return m.negotiation.learn(l, now)

@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"bufio"
+	"bytes"
 	"net/textproto"
 	"strings"
 	"testing"
@@ -11,12 +12,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // The header says what the body is, and what an answer may be.
 func TestPayloadForms(t *testing.T) {
 	const protobuf = "application/vnd.kubernetes.protobuf"
+	v := view(t)
+	defer v.Release()
 	for form, want := range map[codec.Form]textproto.MIMEHeader{
 		{}:                               {"Content-Type": {"application/json"}, "Accept": {"application/json, */*"}},
 		{Coding: codec.Gzip}:             {"Content-Type": {"application/json"}, "Accept": {"application/json, */*"}, "Content-Encoding": {"gzip"}},
@@ -26,9 +30,13 @@ func TestPayloadForms(t *testing.T) {
 		{Encoding: codec.Protobuf, Coding: codec.Gzip}: {"Content-Type": {protobuf}, "Accept": {protobuf + ", application/json, */*"}, "Content-Encoding": {"gzip"}},
 		{Encoding: codec.Protobuf, Coding: codec.Zstd}: {"Content-Type": {protobuf}, "Accept": {protobuf + ", application/json, */*"}, "Content-Encoding": {"zstd"}},
 	} {
-		m := NewMessage(Request{Target: new(transport.Target), Body: codec.NewBody([]byte("{}"), nil), Form: form})
+		form.Version = codec.V1
+		m, err := (&Hook{Target: new(transport.Target)}).Message(&hook.Question{View: v}, form)
+		if err != nil {
+			t.Fatal(err)
+		}
 		payload, err := m.Payload(false)
-		if err != nil || string(payload.Body) != "{}" {
+		if err != nil || !bytes.Equal(payload.Body, m.Body.Bytes()) {
 			t.Errorf("%+v: body %q, %v", form, payload.Body, err)
 		}
 		got, err := textproto.NewReader(bufio.NewReader(strings.NewReader(payload.Fields + "\r\n"))).ReadMIMEHeader()

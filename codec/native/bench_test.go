@@ -74,17 +74,17 @@ func BenchmarkFiveWebhooks(b *testing.B) {
 	transcoder, w := native.New(), newWebhook(b)
 	for _, e := range []codec.Encoding{codec.JSON, codec.Protobuf, codec.ProtobufNative} {
 		b.Run(e.String(), func(b *testing.B) {
-			payloads, review := codec.NewPayloads(nil, nil), referenceReview(b)
+			forms := codec.Forms{Review: referenceReview(b), Transcoder: transcoder}
 			form := codec.Form{Version: codec.V1, Encoding: e}
 			b.ReportAllocs()
 			for b.Loop() {
-				payloads.Reset(review, transcoder)
+				forms.Release()
 				for range 5 {
-					w.pod(b, payloads.Get(form, 0, nil).Bytes())
+					w.pod(b, forms.Get(form).Bytes())
 				}
 			}
-			b.ReportMetric(float64(payloads.Get(form, 0, nil).Len()), "bytes")
-			payloads.Release()
+			b.ReportMetric(float64(forms.Get(form).Len()), "bytes")
+			forms.Release()
 		})
 	}
 }
@@ -105,9 +105,9 @@ func BenchmarkAppendNative(b *testing.B) {
 	})
 	for _, e := range []codec.Encoding{codec.JSON, codec.Protobuf, codec.ProtobufNative} {
 		b.Run("webhook/"+e.String(), func(b *testing.B) {
-			payloads := codec.NewPayloads(review, transcoder)
-			defer payloads.Release()
-			body := payloads.Get(codec.Form{Version: codec.V1, Encoding: e}, 0, nil)
+			forms := codec.Forms{Review: review, Transcoder: transcoder}
+			defer forms.Release()
+			body := forms.Get(codec.Form{Version: codec.V1, Encoding: e})
 			b.ReportAllocs()
 			for b.Loop() {
 				w.pod(b, body.Bytes())

@@ -39,11 +39,11 @@ func TestCapture(t *testing.T) {
 
 func capture(t *testing.T) string {
 	const head, objectHead = 96, 64
-	payloads := codec.NewPayloads(referenceReview(t), native.New())
-	defer payloads.Release()
+	forms := codec.Forms{Review: referenceReview(t), Transcoder: native.New()}
+	defer forms.Release()
 	var out strings.Builder
 	for _, e := range []codec.Encoding{codec.JSON, codec.Protobuf, codec.ProtobufNative} {
-		body := payloads.Get(codec.Form{Version: codec.V1, Encoding: e}, 0, nil).Bytes()
+		body := forms.Get(codec.Form{Version: codec.V1, Encoding: e}).Bytes()
 		object := newWebhook(t).review(t, body).Request.Object.Raw
 		fmt.Fprintf(&out, "%s: %d bytes\n%s", e, len(body), hex.Dump(body[:head]))
 		fmt.Fprintf(&out, "its object: %d bytes\n%s\n", len(object), hex.Dump(object[:objectHead]))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/transport"
 	"github.com/admission-dispatcher/dispatcher/webhook"
@@ -18,11 +19,9 @@ import (
 // probeTimeout bounds how long a new webhook is asked whether it is there.
 const probeTimeout = time.Second
 
-const probeUID = "00000000-0000-0000-0000-00000000d157"
-
 // probeReview is the dry run that a probe asks about: a ConfigMap that nobody
 // creates.
-const probeReview = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/%s","request":{"uid":"` + probeUID + `",` +
+const probeReview = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/%s","request":{"uid":"00000000-0000-0000-0000-00000000d157",` +
 	`"kind":{"group":"","version":"v1","kind":"ConfigMap"},"resource":{"group":"","version":"v1","resource":"configmaps"},` +
 	`"requestKind":{"group":"","version":"v1","kind":"ConfigMap"},"requestResource":{"group":"","version":"v1","resource":"configmaps"},` +
 	`"name":"admission-dispatcher-probe","namespace":"default","operation":"CREATE","userInfo":{"username":"admission-dispatcher-probe"},` +
@@ -51,18 +50,23 @@ func (t target) Ready(q *chain.DryRun) error {
 	asked := q.Webhook.Hook.(*webhook.Hook) //nolint:forcetypeassert // only webhooks have Targets
 	body := codec.NewBody(fmt.Appendf(nil, probeReview, asked.Version), nil)
 	defer body.Release()
-	message := webhook.NewMessage(webhook.Request{
-		Target: t.Target,
-		Body:   body,
-		Form:   codec.Form{Version: asked.Version},
-		Want:   codec.Expectation{UID: []byte(probeUID), Version: asked.Version, Mutating: q.Phase == chain.Mutating, Compat: asked.Compat},
-	})
+	review := codec.AcquireReview()
+	defer codec.ReleaseReview(review)
+	if err := review.Decode(body); err != nil {
+		return err
+	}
+	view := hook.NewView(hook.Source{Review: review, Cluster: q.Cluster, Mutating: q.Phase == chain.Mutating})
+	defer view.Release()
+	message, err := asked.Message(&hook.Question{View: view}, codec.Form{Version: asked.Version})
+	if err != nil {
+		return err
+	}
 	defer message.Release()
-	_, err := t.client.Call(context.Background(), transport.Call{
+	_, err = t.client.Call(context.Background(), transport.Call{
 		Target:   t.Target,
 		Message:  message,
 		Cluster:  q.Cluster,
-		Resource: "/configmaps",
+		Resource: view.Resource(),
 		Deadline: time.Now().Add(probeTimeout),
 		Repeat:   transport.Repeat{NoHedge: true},
 		Owner:    q.Webhook.ID,

@@ -9,53 +9,56 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
-func TestPayloads(t *testing.T) {
+// A form is made once, beside those that were made before. What was received is not
+// made at all.
+func TestForms(t *testing.T) {
 	r := mustDecode(t, plainReview().json())
-	p := codec.NewPayloads(r, nil)
-	if got := p.Get(codec.Form{Version: codec.V1}, 0, nil); got != r.Body {
+	received, mutated := codec.Forms{Review: r}, codec.Forms{Review: r, Object: []byte(`{"mutated":true}`)}
+	if got := received.Get(codec.Form{Version: codec.V1}); got != r.Body {
 		t.Error("the received version is not the received Body")
 	}
-	beta := p.Get(codec.Form{Version: codec.V1beta1}, 0, nil)
-	if !strings.Contains(string(beta.Bytes()), `"admission.k8s.io/v1beta1"`) {
-		t.Errorf("got %s", beta.Bytes())
+	for name, c := range map[string]struct {
+		forms *codec.Forms
+		want  map[codec.Version]string
+	}{
+		"as received": {&received, map[codec.Version]string{codec.V1beta1: `"admission.k8s.io/v1beta1"`}},
+		"mutated":     {&mutated, map[codec.Version]string{codec.V1: `"object":{"mutated":true}`, codec.V1beta1: `"object":{"mutated":true}`}},
+	} {
+		made := map[codec.Version]*codec.Body{}
+		for v, want := range c.want {
+			form := codec.Form{Version: v}
+			if c.forms.Find(form) != nil {
+				t.Errorf("%s: %v is there before anybody asked", name, v)
+			}
+			if made[v] = c.forms.Get(form); !strings.Contains(string(made[v].Bytes()), want) {
+				t.Errorf("%s: got %s", name, made[v].Bytes())
+			}
+		}
+		for v, body := range made {
+			if form := (codec.Form{Version: v}); c.forms.Get(form) != body || c.forms.Find(form) != body {
+				t.Errorf("%s: %v was encoded twice", name, v)
+			}
+		}
 	}
-	if again := p.Get(codec.Form{Version: codec.V1beta1}, 0, nil); again != beta {
-		t.Error("one form was encoded twice")
-	}
-	held := beta.Retain()
-	want := string(held.Bytes())
+}
 
-	mutated := p.Get(codec.Form{Version: codec.V1}, 1, []byte(`{"mutated":true}`))
-	if !strings.Contains(string(mutated.Bytes()), `"object":{"mutated":true}`) || p.Get(codec.Form{Version: codec.V1}, 1, []byte(`{"mutated":true}`)) != mutated {
-		t.Errorf("got %s", mutated.Bytes())
+// Bodies that somebody holds outlive Release, others do not.
+func TestFormsAreReleased(t *testing.T) {
+	f := codec.Forms{Review: mustDecode(t, plainReview().json()), Object: []byte(`{}`)}
+	beta := codec.Form{Version: codec.V1beta1}
+	held, dropped := f.Get(beta).Retain(), f.Get(codec.Form{Version: codec.V1})
+	want := string(held.Bytes())
+	f.Release()
+	if dropped.Bytes() != nil {
+		t.Error("a form outlives Release")
 	}
-	other := p.Get(codec.Form{Version: codec.V1beta1}, 1, []byte(`{"mutated":true}`))
-	if other == mutated || p.Get(codec.Form{Version: codec.V1}, 1, []byte(`{"mutated":true}`)) != mutated {
-		t.Error("two versions of a generation are not kept side by side")
+	if f.Find(beta) != nil || f.Get(beta) == held {
+		t.Error("a form is found after Release")
 	}
-	p.Release()
-	p.Reset(r, nil)
-	p.Get(codec.Form{Version: codec.V1beta1}, 0, nil)
-	p.Release()
-	if string(held.Bytes()) != want {
+	if f.Release(); string(held.Bytes()) != want {
 		t.Error("a retained form changed after Release")
 	}
 	held.Release()
-}
-
-func TestPayloadsReleaseTheirForms(t *testing.T) {
-	r := mustDecode(t, plainReview().json())
-	var p codec.Payloads
-	p.Reset(r, nil)
-	first := p.Get(codec.Form{Version: codec.V1}, 1, []byte(`{}`))
-	p.Get(codec.Form{Version: codec.V1}, 2, []byte(`{"a":1}`))
-	if first.Bytes() != nil {
-		t.Error("the form of an earlier generation is kept")
-	}
-	second := p.Get(codec.Form{Version: codec.V1}, 2, []byte(`{"a":1}`))
-	if p.Release(); second.Bytes() != nil {
-		t.Error("a form outlives Release")
-	}
 }
 
 // stubTranscoder makes "native" objects of Pods only, and counts.
@@ -66,13 +69,13 @@ func (s *stubTranscoder) AppendNative(dst, _, kind, _ []byte) ([]byte, bool) {
 	return append(dst, "native "...), string(kind) == "Pod"
 }
 
-func TestPayloadForms(t *testing.T) {
+func TestEveryForm(t *testing.T) {
 	r := mustDecode(t, plainReview().json())
 	transcoder := &stubTranscoder{}
-	p := codec.NewPayloads(r, transcoder)
-	defer p.Release()
+	f := codec.Forms{Review: r, Transcoder: transcoder}
+	defer f.Release()
 	form := func(v codec.Version, e codec.Encoding, c codec.Coding) *codec.Body {
-		return p.Get(codec.Form{Version: v, Encoding: e, Coding: c}, 0, nil)
+		return f.Get(codec.Form{Version: v, Encoding: e, Coding: c})
 	}
 	seen := map[*codec.Body]codec.Form{}
 	for _, v := range []codec.Version{codec.V1, codec.V1beta1} {
@@ -105,7 +108,7 @@ func TestPayloadForms(t *testing.T) {
 
 // Where one object cannot be native, or there is nobody to make it so, the forms
 // are those of Protobuf.
-func TestPayloadsGiveNativeUp(t *testing.T) {
+func TestFormsGiveNativeUp(t *testing.T) {
 	configMap := raw(`{"kind":"ConfigMap","apiVersion":"v1"}`)
 	for name, body := range map[string]string{
 		"the object":     plainReview().with("object", configMap).json(),
@@ -113,25 +116,25 @@ func TestPayloadsGiveNativeUp(t *testing.T) {
 		"no object":      plainReview().with("object", nil).json(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			checkGivenUp(t, codec.NewPayloads(mustDecode(t, body), &stubTranscoder{}))
+			checkGivenUp(t, &codec.Forms{Review: mustDecode(t, body), Transcoder: &stubTranscoder{}})
 		})
 	}
 	t.Run("no transcoder", func(t *testing.T) {
-		checkGivenUp(t, codec.NewPayloads(mustDecode(t, plainReview().json()), nil))
+		checkGivenUp(t, &codec.Forms{Review: mustDecode(t, plainReview().json())})
 	})
 }
 
-func checkGivenUp(t *testing.T, p *codec.Payloads) {
+func checkGivenUp(t *testing.T, f *codec.Forms) {
 	t.Helper()
 	var bodies []*codec.Body
 	for c := codec.Identity; c <= codec.Zstd; c++ {
-		native := p.Get(codec.Form{Version: codec.V1, Encoding: codec.ProtobufNative, Coding: c}, 0, nil)
-		if plain := p.Get(codec.Form{Version: codec.V1, Encoding: codec.Protobuf, Coding: c}, 0, nil); plain != native {
+		native := f.Get(codec.Form{Version: codec.V1, Encoding: codec.ProtobufNative, Coding: c})
+		if plain := f.Get(codec.Form{Version: codec.V1, Encoding: codec.Protobuf, Coding: c}); plain != native {
 			t.Errorf("%q: native objects were given up, but the Body is not that of Protobuf", c)
 		}
 		bodies = append(bodies, native)
 	}
-	p.Release()
+	f.Release()
 	for _, body := range bodies {
 		if body.Bytes() != nil {
 			t.Error("a form outlives Release")
@@ -139,52 +142,31 @@ func checkGivenUp(t *testing.T, p *codec.Payloads) {
 	}
 }
 
-// A renewed review differs from the received one in its uid alone, in every form.
-func TestPayloadsRenew(t *testing.T) {
+// A review under another uid differs from the received one in its uid alone, in every
+// form.
+func TestFormsUnderAnotherUID(t *testing.T) {
 	for name, r := range map[string]*codec.Review{
 		"from JSON":         mustDecode(t, plainReview().json()),
 		"uid last, escaped": mustDecode(t, `{"request":{"operation":"CREATE","object":{"a":1},"resource":{"group":"","version":"v1","resource":"pods"},"uid":"a\"b"},"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`),
 	} {
-		var p codec.Payloads
-		p.Reset(r, nil)
-		object := []byte(`{"mutated":true}`)
-		received := p.Get(codec.Form{Version: codec.V1}, 1, object)
-		want := string(received.Bytes())
-		uid := []byte("new-uid")
-		p.Renew(uid)
-		if received.Bytes() != nil {
-			t.Errorf("%s: a form with the old uid is kept", name)
-		}
-		for _, v := range []codec.Version{codec.V1, codec.V1beta1} {
-			for _, object := range [][]byte{object, nil} {
-				later := p.Later(codec.Form{Version: v}, 1, object)
-				plain, err := later.Body()
-				if err != nil {
-					t.Fatal(err)
-				}
+		mutated := []byte(`{"mutated":true}`)
+		for _, object := range [][]byte{mutated, nil} {
+			f := codec.Forms{Review: r, Object: object, UID: []byte("new-uid")}
+			for _, v := range []codec.Version{codec.V1, codec.V1beta1} {
 				for e := codec.JSON; e <= codec.Protobuf; e++ {
-					p.Renew(uid) // forms with and without the object are of one generation
-					check := decodeAs(t, e, p.Get(codec.Form{Version: v, Encoding: e}, 1, object))
+					check := decodeAs(t, e, f.Get(codec.Form{Version: v, Encoding: e}))
 					if string(check.UID) != "new-uid" || object != nil && string(check.Object.Raw) != string(object) {
 						t.Errorf("%s: %v %v has uid %q and object %s", name, v, e, check.UID, check.Object.Raw)
 					}
 				}
-				if got := decodeAs(t, codec.JSON, plain); string(got.UID) != "new-uid" {
-					t.Errorf("%s: a form that is written later has uid %q", name, got.UID)
-				}
-				plain.Release()
 			}
+			f.Release()
 		}
-		p.Renew(r.UID)
-		if got := string(p.Get(codec.Form{Version: codec.V1}, 1, object).Bytes()); got != want {
+		received, own := codec.Forms{Review: r, Object: mutated}, codec.Forms{Review: r, Object: mutated, UID: r.UID}
+		want := string(received.Get(codec.Form{Version: codec.V1}).Bytes())
+		if got := string(own.Get(codec.Form{Version: codec.V1}).Bytes()); got != want {
 			t.Errorf("%s: with its own uid it is\n%s, want\n%s", name, got, want)
 		}
-		p.Release()
-		p.Reset(r, nil)
-		if p.Get(codec.Form{Version: codec.V1}, 0, nil) != r.Body {
-			t.Errorf("%s: the uid outlives Release", name)
-		}
-		p.Release()
 	}
 }
 
