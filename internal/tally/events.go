@@ -93,6 +93,7 @@ func (t *tally) endTest(e event) {
 		t.passed++
 	case "skip":
 		t.skipped++
+		t.tellWhy(e)
 	case "fail":
 		t.failed++
 		t.broken[e.Package] = true
@@ -101,6 +102,20 @@ func (t *tally) endTest(e event) {
 		return
 	}
 	delete(t.output[e.Package], e.Test)
+}
+
+// tellWhy shows the reason of a skip: what the test has said, without where.
+func (t *tally) tellWhy(e event) {
+	output := t.output[e.Package][e.Test]
+	if output == nil {
+		return
+	}
+	for line := range strings.Lines(output.String()) {
+		if _, why, ok := strings.Cut(line, "_test.go:"); ok {
+			_, why, _ = strings.Cut(why, ": ")
+			fmt.Fprintf(t.out, "skipped: %s %s: %s\n", e.Package, e.Test, strings.TrimSpace(why))
+		}
+	}
 }
 
 // endPackage counts a package that failed without a failed test, in its build

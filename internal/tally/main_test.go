@@ -13,7 +13,8 @@ const events = `{"Action":"start","Package":"a"}
 {"Action":"run","Package":"a","Test":"TestGood"}
 {"Action":"output","Package":"a","Test":"TestGood","Output":"chatter\n"}
 {"Action":"pass","Package":"a","Test":"TestGood"}
-{"Action":"output","Package":"a","Test":"TestLater","Output":"no network\n"}
+{"Action":"output","Package":"a","Test":"TestLater","Output":"more chatter\n"}
+{"Action":"output","Package":"a","Test":"TestLater","Output":"    a_test.go:7: no network: try later\n"}
 {"Action":"skip","Package":"a","Test":"TestLater"}
 {"Action":"output","Package":"a","Output":"ok  \ta\t0.1s\n"}
 {"Action":"pass","Package":"a"}
@@ -35,12 +36,12 @@ func TestRead(t *testing.T) {
 	if want := (counts{passed: 1, failed: 3, skipped: 1}); err != nil || got != want {
 		t.Fatalf("got %+v, %v, want %+v", got, err, want)
 	}
-	for _, shown := range []string{"ok  \ta", "wrong", "undefined: x", "panic: oh", "downloading"} {
+	for _, shown := range []string{"ok  \ta", "wrong", "undefined: x", "panic: oh", "downloading", "skipped: a TestLater: no network: try later\n"} {
 		if !strings.Contains(out.String(), shown) {
 			t.Errorf("does not show %q", shown)
 		}
 	}
-	for _, hidden := range []string{"chatter", "no network"} {
+	for _, hidden := range []string{"chatter"} {
 		if strings.Contains(out.String(), hidden) {
 			t.Errorf("shows %q", hidden)
 		}

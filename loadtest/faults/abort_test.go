@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/loadtest/adversary"
@@ -124,7 +123,7 @@ func letHang(w *world) {
 
 // allReturned: what aborted calls have taken is given back by their deadline. There
 // were calls in every state.
-func allReturned(t *testing.T, w *world, _ *record) {
+func allReturned(t *findings, w *world, _ *record) {
 	d, of := w.servers[0], fmt.Sprintf("cluster=%q", attacker)
 	reached := map[string]int{}
 	for _, s := range w.scripts() {

@@ -53,7 +53,7 @@ var attacks = []row{
 const slowHave = 3 * time.Second
 
 // slowIsClosed: nobody is borne with for much longer than that.
-func slowIsClosed(t *testing.T, _ *world, rec *record) {
+func slowIsClosed(t *findings, _ *world, rec *record) {
 	took := time.Duration(rec.tally.Longest.Load())
 	progress("G10  the slowest request was borne with for %v", took.Round(time.Millisecond))
 	if took < slowHave/2 || took > slowHave+time.Second+quantile(rec.waits(), 0.9) {

@@ -53,7 +53,7 @@ func TestBite(t *testing.T) {
 func (m *mutant) finding(t *testing.T) string {
 	t.Helper()
 	row := exec.Command(os.Args[0], "-test.run=^TestFaults$", "-test.v", "-test.timeout=10m")
-	row.Env = append(os.Environ(), "FAULTS=1", "BITE=", "ROW="+m.row, "DISPATCHER="+m.build(t))
+	row.Env = append(os.Environ(), "FAULTS=1", "BITE=", "ROW="+m.row, "DISPATCHER="+build(t, m, injected(m.row)))
 	out, err := row.CombinedOutput()
 	if err == nil {
 		t.Fatalf("row %s does not notice: %s\n%s", m.row, m.bug, out)
@@ -67,28 +67,54 @@ func (m *mutant) finding(t *testing.T) string {
 	return ""
 }
 
-// build builds the dispatcher with m and returns its path.
-func (m *mutant) build(t *testing.T) string {
+// build builds the dispatcher with edits, of which some may be nil, and returns its
+// path.
+func build(t *testing.T, edits ...*mutant) string {
 	t.Helper()
 	dir, root := t.TempDir(), repository(t)
-	edited := filepath.Join(dir, "edited.go")
-	source := strings.Replace(m.source(t), m.old, m.new, 1)
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, m.file): edited}})
+	sources := map[string]string{} // by file
+	for _, m := range edits {
+		if m == nil {
+			continue
+		}
+		if sources[m.file] == "" {
+			sources[m.file] = m.source(t)
+		}
+		sources[m.file] = strings.Replace(sources[m.file], m.old, m.new, 1)
+	}
+	edited := map[string]string{} // by path
+	for file, source := range sources {
+		edited[filepath.Join(root, file)] = filepath.Join(dir, filepath.Base(file))
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": edited})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, text := range map[string][]byte{edited: []byte(source), filepath.Join(dir, "overlay.json"): overlay} {
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	binary := filepath.Join(dir, "dispatcher")
 	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, "./cmd/dispatcher")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build with the bug %q: %v\n%s", m.bug, err, out)
+		t.Fatalf("build with the edits of %v: %v\n%s", edits, err, out)
 	}
 	return binary
+}
+
+// injected is the fault that is injected into the dispatcher of a row, or nil.
+func injected(id string) *mutant {
+	for _, r := range matrix {
+		for _, one := range r.played() {
+			if one.id == id {
+				return one.injected
+			}
+		}
+	}
+	return nil
 }
 
 // source returns the file that m edits.
@@ -123,8 +149,9 @@ func TestMutants(t *testing.T) {
 	}
 	bugs := map[string]int{} // by row
 	for _, m := range mutants {
-		if n := strings.Count(m.source(t), m.old); n != 1 || m.old == m.new {
-			t.Errorf("%s, %q: the text to be replaced stands %d times in %s:\n%s", m.row, m.bug, n, m.file, m.old)
+		m.mustFit(t)
+		if f := injected(m.row); f != nil {
+			f.mustFit(t)
 		}
 		if !lines[m.line()] {
 			t.Errorf("%s does not say that row %s notices: %s", biteFile, m.row, m.bug)
@@ -137,13 +164,21 @@ func TestMutants(t *testing.T) {
 		t.Errorf("%s has a line that is about no bug: %s", biteFile, line)
 	}
 	for _, r := range slices.Concat(matrix, attacks) {
-		if r.skip == "" && bugs[r.id] == 0 {
+		if bugs[r.id] == 0 {
 			t.Errorf("row %s has no bug that it must notice", r.id)
 		}
 		delete(bugs, r.id)
 	}
 	for row := range bugs {
 		t.Errorf("bugs of a row %s, which there is not", row)
+	}
+}
+
+// mustFit: what m replaces stands in its file once.
+func (m *mutant) mustFit(t *testing.T) {
+	t.Helper()
+	if n := strings.Count(m.source(t), m.old); n != 1 || m.old == m.new {
+		t.Errorf("%s, %q: the text to be replaced stands %d times in %s:\n%s", m.row, m.bug, n, m.file, m.old)
 	}
 }
 

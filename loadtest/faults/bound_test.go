@@ -11,7 +11,8 @@ import (
 )
 
 // limit is what a quantile of times may be above that of a control, beyond a bound:
-// slack, or so many times the control's, whichever is more.
+// slack, or so many times the control's, whichever is more. In full size, where there
+// are ten times as many calls, it is half of the slack.
 type limit struct {
 	q     float64
 	slack time.Duration
@@ -112,7 +113,7 @@ func (s span) exceeds(what string, all []limit, bound time.Duration, control spa
 		if len(s.direct) > 0 {
 			direct = quantile(s.direct, l.q)
 		}
-		most := was + bound + max(l.slack, time.Duration(l.times*float64(was))) + hops*direct
+		most := was + bound + max(l.slack/time.Duration(sized(1, 2)), time.Duration(l.times*float64(was))) + hops*direct
 		if is > most {
 			return []string{fmt.Sprintf("answers come late %s: p%v is %v, at most %v where the control has %v, a direct call %v and the bound is %v",
 				what, 100*l.q, rounded(is), rounded(most), rounded(was), rounded(direct), bound)}

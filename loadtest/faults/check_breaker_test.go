@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/loadtest/history"
@@ -66,7 +65,7 @@ func failsBy(c *history.Call, webhook string) bool {
 
 // sparedOnOne: soon hardly a review of the resource reaches the webhook that hangs on
 // it, and who cannot wait is told so. That others are answered is the model's.
-func sparedOnOne(t *testing.T, w *world, rec *record) {
+func sparedOnOne(t *findings, w *world, rec *record) {
 	from := rec.repaired - 1500*time.Millisecond // ten have failed by then
 	resource := map[string]string{}
 	sent, open := map[string]int{}, map[string]bool{}
@@ -147,7 +146,7 @@ func flappingWhole(r *row) {
 	seconds := sized(6, 140)
 	r.rate, r.before, r.binding = 30, 300*time.Millisecond, "  breaker: {openTime: 200ms, minRequests: 5}\n"
 	r.during, r.fault, r.excuses = time.Duration(seconds)*time.Second, flap.fault(seconds), failing(5, history.HTTPStatus)
-	r.check = func(t *testing.T, w *world, rec *record) {
+	r.check = func(t *findings, w *world, rec *record) {
 		downs := flap.downs()
 		failsWhileDown(t, downs, rec)
 		isSparedWhileDown(t, downs[1:], w, rec)
@@ -157,7 +156,7 @@ func flappingWhole(r *row) {
 // failsWhileDown: errors are at most the share of the calls that are made while it is
 // down, and 5 %. It is down for as long as the callers stand still, too: so late may
 // others be to notice.
-func failsWhileDown(t *testing.T, downs [][]turn, rec *record) {
+func failsWhileDown(t *findings, downs [][]turn, rec *record) {
 	stall := rec.stall()
 	for _, webhook := range []string{hurtFail, hurtIgnore} {
 		all, failed := 0, 0
@@ -179,7 +178,7 @@ func failsWhileDown(t *testing.T, downs [][]turn, rec *record) {
 
 // isSparedWhileDown: while it is down it is sent what finds that out, one probe for
 // each time that the circuit was open, what is forced, and what was on its way.
-func isSparedWhileDown(t *testing.T, downs [][]turn, w *world, rec *record) {
+func isSparedWhileDown(t *findings, downs [][]turn, w *world, rec *record) {
 	for _, down := range downs {
 		asked := rec.asked(down[0].at, down[2].at)
 		for _, who := range w.circuits() {
@@ -199,12 +198,12 @@ func flappingHalf(r *row) {
 	r.servers, r.rate, r.before, r.binding = 2, 60, 500*time.Millisecond, quickBreaker
 	r.during, r.fault = time.Duration(seconds)*time.Second, flap.fault(seconds)
 	r.causes, r.cuts, r.share = unreachable, true, 0.02
-	r.check = func(t *testing.T, _ *world, _ *record) { probesAreRare(t, flap.downs()) }
+	r.check = func(t *findings, _ *world, _ *record) { probesAreRare(t, flap.downs()) }
 }
 
 // probesAreRare: for each time that a circuit was open there is one connection. The
 // circuits of both webhooks have opened in the first half of the time that it is down.
-func probesAreRare(t *testing.T, downs [][]turn) {
+func probesAreRare(t *findings, downs [][]turn) {
 	for _, down := range downs {
 		most := 2 * probes(down[2].at-down[1].at)
 		if n := int(down[2].accepted - down[1].accepted); n > most {
@@ -230,7 +229,7 @@ func probes(within time.Duration) int {
 var slowAnswer = script.Behaviour{Delay: 120 * time.Millisecond}
 
 // trueWithinASecond: from a second after the first good probe on, 99 % are true.
-func trueWithinASecond(t *testing.T, w *world, rec *record) {
+func trueWithinASecond(t *findings, w *world, rec *record) {
 	for name := range w.truths {
 		if name == well {
 			continue
@@ -259,8 +258,8 @@ func trueWithinASecond(t *testing.T, w *world, rec *record) {
 }
 
 // allOf makes several checks.
-func allOf(checks ...func(*testing.T, *world, *record)) func(*testing.T, *world, *record) {
-	return func(t *testing.T, w *world, rec *record) {
+func allOf(checks ...func(*findings, *world, *record)) func(*findings, *world, *record) {
+	return func(t *findings, w *world, rec *record) {
 		for _, check := range checks {
 			check(t, w, rec)
 		}
@@ -270,7 +269,7 @@ func allOf(checks ...func(*testing.T, *world, *record)) func(*testing.T, *world,
 // isRamped: while a circuit is not closed again, there are no more reviews under way
 // than what has been answered has made place for, beside one that is forced and the
 // probe that it has overtaken.
-func isRamped(t *testing.T, w *world, rec *record) {
+func isRamped(t *findings, w *world, rec *record) {
 	asked := rec.asked(rec.repaired+straggling, never)
 	for _, who := range w.circuits() {
 		list := asked[who]
@@ -312,7 +311,7 @@ const straggling = 10 * time.Millisecond
 
 // fewWait: while probes hang, no more of a cluster's calls wait than may. The others
 // are answered at once. What the callers did not notice at once was no waiting.
-func fewWait(t *testing.T, _ *world, rec *record) {
+func fewWait(t *findings, _ *world, rec *record) {
 	const most = 16 + 4 // and those that probe, or are forced, of two webhooks
 	begin, late := rec.broken+2*time.Second, map[string][]history.Call{}
 	for _, c := range rec.affected() {
@@ -340,7 +339,7 @@ func fewWait(t *testing.T, _ *world, rec *record) {
 const atOnce = 500 * time.Millisecond
 
 // othersAreRefusedAtOnce: who does not wait is told as soon as who is exempt.
-func othersAreRefusedAtOnce(t *testing.T, _ *world, rec *record) {
+func othersAreRefusedAtOnce(t *findings, _ *world, rec *record) {
 	const bound = 5 * time.Millisecond
 	var refused, exempt []time.Duration
 	for _, c := range rec.affected() {
@@ -367,7 +366,7 @@ func othersAreRefusedAtOnce(t *testing.T, _ *world, rec *record) {
 
 // probedAgain: once one attempt after the other has hung, there are probes still, beside
 // the one at a time that is forced.
-func probedAgain(t *testing.T, w *world, rec *record) {
+func probedAgain(t *findings, w *world, rec *record) {
 	const timeout = time.Second
 	asked := rec.asked(rec.broken+2*timeout+2*openTime, rec.repaired)
 	for _, who := range w.circuits() {
@@ -407,7 +406,7 @@ func unequalTwins(w *world) {
 
 // twinsAreHeard: where both twins were asked, and the worse one answered first, the truth
 // of the other counts.
-func twinsAreHeard(t *testing.T, _ *world, rec *record) {
+func twinsAreHeard(t *findings, _ *world, rec *record) {
 	asked := map[string][]history.Attempt{}
 	for _, a := range rec.attempts {
 		asked[a.UID] = append(asked[a.UID], a)
@@ -453,7 +452,7 @@ func watchCircuits(w *world) {
 }
 
 // noneForAll: nothing that one cluster does opens a circuit that concerns every cluster.
-func noneForAll(t *testing.T, w *world, _ *record) {
+func noneForAll(t *findings, w *world, _ *record) {
 	if at := w.opened.endpoint.Load(); at > 0 {
 		t.Errorf("an Endpoint's circuit is open for every cluster %v after the start", time.Duration(at))
 	}
@@ -463,7 +462,7 @@ func noneForAll(t *testing.T, w *world, _ *record) {
 
 // onlyTheDeadOpen: what this process did not hear while it stood still is nobody's
 // fault. What is dead afterwards opens a breaker as ever.
-func onlyTheDeadOpen(t *testing.T, w *world, rec *record) {
+func onlyTheDeadOpen(t *findings, w *world, rec *record) {
 	for _, opened := range []*atomic.Int64{&w.opened.endpoint, &w.opened.cluster} {
 		if at := time.Duration(opened.Load()); at > w.paused && at < rec.repaired {
 			t.Errorf("a breaker opened by our own pause, %v after it began", at-w.paused)

@@ -3,7 +3,6 @@
 package faults
 
 import (
-	"testing"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/loadtest/history"
@@ -15,7 +14,7 @@ const noHedge = `  hedge: "Off"` + "\n"
 // besideNoHedging is r with a control: the same load and the same fault, at the same
 // time, around a dispatcher that does not hedge. So whatever else the machine has to
 // do hits both.
-func besideNoHedging(r row, judge func(t *testing.T, with, without *record)) row {
+func besideNoHedging(r row, judge func(t *findings, with, without *record)) row {
 	off, begin := r, r.begin
 	off.binding += noHedge
 	var without *record
@@ -31,7 +30,7 @@ func besideNoHedging(r row, judge func(t *testing.T, with, without *record)) row
 			begin(w)
 		}
 	}
-	r.check = func(t *testing.T, w *world, with *record) {
+	r.check = func(t *findings, w *world, with *record) {
 		<-done
 		if without == nil {
 			t.Fatal("the control has not run")
@@ -46,7 +45,7 @@ func besideNoHedging(r row, judge func(t *testing.T, with, without *record)) row
 }
 
 // someHedges: what a row says about hedging it says only if there was some.
-func someHedges(t *testing.T, _ *world, rec *record) {
+func someHedges(t *findings, _ *world, rec *record) {
 	hedges, seen := 0, map[string]bool{}
 	for _, a := range rec.attempts {
 		if seen[a.UID+a.Webhook] && a.Arrived >= rec.broken && a.Arrived < rec.repaired {
@@ -69,7 +68,7 @@ const (
 // cutsTheTail: what is slow without hedging is not with it. How late 1 call in 1,000
 // is depends on the machine as much, in smoke size: there it is counted how many calls
 // had the slow answer and did not wait for it, which it does not change.
-func cutsTheTail(t *testing.T, with, without *record) {
+func cutsTheTail(t *findings, with, without *record) {
 	spared, all := with.spared()
 	if all == 0 {
 		t.Fatal("no call had a slow answer")
@@ -145,7 +144,7 @@ func loadedTo(percent int) func(*world) {
 }
 
 // sameGoodput: hedging costs no answers, however busy the webhook is.
-func sameGoodput(t *testing.T, with, without *record) {
+func sameGoodput(t *findings, with, without *record) {
 	bound := 0.95 // in smoke size there are some 180 calls at each
 	if full {
 		bound = 0.98

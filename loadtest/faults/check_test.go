@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/loadtest/history"
 )
 
 // noLeak: descriptors come back.
-func noLeak(t *testing.T, w *world, rec *record) {
+func noLeak(t *findings, w *world, rec *record) {
 	const more = 40 // connections that are idle
 	for deadline := time.Now().Add(patience); ; pass(100 * time.Millisecond) {
 		n, err := descriptors(w.servers[0])
@@ -37,7 +36,7 @@ func descriptors(d *dispatcher) (int, error) {
 }
 
 // nothingArrived: not a byte of a review reaches who cannot prove who it is.
-func nothingArrived(t *testing.T, w *world, rec *record) {
+func nothingArrived(t *findings, w *world, rec *record) {
 	const underWay = 50 * time.Millisecond // as the fault was set
 	arrived := 0
 	for _, e := range w.hurt {
@@ -52,7 +51,7 @@ func nothingArrived(t *testing.T, w *world, rec *record) {
 	}
 }
 
-func noStrays(t *testing.T, w *world, _ *record) {
+func noStrays(t *findings, w *world, _ *record) {
 	for _, s := range w.scripts() {
 		if n := s.Strays(); n > 0 {
 			t.Errorf("%d requests have followed a redirect", n)
@@ -61,7 +60,7 @@ func noStrays(t *testing.T, w *world, _ *record) {
 }
 
 // everyStatus: each webhook has answered with all of them.
-func everyStatus(t *testing.T, _ *world, rec *record) {
+func everyStatus(t *findings, _ *world, rec *record) {
 	answers := map[string]int{}
 	for _, a := range rec.attempts {
 		if a.Answered > rec.broken {
@@ -77,9 +76,12 @@ func everyStatus(t *testing.T, _ *world, rec *record) {
 
 // onlyEastIsShed: who asks for more than its share is shed, and nobody else. Others
 // wait as long as ever.
-func onlyEastIsShed(t *testing.T, _ *world, rec *record) {
+func onlyEastIsShed(t *findings, _ *world, rec *record) {
 	other := func(c *history.Call) bool { return c.Cluster != "east" && !c.Exempt }
-	before, beside := span{took: times(rec.calls, rec.started, rec.broken, other)}, span{took: times(rec.calls, rec.broken, rec.repaired, other)}
+	within := func(from, until time.Duration) span {
+		return span{times(rec.calls, from, until, other), times(rec.direct, from, until, func(*history.Call) bool { return true })}
+	}
+	before, beside := within(rec.started, rec.broken), within(rec.broken, rec.repaired)
 	for _, said := range beside.exceeds("beside a cluster that asks for too much", []limit{{0.9, 50 * time.Millisecond, 0.5}, {0.99, 100 * time.Millisecond, 0.5}}, 0, before) {
 		t.Error(said)
 	}
@@ -99,7 +101,7 @@ const recovered = 5 * time.Second
 
 // servesInTheEnd: from then on calls are answered, and soon, although strangers still
 // take every descriptor that they get.
-func servesInTheEnd(t *testing.T, _ *world, rec *record) {
+func servesInTheEnd(t *findings, _ *world, rec *record) {
 	const soon = 2 * time.Second
 	for _, c := range rec.calls {
 		if took := c.Done - c.Sent; c.Sent > rec.broken+recovered && (c.Err != "" || took > soon+c.Stall) {
@@ -110,7 +112,7 @@ func servesInTheEnd(t *testing.T, _ *world, rec *record) {
 }
 
 // lastIsNotAsked: for whom there is no time left, is not asked in vain.
-func lastIsNotAsked(t *testing.T, _ *world, rec *record) {
+func lastIsNotAsked(t *findings, _ *world, rec *record) {
 	asked := map[string]bool{}
 	for _, a := range rec.attempts {
 		asked[a.UID+a.Webhook] = true
@@ -132,7 +134,7 @@ func lastIsNotAsked(t *testing.T, _ *world, rec *record) {
 
 // logIsWhole: what was dropped while nobody read it is counted, and each line is a
 // record.
-func logIsWhole(t *testing.T, w *world, rec *record) {
+func logIsWhole(t *findings, w *world, rec *record) {
 	l := (&row{}).latencies(rec)
 	for _, said := range l.under.exceeds("while nobody takes telemetry", []limit{{0.5, 5 * time.Millisecond, 0.1}, {0.9, 20 * time.Millisecond, 0.1}, {0.99, 50 * time.Millisecond, 0.1}}, 0, l.control) {
 		t.Error(said)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/loadtest/history"
@@ -39,7 +38,7 @@ func inTurn(each time.Duration, set func(proxy.Fault) func(*world), faults ...pr
 
 // wasHit: the proxies have done harm n times at least, so that the row has seen what
 // it is about.
-func wasHit(t *testing.T, w *world, n uint64) {
+func wasHit(t *findings, w *world, n uint64) {
 	var hits uint64
 	for _, e := range w.hurt {
 		hits += e.proxy.Counters().Faults
@@ -50,13 +49,13 @@ func wasHit(t *testing.T, w *world, n uint64) {
 	}
 }
 
-func hitAtLeast(n uint64) func(*testing.T, *world, *record) {
-	return func(t *testing.T, w *world, _ *record) { wasHit(t, w, n) }
+func hitAtLeast(n uint64) func(*findings, *world, *record) {
+	return func(t *findings, w *world, _ *record) { wasHit(t, w, n) }
 }
 
 // askedOnce: a review that was cut off by a webhook with side effects has arrived
 // there, once, and its failure is told.
-func askedOnce(t *testing.T, w *world, rec *record) {
+func askedOnce(t *findings, w *world, rec *record) {
 	asked := map[string]int{}
 	for _, a := range rec.attempts {
 		if a.Webhook == hurtFail {
@@ -96,7 +95,7 @@ func nasty(w *world) {
 const nastyEvery = 700 * time.Millisecond
 
 // everyForm: webhooks were called in each of the bad ways.
-func everyForm(t *testing.T, w *world, rec *record) {
+func everyForm(t *findings, w *world, rec *record) {
 	for i := range 7 {
 		from, n := rec.broken+time.Duration(i)*nastyEvery, 0
 		for _, a := range rec.attempts {
@@ -135,7 +134,7 @@ func oneByName() []history.Webhook {
 }
 
 // everyZone: the dispatcher has met DNS in each of the ways in which it was broken.
-func everyZone(t *testing.T, w *world, _ *record) {
+func everyZone(t *findings, w *world, _ *record) {
 	now := w.names.Queries()
 	asked := append(w.asked, now)
 	for i, z := range lostZones {
@@ -181,7 +180,7 @@ func forward(from net.Conn, address string) {
 
 // namesAreRare: names are looked up as often as is configured, not as often as
 // webhooks are called, and where they lead in the end is followed.
-func namesAreRare(t *testing.T, w *world, rec *record) {
+func namesAreRare(t *findings, w *world, rec *record) {
 	expected := int(w.now() / namesEvery)
 	if n := w.names.Queries(); n > 3*expected { // of two kinds each; jitter
 		t.Errorf("%d questions to the name server, %d were due", n, expected)
@@ -286,8 +285,8 @@ func besieged(n int) func(*world) {
 }
 
 // strangersLeft: strangers' connections were closed after the time that they have.
-func strangersLeft(n int64) func(*testing.T, *world, *record) {
-	return func(t *testing.T, w *world, _ *record) {
+func strangersLeft(n int64) func(*findings, *world, *record) {
+	return func(t *findings, w *world, _ *record) {
 		s := &w.strangers
 		progress("F28  %d strangers, %d connections closed, within %v", s.opened.Load(), s.closed.Load(), time.Duration(s.longest.Load()).Round(time.Millisecond))
 		if s.opened.Load() < n || s.closed.Load() < s.opened.Load() {

@@ -43,7 +43,7 @@ func compareHedging(t *testing.T, pair int, r *row, late time.Duration) {
 	for i, hedge := range []string{noHedge, ""} {
 		r.binding = hedge
 		w, rec := r.run(t)
-		r.judge(t, w, rec)
+		r.mustBeRight(t, w, rec)
 		took[i] = rec.waits()
 		extra = float64(rec.extra()) / float64(len(rec.attempts))
 	}

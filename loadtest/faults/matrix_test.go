@@ -117,7 +117,7 @@ var matrix = []row{
 		within: 20 * time.Millisecond, check: hitAtLeast(8)},
 	{id: "F13", what: "RST, or FIN, after the request, side effects", process: patientConnect, timeout: 5, effects: true, rate: 60,
 		begin: byteByByte, fault: inTurn(500*time.Millisecond, all, proxy.Fault{ResetAtResponse: 1, Share: 0.2, Seed: seed}, proxy.Fault{HalfClose: true, Share: 0.2, Seed: seed}),
-		causes: unreachable, cuts: true, within: 20 * time.Millisecond, check: askedOnce},
+		causes: []history.Cause{history.Unreachable, history.TLS}, share: 0.3, cuts: true, within: 20 * time.Millisecond, check: askedOnce},
 	{id: "F14", what: "idle connection closed as it is reused", process: patientConnect, timeout: 5, rate: 60, begin: byteByByte, fault: all(proxy.Fault{CloseIdle: true, Share: 0.4, Seed: seed}), check: hitAtLeast(60)},
 	{id: "F15", what: "cut, huge, many headers, 1xx, trickle", process: patientConnect, timeout: 3, rate: 10, fault: nasty, during: 7 * nastyEvery, binding: "  breaker: {enabled: false}\n", memory: 256 << 20,
 		causes: append([]history.Cause{history.BadAnswer, history.HTTPStatus}, timedOutOrCut...), cuts: true, within: 3 * time.Second, check: everyForm},
@@ -164,10 +164,10 @@ var matrix = []row{
 		during: zoneLasts * time.Duration(len(lostZones)), after: 2 * time.Second, within: 100 * time.Millisecond, check: allOf(everyZone, namesAreRare)},
 	{id: "F25", what: "8 webhooks hang", timeout: 10, rate: 10, caller: callers, hooks: eight,
 		fault: func(w *world) { w.hurt[0].Behave("", script.Behaviour{Hang: true}) }, causes: append([]history.Cause{history.NoTimeLeft}, timedOut...), within: callers},
-	{id: "F26", what: "callers disconnect", rate: 10, pause: 2 * time.Second, hooks: hooksToAbort(), binding: "  breaker: {enabled: false}\n",
+	{id: "F26", what: "callers disconnect", rate: 10, hooks: hooksToAbort(), binding: "  breaker: {enabled: false}\n",
 		process: "limits: {callsPerEndpoint: 64}\n" + patientConnect, fault: letHang, attack: abort(24), during: 3 * time.Second, after: abortedTimeout + 500*time.Millisecond, check: allReturned},
 	{id: "F27", what: "one cluster at 20 times its share", timeout: 5, rate: 10, surge: 190, during: 4 * time.Second, begin: slowWell,
-		process: "limits: {admissions: 32, admissionsPerCluster: 8}\n", fault: nothing, sheds: "east", check: onlyEastIsShed},
+		process: "limits: {admissions: 32, admissionsPerCluster: 8}\n", fault: nothing, sheds: "east", compares: true, check: onlyEastIsShed},
 	{id: "F28", what: "500 connections of strangers, idle or half open", timeout: 5, process: fmt.Sprintf("timeouts: {headers: %v, connect: 5s}\n", strangersHave), fault: strangers(500),
 		during: 3 * time.Second, within: 100 * time.Millisecond, check: strangersLeft(500)},
 	{id: "F29", what: "certificates replaced all the time", binding: "  clientCertificate: {certFile: ../client.crt, keyFile: ../client.key}\n",
@@ -185,5 +185,13 @@ var matrix = []row{
 	{id: "F36", what: "reloads, some of them invalid", process: fmt.Sprintf("reloadInterval: %v\n", reloadInterval) + patientConnect, rate: float64(sized(40, 333)), hooks: hooksOf(0),
 		drive: reloads(sized(80, 10_000)), snapshots: generationsSeen, check: effective(sized(80, 10_000))},
 	{id: "F37", what: "leases, heartbeats, auth reviews", amid: []string{"F1", "F3", "F25", "F27"}, within: 10 * time.Millisecond},
-	{id: "F38", what: "panic inside one webhook's call path", skip: "nothing outside can cause one: TestStories/validate_panic in package dispatcher"},
+	{id: "F38", what: "panic inside one webhook's call path", before: time.Millisecond, excuses: []excuse{{causes: []history.Cause{history.Panic}}}, variants: []variant{
+		{"asking", func(r *row) { r.injected = panicking("webhook/hook.go", "	call, err := h.call(&q)\n", "h.ID") }},
+		{"attempt", func(r *row) { r.injected = panicking("transport/attempt.go", "	t.stats.attempts.Add(1)\n", "r.Owner") }},
+	}},
+}
+
+// panicking panics before a statement for each webhook that is hurt.
+func panicking(file, statement, id string) *mutant {
+	return &mutant{file: file, old: statement, new: fmt.Sprintf("	if %s.Name != %q {\n		panic(\"injected\")\n	}\n%s", id, well, statement)}
 }

@@ -46,7 +46,7 @@ func TestMixed(t *testing.T) {
 	}
 	w, rec := r.run(t)
 	after = used(w.servers[0])
-	r.judge(t, w, rec)
+	r.mustBeRight(t, w, rec)
 	if n := w.servers[0].says("DATA RACE"); n > 0 {
 		t.Errorf("%d data races:\n%s", n, w.servers[0].races())
 	}

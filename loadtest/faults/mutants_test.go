@@ -64,6 +64,8 @@ var mutants = []mutant{
 		old: "case !d.mayAttempt(e), !d.repeat.Safe", new: "case end.kind == breaker.Reset, !d.mayAttempt(e), !d.repeat.Safe", says: "failed (Unreachable)"},
 	{row: "F13", bug: "a review is sent again to a webhook with side effects", file: "transport/decision.go",
 		old: "case !d.mayAttempt(e), !d.repeat.Safe && !end.unsent:", new: "case !d.mayAttempt(e), !d.repeat.Safe && !end.unsent && !end.broken():", says: "asked-twice"},
+	{row: "F13", bug: "the first failure opens a circuit", file: "breaker/settings.go", old: "positive(s.MinRequests, 10)", new: "positive(s.MinRequests, 1)",
+		says: "no fault excuses the open breaker"},
 	{row: "F14", bug: "an idle connection that was closed is a failure as any other", file: "transport/decision.go",
 		old: "case end.stale && !d.redialed:", new: "case end.stale && !d.redialed && false:", says: "failed (Unreachable)"},
 	{row: "F15", bug: "answers may be as large as they like", file: "internal/app/app.go",
@@ -249,6 +251,10 @@ var firstPair *keyPair
 			return panicked()
 		}
 		return`, says: "exempt, and denied"},
+	{row: "F38/asking", bug: "a panic before a call ends the admission", file: "dispatcher/ask.go",
+		old: "		if r := recover(); r != nil {\n", new: "		if r := any(nil); r != nil {\n", says: "TODO"},
+	{row: "F38/attempt", bug: "a panic in an attempt ends the process", file: "transport/attempt.go",
+		old: "		if p := recover(); p != nil {\n", new: "		if p := any(nil); p != nil {\n", says: "TODO"},
 	{row: "G1", bug: "a request has room for the object as it was written, not as it is sent", file: "internal/config/config.go",
 		old: "RequestBytes:  36 << 20,", new: "RequestBytes:  3 << 20,", says: "wrong-deny"},
 	{row: "G2", bug: "what fails for one cluster opens the circuit of all", file: "breaker/breaker.go",

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 )
 
@@ -110,8 +109,8 @@ func (w *world) startReady() time.Duration {
 
 // fewLost: of calls none is lost but those that were under way when a process was
 // killed, and each process was ready in time.
-func fewLost(n int) func(*testing.T, *world, *record) {
-	return func(t *testing.T, w *world, rec *record) {
+func fewLost(n int) func(*findings, *world, *record) {
+	return func(t *findings, w *world, rec *record) {
 		const around = 50 * time.Millisecond // in which a caller learns of a kill
 		lost, underWay := make([]int, len(w.killed)), make([]int, len(w.killed))
 		for _, c := range rec.calls {

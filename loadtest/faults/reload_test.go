@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/loadtest/history"
@@ -60,8 +59,8 @@ func spoiled(number int) []byte {
 
 const invalidEvery = 20
 
-// reloads changes the configuration until n changes have taken effect. Every
-// twentieth is for the worse, and must be refused.
+// reloads changes the configuration n times. Every twentieth change is for the worse,
+// and must be refused; effective says whether all others have taken effect.
 func reloads(n int) func(*record, *world) {
 	return func(rec *record, w *world) {
 		const file = "registry/webhooks.yaml"
@@ -140,8 +139,8 @@ func generationsSeen(w *world, rec *record) []history.Snapshot {
 
 // effective: reloads take effect in time, as seen from outside, and each Snapshot has
 // a hash of its own.
-func effective(n int) func(*testing.T, *world, *record) {
-	return func(t *testing.T, w *world, rec *record) {
+func effective(n int) func(*findings, *world, *record) {
+	return func(t *findings, w *world, rec *record) {
 		var took []time.Duration
 		for _, g := range w.generations[1:] {
 			if g.seen > 0 {

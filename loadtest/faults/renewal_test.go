@@ -10,7 +10,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
@@ -241,8 +240,8 @@ func (r *renewal) present(callers, webhooks authority) {
 }
 
 // renewed: in the end each side has accepted certificates of the last authorities.
-func renewed(n int) func(*testing.T, *world, *record) {
-	return func(t *testing.T, w *world, _ *record) {
+func renewed(n int) func(*findings, *world, *record) {
+	return func(t *findings, w *world, _ *record) {
 		r := w.renewal.Load()
 		for _, role := range []string{"serving", "webhooks", "ours"} {
 			for round := range n / 4 {

@@ -30,18 +30,25 @@ func TestFaults(t *testing.T) {
 // while and something is wrong, it is to be played again, if it may be.
 func (r *row) play(t *testing.T, mayRepeat bool) (again bool) {
 	const still, long = 100 * time.Millisecond, time.Second // within one call
-	if r.skip != "" {
-		progress("%-18s %-52s not run: %s", r.id, r.what, r.skip)
-		t.Skip(r.skip)
-	}
 	w, rec := r.run(t)
-	if stall := rec.stall(); mayRepeat && (stall > long || stall > still && len(r.wrong(w, rec)) > 0) {
-		progress("%-18s %-52s played again: the callers stood still for %v", r.id, r.what, rounded(rec.stall()))
+	wrong := r.wrong(t, w, rec)
+	if stall := rec.stall(); mayRepeat && (stall > long || stall > still && len(wrong) > 0) {
+		progress("%-18s %-52s played again: the callers stood still for %v", r.id, r.what, rounded(stall))
 		return true
 	}
-	r.judge(t, w, rec)
+	report(t, wrong)
 	progress("%s", r.line(rec))
 	return false
+}
+
+// mustBeRight is for who plays a row in another test.
+func (r *row) mustBeRight(t *testing.T, w *world, rec *record) { report(t, r.wrong(t, w, rec)) }
+
+func report(t *testing.T, wrong []string) {
+	t.Helper()
+	for _, text := range wrong {
+		t.Error(text)
+	}
 }
 
 // stall is the longest time within one call for which the callers stood still.
@@ -53,31 +60,58 @@ func (rec *record) stall() time.Duration {
 	return most
 }
 
-// judge holds the record against the model and the row's own bounds.
-func (r *row) judge(t *testing.T, w *world, rec *record) {
-	const shown = 5
-	wrong := r.wrong(w, rec)
-	for i, text := range wrong {
-		if i == shown {
-			t.Errorf("and %d more", len(wrong)-shown)
-			break
-		}
-		t.Error(text)
-	}
-	if r.check != nil {
-		r.check(t, w, rec)
-	}
-}
-
 // wrong is all that is wrong: what was seen while the row was played, which is little
-// and explains the rest, then by the bounds of the row, and by the model.
-func (r *row) wrong(w *world, rec *record) []string {
+// and explains the rest, then by the bounds and the check of the row, and by the model,
+// of which the first few say enough.
+func (r *row) wrong(t *testing.T, w *world, rec *record) []string {
+	const shown = 5
 	said := append(slices.Clone(rec.failures), r.late(rec)...)
-	for _, f := range history.Check(r.judged(w, rec), rec.calls, rec.attempts) {
+	if r.check != nil {
+		said = append(said, findingsOf(t, func(f *findings) { r.check(f, w, rec) })...)
+	}
+	found := history.Check(r.judged(w, rec), rec.calls, rec.attempts)
+	for i, f := range found {
+		if i == shown {
+			return append(said, fmt.Sprintf("and %d more", len(found)-shown))
+		}
 		said = append(said, fmt.Sprintf("%v\n%s", f, rec.story(f.UID)))
 	}
 	return said
 }
+
+// findings are what a check finds wrong. The row may be played again, so that it does
+// not count yet.
+type findings struct {
+	*testing.T
+	said []string
+}
+
+// enough ends a check.
+type enough struct{}
+
+// findingsOf returns what check finds wrong.
+func findingsOf(t *testing.T, check func(*findings)) []string {
+	f := &findings{T: t}
+	func() {
+		defer func() {
+			if p := recover(); p != nil && p != any(enough{}) {
+				panic(p)
+			}
+		}()
+		check(f)
+	}()
+	return f.said
+}
+
+func (f *findings) Error(args ...any) { f.said = append(f.said, fmt.Sprint(args...)) }
+
+func (f *findings) Errorf(format string, args ...any) {
+	f.said = append(f.said, fmt.Sprintf(format, args...))
+}
+
+func (f *findings) Fatal(args ...any) { f.Error(args...); panic(enough{}) }
+
+func (f *findings) Fatalf(format string, args ...any) { f.Errorf(format, args...); panic(enough{}) }
 
 // story is all that is recorded of one call.
 func (rec *record) story(uid string) string {

@@ -24,7 +24,7 @@ import (
 // of a second.
 type row struct {
 	id, what string
-	skip     string // why it cannot be run here
+	injected *mutant // an edit of the dispatcher that makes it fail as nothing outside can
 
 	variants []variant // it is played in each of them
 	amid     []string  // its bound is for exempt calls, under the faults of these rows
@@ -79,7 +79,8 @@ type row struct {
 	// another one for the time from opens after the fault on.
 	within, then, opens time.Duration
 	exempts             bool // the bounds are for exempt calls
-	check               func(t *testing.T, w *world, r *record)
+	compares            bool // the check compares with direct calls of a webhook
+	check               func(t *findings, w *world, r *record)
 }
 
 // excuse is what a fault excuses for a while, from one time after it on until
@@ -235,7 +236,7 @@ func (r *row) run(t *testing.T) (*world, *record) {
 	defer cancel()
 	var runs sync.WaitGroup
 	runs.Go(func() { rec.calls = load.Run(ctx, r.load(w)) })
-	if r.within > 0 {
+	if r.within > 0 || r.compares {
 		runs.Go(func() { rec.direct = load.Run(t.Context(), r.direct(w)) })
 	}
 	pass(r.well())
@@ -297,7 +298,6 @@ func (r *row) judged(w *world, rec *record) history.World {
 	const edge = 100 * time.Millisecond // around the moment in which a fault is set
 	limits := history.DefaultLimits()
 	limits.Slack = 500*time.Millisecond + r.pause
-	limits.Late += r.pause
 	limits.ExtraBurst += 2 + r.bunch // a first attempt counts also if it never arrives
 	world := history.World{Limits: limits, Snapshots: r.configurations(w, rec)}
 	until := never
@@ -332,6 +332,9 @@ func (r *row) judged(w *world, rec *record) history.World {
 				Causes: append([]history.Cause{history.BreakerOpen}, r.causes...), MayStillAnswer: true, Cuts: r.cuts,
 			})
 		}
+	}
+	if r.pause > 0 {
+		world.Pauses = []history.Span{{From: w.paused, Until: w.paused + r.pause}}
 	}
 	if r.sheds != "" {
 		world.Sheds = []history.Span{{Cluster: r.sheds, Until: never}}

@@ -63,15 +63,15 @@ func (m *model) call(c *Call) []Finding {
 
 const statusOK = 200
 
-// lost is a call without an answer.
+// lost is a call without an answer. No loss explains a caller that waited in vain.
 func (m *model) lost(c *Call) []Finding {
+	if c.GaveUp {
+		return []Finding{c.finding(LateAnswer, "the caller gave up after %v, the deadline was %v", c.Done-c.Sent, m.budget(c))}
+	}
 	for _, s := range m.world.Losses {
 		if s.covers(c) {
 			return nil
 		}
-	}
-	if c.GaveUp {
-		return []Finding{c.finding(LateAnswer, "the caller gave up after %v, the deadline was %v", c.Done-c.Sent, m.budget(c))}
 	}
 	return []Finding{c.finding(LostCall, "status %d: %s", c.Status, c.Err)}
 }
@@ -94,7 +94,13 @@ func (m *model) exempt(c *Call) []Finding {
 
 // late checks the deadline, which holds whatever the webhooks do.
 func (m *model) late(c *Call) []Finding {
-	if took := c.Done - c.Sent; took > m.budget(c)+m.world.Limits.Late+c.LastStall {
+	noise := m.world.Limits.Late + c.LastStall
+	for _, s := range m.world.Pauses {
+		if s.From < c.Done && c.Sent < s.Until {
+			noise += s.Until - s.From
+		}
+	}
+	if took := c.Done - c.Sent; took > m.budget(c)+noise {
 		return []Finding{c.finding(LateAnswer, "answered after %v, the deadline was %v", took, m.budget(c))}
 	}
 	return nil

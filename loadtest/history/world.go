@@ -15,6 +15,9 @@ type World struct {
 	// may get no answer at all.
 	Sheds  []Span
 	Losses []Span
+	// Pauses are the spans in which the dispatcher stood still: who called then may be
+	// answered as much later.
+	Pauses []Span
 	Limits Limits
 }
 
