@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/codec/jsonpatch"
 	"github.com/admission-dispatcher/dispatcher/dispatcher/overload"
 	"github.com/admission-dispatcher/dispatcher/hook"
@@ -19,9 +20,8 @@ import (
 type admission struct {
 	Request
 	ctx     context.Context
-	view    *hook.View // of the object as it is now, under the uid of the round
 	chain   *chain.Chain
-	subject match.Subject
+	subject match.Subject // with the View of the object as it is now, under the uid of the round
 
 	capacity *overload.Capacity
 	slot     overload.Slot // once asked for
@@ -45,38 +45,33 @@ func (d *Dispatcher) newAdmission(ctx context.Context, req Request) *admission {
 	a.Request = req
 	a.ctx = ctx
 	a.chain = req.Cluster.Chain(req.Phase)
-	a.subject = newSubject(req)
+	a.subject = newSubject(req, d.capacity, d.transcoder)
 	a.capacity = d.capacity
-	a.view = hook.NewView(hook.Source{
-		Review:        req.Review,
-		Cluster:       req.Cluster.Name,
-		ClusterLabels: req.Cluster.Labels,
-		Mutating:      req.Phase == chain.Mutating,
-		Account:       d.capacity,
-		Until:         req.Deadline.Add(-hearingTime),
-		Transcoder:    d.transcoder,
-	})
-	if req.Review.Body.Len() >= overload.LightWork {
-		a.subject.Turn = func() (func(), error) { return a.takeTurn(req.Review.Body.Len()) }
-	}
 	return a
 }
 
-func newSubject(req Request) match.Subject {
+// newSubject returns what webhooks are matched against. Its View is the caller's to
+// release.
+func newSubject(req Request, account hook.Account, t codec.Transcoder) match.Subject {
 	return match.Subject{
-		Review:        req.Review,
-		Object:        &req.Review.Object,
-		ClusterName:   req.Cluster.Name,
-		ClusterLabels: req.Cluster.Labels,
-		Namespaces:    req.Cluster.Namespaces,
-		Deadline:      req.Deadline,
+		View: hook.NewView(hook.Source{
+			Review:        req.Review,
+			Cluster:       req.Cluster.Name,
+			ClusterLabels: req.Cluster.Labels,
+			Mutating:      req.Phase == chain.Mutating,
+			Account:       account,
+			Until:         req.Deadline.Add(-hearingTime),
+			Transcoder:    t,
+		}),
+		Namespaces: req.Cluster.Namespaces,
+		Deadline:   req.Deadline,
 	}
 }
 
 // release gives back the admission's View, and its own memory. Hooks that still answer
 // keep their own references.
 func (d *Dispatcher) release(a *admission) {
-	a.view.Release()
+	a.subject.Release()
 	*a = admission{}
 	d.admissions.Put(a)
 }
@@ -94,12 +89,6 @@ func (a *admission) admit() error {
 	return nil
 }
 
-// takeTurn waits for the cluster's turn to work on size bytes, until the answer must
-// be made. Without an error done must be called after the work.
-func (a *admission) takeTurn(size int) (done func(), err error) {
-	return a.capacity.Turn(a.Cluster.Name, size, a.Deadline.Add(-hearingTime))
-}
-
 // renew gives the admission a uid of its own: kube-apiserver makes one per call, and
 // a webhook that remembers its answers by uid must not repeat that of the first
 // round. All webhooks of a round share one, so that a review is written once for
@@ -110,13 +99,7 @@ func (a *admission) renew() {
 	random[6] = random[6]&0x0F | 0x40 // version 4 (RFC 9562)
 	random[8] = random[8]&0x3F | 0x80
 	h := hex.EncodeToString(random[:])
-	a.show(a.view.Renewed([]byte(h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:])))
-}
-
-// show makes next the View that Hooks are asked about.
-func (a *admission) show(next *hook.View) {
-	a.view.Release()
-	a.view = next
+	a.subject.View = a.subject.Renewed([]byte(h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]))
 }
 
 // settle adds the Outcome of one webhook.

@@ -33,7 +33,7 @@ func (a *admission) question(inv *invocation, following int, impatience time.Dur
 	w := inv.webhook
 	denies, _ := a.failurePolicy(w)
 	q := hook.Question{
-		View:       a.view,
+		View:       a.subject.View,
 		Round:      inv.round,
 		Repeatable: w.SideEffects.Repeatable(a.Review.DryRun),
 		Shadow:     w.Mode == chain.Shadow,

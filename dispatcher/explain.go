@@ -64,7 +64,8 @@ func Explain(r *codec.Review, c *chain.Cluster, p chain.Phase) Explanation {
 	if rule, ok := c.FailOpen.Match(r); ok {
 		e.FailOpen = rule
 	}
-	subject := newSubject(req)
+	subject := newSubject(req, nil, nil)
+	defer subject.Release()
 	list := c.Chain(p).Webhooks
 	e.Paths = len(c.Chain(p).Paths)
 	for i, w := range list {

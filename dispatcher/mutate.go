@@ -50,14 +50,14 @@ func (d *Dispatcher) round(a *admission, positions []int, round int, again *rein
 			}
 			continue
 		}
-		a.subject.Forget()
-		before := a.view.Generation
+		a.subject.Variables().Forget()
+		before := a.subject.Generation
 		d.ask(a, inv, again.following(positions[n+1:], round))
 		if inv.webhook.Mode == chain.Shadow { // never due
 			continue
 		}
 		d.join(a)
-		again.invoked(i, inv.webhook.Reinvocation, a.view.Generation != before)
+		again.invoked(i, inv.webhook.Reinvocation, a.subject.Generation != before)
 		if o := a.outcomes[len(a.outcomes)-1]; o.Denies() {
 			return
 		}

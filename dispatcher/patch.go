@@ -20,11 +20,11 @@ import (
 // the object that it sent. The Document gives just that, so nothing needs to be
 // applied twice to know that it can be.
 func (a *admission) apply(w *chain.Entry, raw []byte) (operations int, err error) {
-	before := a.view.Object
+	before := a.subject.Object
 	if before.IsNull() || a.Review.Operation == codec.Connect { // the options of a CONNECT are nobody's object
 		return 0, refusePatch("admission %s attempted to modify the object, which is not supported for this operation", w.Called())
 	}
-	done, err := a.takeTurn(len(before.Raw) + len(raw))
+	done, err := a.subject.Turn(len(before.Raw) + len(raw))
 	if err != nil {
 		return 0, &hook.CallError{Cause: hook.Shed, Err: err}
 	}
@@ -54,7 +54,7 @@ func (a *admission) apply(w *chain.Entry, raw []byte) (operations int, err error
 	}
 	a.patch = jsonpatch.Concat(a.patch, raw)
 	a.patches++
-	if document.Footprint() <= len(a.view.Object.Raw)/2+maxFootprint {
+	if document.Footprint() <= len(a.subject.Object.Raw)/2+maxFootprint {
 		a.document = document
 	}
 	return patch.Len(), nil
@@ -92,16 +92,15 @@ func (a *admission) replaceObject(d *jsonpatch.Document, limits jsonpatch.Limits
 	if err := codec.ScanObject(after, d.AppendOutline(nil, "apiVersion", "kind", "metadata")); err != nil {
 		return refusePatch("the patch of %s makes the object invalid: %w", w.Called(), err)
 	}
-	if field := changedIdentity(a.view.Object, after); field != "" {
+	if field := changedIdentity(a.subject.Object, after); field != "" {
 		return refusePatch("the patch of %s changes %s", w.Called(), field)
 	}
-	patched, err := d.Append(make([]byte, 0, len(a.view.Object.Raw)+sparePatched), limits)
+	patched, err := d.Append(make([]byte, 0, len(a.subject.Object.Raw)+sparePatched), limits)
 	if err != nil {
 		return refusePatch("the patch of %s does not apply: %w", w.Called(), err)
 	}
 	after.Raw = patched
-	a.show(a.view.Mutated(after))
-	a.subject.SetObject(after)
+	a.subject.View = a.subject.Mutated(after)
 	return nil
 }
 

@@ -34,14 +34,14 @@ func testLargeDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Review.Object.Raw = object
-	a.view = hook.NewView(hook.Source{Review: a.Review})
+	a.subject = newSubject(a.Request, a.capacity, nil)
 	apply := func(patch string, kept bool, generation int) {
 		t.Helper()
 		if _, err := a.apply(&chain.Entry{ID: hook.ID{Name: "w"}}, []byte(patch)); err != nil {
 			t.Fatal(err)
 		}
-		if (a.document != nil) != kept || a.view.Generation != generation {
-			t.Errorf("kept %v, generation %d", a.document != nil, a.view.Generation)
+		if (a.document != nil) != kept || a.subject.Generation != generation {
+			t.Errorf("kept %v, generation %d", a.document != nil, a.subject.Generation)
 		}
 	}
 	apply(`[{"op":"add","path":"/metadata/labels","value":{"a":"1"}}]`, true, 1)
@@ -59,8 +59,8 @@ func testLargeDocument(t *testing.T) {
 	apply(many, false, 6)
 	apply(`[{"op":"add","path":"/metadata/labels/c","value":"3"}]`, false, 7)
 	for _, want := range []string{`"labels":{"a":"1","b":"2","c":"3"}`, `"list":[8,8,7,0,0`} {
-		if !strings.Contains(string(a.view.Object.Raw), want) {
-			t.Errorf("the object lacks %s: %.200s", want, a.view.Object.Raw)
+		if !strings.Contains(string(a.subject.Object.Raw), want) {
+			t.Errorf("the object lacks %s: %.200s", want, a.subject.Object.Raw)
 		}
 	}
 	free, release := turns(a.capacity, "other")
@@ -81,7 +81,7 @@ func TestPatchEndsAtTheDeadline(t *testing.T) {
 		if err := codec.ScanObject(&a.Review.Object, object); err != nil {
 			t.Fatal(err)
 		}
-		a.view = hook.NewView(hook.Source{Review: a.Review})
+		a.subject = newSubject(a.Request, nil, nil)
 		_, err := a.apply(&chain.Entry{ID: hook.ID{Name: "w"}}, []byte(`[{"op":"add","path":"/spec/a","value":1}]`))
 		var slow *jsonpatch.Error
 		if got := errors.As(err, &slow) && slow.Limit; got != limited {
@@ -106,10 +106,10 @@ func TestPatchIsCheckedStrictly(t *testing.T) {
 		if err := codec.ScanObject(&a.Review.Object, object); err != nil {
 			t.Fatal(err)
 		}
-		a.view = hook.NewView(hook.Source{Review: a.Review})
+		a.subject = newSubject(a.Request, nil, nil)
 		var refusal *hook.Refusal
-		if _, err := a.apply(&chain.Entry{ID: hook.ID{Name: "w"}}, []byte(patch)); !errors.As(err, &refusal) || a.view.Generation != 0 || a.document != nil {
-			t.Errorf("%.80s: %v, generation %d", patch, err, a.view.Generation)
+		if _, err := a.apply(&chain.Entry{ID: hook.ID{Name: "w"}}, []byte(patch)); !errors.As(err, &refusal) || a.subject.Generation != 0 || a.document != nil {
+			t.Errorf("%.80s: %v, generation %d", patch, err, a.subject.Generation)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (d *Dispatcher) validate(a *admission) {
 			considered[inv.webhook.Stage]++
 		}
 	}
-	a.subject.Forget()
+	a.subject.Variables().Forget()
 	a.batch.makeRoom()
 	a.outcomes = slices.Grow(a.outcomes, len(a.batch.list))
 	following := len(a.batch.list)

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 )
 
 // View is one generation of one review: the review as it was received, the object as
-// mutated so far, and the forms in which it is sent, each made once for all Hooks.
-// It is reference-counted: whoever uses it after its own frame retains it first.
-// What it has does not change, and is safe for concurrent use.
+// mutated so far, the forms in which it is sent and the variables of conditions, each
+// made once for all. It is reference-counted: whoever uses it after its own frame
+// retains it first. What it has does not change, and is safe for concurrent use.
 type View struct {
 	Source
 	// Object is the object as mutated so far; &Review.Object as received.
@@ -22,10 +23,11 @@ type View struct {
 	UID        []byte
 	Generation int // how often the object was mutated
 
-	refs     atomic.Int32
-	mu       sync.Mutex // guards what follows, which is made when first asked for
-	forms    codec.Forms
-	resource string
+	refs      atomic.Int32
+	variables celenv.Variables
+	mu        sync.Mutex // guards what follows, which is made when first asked for
+	forms     codec.Forms
+	resource  string
 }
 
 // Source is what all Views of one review have in common.
@@ -59,33 +61,53 @@ var views = sync.Pool{New: func() any { return new(View) }}
 
 // NewView returns the View of a review as it was received, with one reference. The
 // Review is retained.
-func NewView(s Source) *View { return newView(s, &s.Review.Object, nil, 0) }
+func NewView(s Source) *View {
+	v := newView(s)
+	v.Object, v.UID = &s.Review.Object, s.Review.UID
+	v.variables.Input = celenv.Input{Review: s.Review, Object: v.Object.Raw, ClusterName: s.Cluster, ClusterLabels: s.ClusterLabels}
+	return v
+}
 
-// newView makes a View with a uid in place of the received one, if it is not nil.
-func newView(s Source, object *codec.Object, uid []byte, generation int) *View {
+func newView(s Source) *View {
 	v := views.Get().(*View)
-	v.Source, v.Object, v.UID, v.Generation = s, object, s.Review.UID, generation
-	v.forms = codec.Forms{Review: s.Review, UID: uid, Transcoder: s.Transcoder}
-	if uid != nil {
-		v.UID = uid
-	}
-	if object != &s.Review.Object {
-		v.forms.Object = object.Raw
-	}
+	v.Source = s
+	v.forms.Review, v.forms.Transcoder = s.Review, s.Transcoder
 	s.Review.Retain()
 	v.refs.Store(1)
 	return v
 }
 
 // Mutated returns the next generation, with another object, which must never be
-// written again.
+// written again. The caller's reference to v becomes one to what is returned.
 func (v *View) Mutated(object *codec.Object) *View {
-	return newView(v.Source, object, v.forms.UID, v.Generation+1)
+	n := v.next()
+	n.Generation++
+	n.Object, n.forms.Object = object, object.Raw
+	n.variables.SetObject(object.Raw)
+	return n
 }
 
-// Renewed returns v with another uid, which must never be written again.
+// Renewed returns v with another uid, which must never be written again. The caller's
+// reference to v becomes one to what is returned.
 func (v *View) Renewed(uid []byte) *View {
-	return newView(v.Source, v.Object, uid, v.Generation)
+	n := v.next()
+	n.UID, n.forms.UID = uid, uid
+	return n
+}
+
+// next returns what v is without its forms, to be changed: v itself where nobody else
+// has a reference.
+func (v *View) next() *View {
+	if v.refs.Load() == 1 {
+		v.forms.Release()
+		return v
+	}
+	n := newView(v.Source)
+	n.Object, n.UID, n.Generation, n.resource = v.Object, v.UID, v.Generation, v.Resource()
+	n.forms.Object, n.forms.UID = v.forms.Object, v.forms.UID
+	n.variables.Inherit(&v.variables)
+	v.Release()
+	return n
 }
 
 // Retain adds a reference and returns v.
@@ -106,9 +128,13 @@ func (v *View) Release() {
 	}
 	v.forms.Release()
 	codec.ReleaseReview(v.Review)
-	v.Source, v.Object, v.UID, v.forms, v.resource = Source{}, nil, nil, codec.Forms{}, ""
+	v.Source, v.Object, v.UID, v.Generation, v.resource = Source{}, nil, nil, 0, ""
+	v.forms, v.variables = codec.Forms{}, celenv.Variables{}
 	views.Put(v)
 }
+
+// Variables are what conditions see of the review.
+func (v *View) Variables() *celenv.Variables { return &v.variables }
 
 // Resource is what the review is about, such as "apps/deployments".
 func (v *View) Resource() string {

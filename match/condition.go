@@ -47,8 +47,8 @@ func (c *conditions) evaluate(s *Subject) Decision {
 	if len(c.list) == 0 {
 		return Decision{}
 	}
-	if c.objects && s.Turn != nil {
-		done, err := s.Turn()
+	if c.objects {
+		done, err := s.Turn(len(s.Object.Raw) + len(s.Review.OldObject.Raw))
 		if err != nil {
 			return Decision{Reason: NoTimeLeft, Condition: c.list[0].name, Err: c.list[0].wrap(err)}
 		}
@@ -56,7 +56,7 @@ func (c *conditions) evaluate(s *Subject) Decision {
 	}
 	var untrue, failing *condition // the first of each
 	var errs []error
-	variables, budget := s.celVariables(), celenv.Budget
+	variables, budget := s.Variables(), celenv.Budget
 	for i := range c.list {
 		each := &c.list[i]
 		holds, left, err := each.compiled.Evaluate(variables, budget, s.Deadline)

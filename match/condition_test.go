@@ -21,6 +21,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 	"github.com/admission-dispatcher/dispatcher/match"
 )
@@ -94,7 +95,7 @@ func TestMatchConditionsSeeTheObjectAsMutated(t *testing.T) {
 	m := compile(t, withConditions(admissionregistrationv1.Fail, `object.metadata.labels.a == '2'`))
 	s, mutated := subjectOf(podWithTexts(t)), objectOf(t, `{"metadata":{"labels":{"a":"2"}}}`)
 	expect(t, m, s, match.MatchCondition)
-	s.SetObject(&mutated)
+	s.View = s.Mutated(&mutated)
 	expect(t, m, s, match.Matched)
 }
 
@@ -105,12 +106,25 @@ func TestConditionsTakeATurn(t *testing.T) {
 		conditions []string
 		turns      int
 	}{{nil, 0}, {[]string{not, not}, 0}, {[]string{reads, not}, 1}, {[]string{not, reads}, 1}, {[]string{reads, reads}, 1}} {
-		taken, done := 0, 0
-		s := subjectOf(podWithTexts(t))
-		s.Turn = func() (func(), error) { taken++; return func() { done++ }, nil }
-		compile(t, withConditions(admissionregistrationv1.Fail, tt.conditions...)).Match(s)
-		if taken != tt.turns || done != tt.turns {
-			t.Errorf("%q: %d turns taken, %d given back, want %d", tt.conditions, taken, done, tt.turns)
+		account := &turns{}
+		compile(t, withConditions(admissionregistrationv1.Fail, tt.conditions...)).Match(account.subject(t))
+		if account.taken != tt.turns || account.done != tt.turns {
+			t.Errorf("%q: %d turns taken, %d given back, want %d", tt.conditions, account.taken, account.done, tt.turns)
+		}
+	}
+}
+
+// A turn is for the objects as they are now, however small the one that was received.
+func TestTurnsGoByTheObjectsAsMutated(t *testing.T) {
+	account := &turns{}
+	s, large := account.subject(t), objectOf(t, `{"metadata":{"labels":{"a":"`+strings.Repeat("x", 1<<20)+`"}}}`)
+	s.Review.OldObject = objectOf(t, `{"metadata":{}}`)
+	m := compile(t, withConditions(admissionregistrationv1.Fail, `has(object.spec)`))
+	for _, object := range []*codec.Object{s.Object, &large} {
+		s.View = s.Mutated(object)
+		m.Match(s)
+		if want := len(object.Raw) + len(s.Review.OldObject.Raw); account.size != want {
+			t.Errorf("a turn for %d bytes, want %d", account.size, want)
 		}
 	}
 }
@@ -255,21 +269,38 @@ func TestConditionsTakeTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		asked, done := 0, 0
-		s := subjectOf(podWithTexts(t))
-		s.Turn = func() (func(), error) {
-			asked++
-			if c.busy {
-				return nil, errors.New("busy")
-			}
-			return func() { done++ }, nil
+		account := &turns{busy: c.busy}
+		s := account.subject(t)
+		if got := m.Match(s); got.Reason != c.want || account.taken != c.turns || !c.busy && account.done != account.taken {
+			t.Errorf("%s: %v, asked %d, done %d", c.expression, got, account.taken, account.done)
 		}
-		if got := m.Match(s); got.Reason != c.want || asked != c.turns || !c.busy && done != asked {
-			t.Errorf("%s: %v, asked %d, done %d", c.expression, got, asked, done)
-		}
-		s.Forget() // and what is asked next is converted again
-		if s.Turn = nil; m.Match(s).Reason == match.NoTimeLeft {
+		s.Variables().Forget() // and what is asked next is converted again
+		if s.Account = nil; m.Match(s).Reason == match.NoTimeLeft {
 			t.Errorf("%s: is not evaluated again", c.expression)
 		}
 	}
+}
+
+// turns is an Account that counts the turns.
+type turns struct {
+	hook.Account
+	busy        bool // there are none
+	taken, done int
+	size        int // of the last
+}
+
+// subject is a Subject of this account.
+func (a *turns) subject(t *testing.T) *match.Subject {
+	source := sourceOf(podWithTexts(t))
+	source.Account = a
+	return &match.Subject{View: hook.NewView(source)}
+}
+
+func (a *turns) Turn(_ string, size int, _ time.Time) (done func(), err error) {
+	a.taken++
+	a.size = size
+	if a.busy {
+		return nil, errors.New("busy")
+	}
+	return func() { a.done++ }, nil
 }

@@ -184,7 +184,7 @@ func TestB18aNamespacesThemselves(t *testing.T) {
 		s := subjectOf(r)
 		expect(t, m, s, match.NamespaceSelector)
 		mutated := objectOf(t, gold1)
-		s.SetObject(&mutated)
+		s.View = s.Mutated(&mutated)
 		expect(t, m, s, match.Matched)
 	})
 }

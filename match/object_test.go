@@ -57,7 +57,7 @@ func TestObjectSelector(t *testing.T) {
 		r.Object = objectOf(t, two)
 		s, mutated := subjectOf(r), objectOf(t, one)
 		expect(t, m, s, match.ObjectSelector)
-		s.SetObject(&mutated)
+		s.View = s.Mutated(&mutated)
 		expect(t, m, s, match.Matched)
 	})
 }

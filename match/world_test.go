@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 	"github.com/admission-dispatcher/dispatcher/match"
 )
@@ -42,7 +43,11 @@ func objectOf(t testing.TB, json string) codec.Object {
 }
 
 func subjectOf(r *codec.Review) *match.Subject {
-	return &match.Subject{Review: r, Object: &r.Object, ClusterName: "east", ClusterLabels: map[string]string{"env": "prod"}}
+	return &match.Subject{View: hook.NewView(sourceOf(r))}
+}
+
+func sourceOf(r *codec.Review) hook.Source {
+	return hook.Source{Review: r, Cluster: "east", ClusterLabels: map[string]string{"env": "prod"}}
 }
 
 func rule(groups, versions, resources string, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.RuleWithOperations {

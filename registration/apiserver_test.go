@@ -18,6 +18,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
 )
 
@@ -61,8 +62,8 @@ type sent struct {
 	user      codec.UserInfo
 }
 
-// hook is what a configuration says of a webhook.
-type hook struct {
+// wanted is what a configuration says of a webhook.
+type wanted struct {
 	rules       []admissionregistrationv1.RuleWithOperations
 	matchPolicy admissionregistrationv1.MatchPolicyType
 	namespaces  *metav1.LabelSelector
@@ -71,7 +72,7 @@ type hook struct {
 }
 
 // calls returns the form in which the hook is called.
-func (a *apiServer) calls(h hook, q *sent) (form schema.GroupVersionResource, ok bool) {
+func (a *apiServer) calls(h wanted, q *sent) (form schema.GroupVersionResource, ok bool) {
 	a.t.Helper()
 	if form, ok = a.selects(h, q); !ok || !a.inNamespace(h.namespaces, q) || !a.hasLabels(h.objects, q) {
 		return form, false
@@ -80,7 +81,7 @@ func (a *apiServer) calls(h hook, q *sent) (form schema.GroupVersionResource, ok
 }
 
 // selects is what rules and matchPolicy say.
-func (a *apiServer) selects(h hook, q *sent) (schema.GroupVersionResource, bool) {
+func (a *apiServer) selects(h wanted, q *sent) (schema.GroupVersionResource, bool) {
 	for _, r := range h.rules {
 		if matches(r, q, q.resource) {
 			return q.resource, true
@@ -181,7 +182,7 @@ func (a *apiServer) subject(q *sent, form schema.GroupVersionResource) *match.Su
 		Namespace: []byte(q.namespace), Name: []byte(q.name), User: q.user,
 		Object: a.object(q.labels, q.name), OldObject: a.object(q.old, q.name),
 	}
-	return &match.Subject{Review: r, Object: &r.Object, Namespaces: a}
+	return &match.Subject{View: hook.NewView(hook.Source{Review: r}), Namespaces: a}
 }
 
 func (a *apiServer) object(with map[string]string, name string) codec.Object {

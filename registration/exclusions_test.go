@@ -14,6 +14,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
 )
 
@@ -85,7 +86,7 @@ func TestExclusionsAreTheBypass(t *testing.T) {
 		for range 5 {
 			review := drawReview(t)
 			_, bypassed := compiled.Match(review)
-			called := matcher.Match(&match.Subject{Review: review, Object: &review.Object})
+			called := matcher.Match(&match.Subject{View: hook.NewView(hook.Source{Review: review})})
 			if called.Err != nil {
 				t.Fatalf("%v: %v", conditions, called.Err)
 			}

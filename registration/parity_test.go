@@ -21,12 +21,12 @@ const (
 )
 
 // direct is a webhook as the cluster itself would have registered it.
-func direct(w *chain.Entry) hook {
-	return hook{w.Rules, w.Spec.MatchPolicy, w.Spec.NamespaceSelector, w.Spec.ObjectSelector, nil}
+func direct(w *chain.Entry) wanted {
+	return wanted{w.Rules, w.Spec.MatchPolicy, w.Spec.NamespaceSelector, w.Spec.ObjectSelector, nil}
 }
 
-func (e *entry) hook() hook {
-	return hook{e.rules, e.matchPolicy, e.namespaces, e.objects.selector(), e.conditions}
+func (e *entry) wanted() wanted {
+	return wanted{e.rules, e.matchPolicy, e.namespaces, e.objects.selector(), e.conditions}
 }
 
 // TestParity compares, for random webhooks and requests, an API server that calls
@@ -72,7 +72,7 @@ func comparisonOf(w *world, phase chain.Phase, q *sent) *comparison {
 	c := &comparison{world: w, phase: phase, q: q, chain: w.cluster.Chain(phase)}
 	for i := range w.made.entries[phase] {
 		e := &w.made.entries[phase][i]
-		if form, ok := w.api.calls(e.hook(), q); ok {
+		if form, ok := w.api.calls(e.wanted(), q); ok {
 			c.called, c.forms = append(c.called, e), append(c.forms, form)
 		}
 	}
@@ -162,7 +162,7 @@ func TestLabelsThatChange(t *testing.T) {
 					if w.api.namespaces = d.relabelled(); strings.Contains(entries[i].name, "-2") {
 						divided++
 					}
-					if _, ok := w.api.calls(entries[i].hook(), q); ok {
+					if _, ok := w.api.calls(entries[i].wanted(), q); ok {
 						for _, position := range entries[i].path.Positions {
 							called[position] = true
 						}
@@ -207,7 +207,7 @@ func (c *comparison) mutated(t *testing.T, seed int, d dice) {
 	q, urls := *c.q, map[string]bool{}
 	for i := range c.made.entries[chain.Mutating] {
 		e := &c.made.entries[chain.Mutating][i]
-		if _, ok := c.api.calls(e.hook(), &q); !ok {
+		if _, ok := c.api.calls(e.wanted(), &q); !ok {
 			continue
 		}
 		if urls[e.path.Segment] {

@@ -151,7 +151,7 @@ func TestOrderOfRules(t *testing.T) {
 	rules := []admissionregistrationv1.RuleWithOperations{of("v1", "CREATE"), of("v2", "UPDATE"), of("v1", "UPDATE")}
 	a := newAPIServer(t, []schema.GroupVersionResource{things("v1"), things("v2"), things("v3")}, nil)
 	got := union(hooksOf(t, admissionregistrationv1.Equivalent, rules))
-	form, ok := a.selects(hook{rules: got, matchPolicy: admissionregistrationv1.Equivalent}, &sent{operation: codec.Update, resource: things("v3")})
+	form, ok := a.selects(wanted{rules: got, matchPolicy: admissionregistrationv1.Equivalent}, &sent{operation: codec.Update, resource: things("v3")})
 	if !ok || form != things("v2") {
 		t.Errorf("converted to %v by %v", form, got)
 	}

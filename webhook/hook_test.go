@@ -74,7 +74,6 @@ func TestNoVersion(t *testing.T) {
 func TestPlainOfAMutatedReview(t *testing.T) {
 	v := view(t)
 	mutated := v.Mutated(&codec.Object{Raw: []byte(`{"mutated":true}`)})
-	v.Release()
 	c, target := &client{}, newTarget(t)
 	negotiationOf(target).hear(saying(codec.MediaTypeProtobuf, ""), true, time.Now())
 	h := &Hook{Target: target, Client: c, Version: codec.V1}
@@ -129,7 +128,6 @@ func TestPlainIsCounted(t *testing.T) {
 		v := view(t)
 		v.Account = account
 		mutated := v.Mutated(&codec.Object{Raw: []byte(`{"mutated":true}`)})
-		v.Release()
 		m, err := (&Hook{Target: newTarget(t)}).Message(&hook.Question{View: mutated}, codec.Form{Version: codec.V1, Encoding: codec.Protobuf})
 		if err != nil {
 			t.Fatal(err)

@@ -10,15 +10,14 @@ import (
 )
 
 // TestConcurrentUse has many goroutines compile the same few expressions and
-// evaluate what they share.
+// evaluate what they share, of variables that they share.
 func TestConcurrentUse(t *testing.T) {
-	c, r := NewCompiler(), decode(t, update)
+	c, v := NewCompiler(), variablesOf(decode(t, update))
 	const goroutines, expressions = 8, 4
 	var got [goroutines][expressions]*Condition
 	var wg sync.WaitGroup
 	for g := range goroutines {
 		wg.Go(func() {
-			v := variablesOf(r)
 			for e := range expressions {
 				condition, err := c.Compile(fmt.Sprintf(`object.spec.replicas > %d && cluster.name == 'east' && request.name == 'web'`, e))
 				if err != nil {
@@ -29,6 +28,7 @@ func TestConcurrentUse(t *testing.T) {
 				if holds, _, err := condition.Evaluate(v, Budget, time.Time{}); err != nil || holds != (e < 3) {
 					t.Errorf("expression %d: got %v, %v", e, holds, err)
 				}
+				v.Forget()
 				if _, err := c.Compile(`nonsense`); err == nil {
 					t.Error("nonsense compiles")
 				}

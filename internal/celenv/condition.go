@@ -48,6 +48,8 @@ func (c *Condition) ReadsObjects() bool { return c.objects }
 // Many webhooks have the same conditions: what one came to is kept for all others
 // that ask for it of the same Variables, and costs each of them the same.
 func (c *Condition) Evaluate(v *Variables, budget int64, deadline time.Time) (holds bool, left int64, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	known, ok := v.results[c]
 	if !ok {
 		if known, err = c.evaluate(v, deadline); err != nil {
@@ -76,7 +78,7 @@ func (c *Condition) evaluate(v *Variables, deadline time.Time) (result, error) {
 	v.deadline, v.interrupted = deadline, false
 	value, details, err := c.run(v, deadline)
 	if v.interrupted {
-		v.Forget() // the error stands in their place
+		v.forget() // the error stands in their place
 		return result{}, ErrInterrupted
 	}
 	if details == nil || details.ActualCost() == nil {

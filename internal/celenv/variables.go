@@ -5,6 +5,7 @@ package celenv
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/cel-go/cel"
@@ -16,7 +17,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
-// Input is what Variables are made of. It borrows the Review.
+// Input is what Variables are made of. It is borrowed.
 type Input struct {
 	Review        *codec.Review
 	Object        []byte // JSON; nil is null
@@ -26,33 +27,46 @@ type Input struct {
 
 // Variables are what conditions see of one review. A variable is converted when
 // the first condition asks for it, and kept for all others: most conditions look
-// at the request only, and an object may have 3 MiB. Variables borrow the Review
-// and are used by one goroutine.
+// at the request only, and an object may have 3 MiB. They are safe for concurrent
+// use: conditions are evaluated one after the other.
 type Variables struct {
-	in                                  Input
-	object, oldObject, request, cluster ref.Val   // nil: not asked for yet
-	deadline                            time.Time // of the evaluation under way; zero: none
-	interrupted                         bool      // it ended a conversion
+	Input // set before the first condition is evaluated
+
+	mu                                  sync.Mutex // guards what follows
+	object, oldObject, request, cluster ref.Val    // nil: not asked for yet
+	deadline                            time.Time  // of the evaluation under way; zero: none
+	interrupted                         bool       // it ended a conversion
 	// results are of the conditions evaluated so far.
 	results map[*Condition]result
 }
 
-var _ cel.Activation = (*Variables)(nil)
-
-// NewVariables returns the variables of a review; nothing is converted yet.
-func NewVariables(in Input) *Variables { return &Variables{in: in} }
-
-// SetObject replaces the object, borrowed from now on; what the other variables
-// were converted to stays.
+// SetObject replaces the object; what the other variables were converted to stays.
 func (v *Variables) SetObject(raw []byte) {
-	v.in.Object, v.object = raw, nil
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.Object, v.object = raw, nil
 	clear(v.results)
+}
+
+// Inherit makes v, which nobody uses yet, the variables of the same review, with what
+// they were converted to.
+func (v *Variables) Inherit(from *Variables) {
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	v.Input = from.Input
+	v.object, v.oldObject, v.request, v.cluster = from.object, from.oldObject, from.request, from.cluster
 }
 
 // Forget gives up the converted objects, which may be many times as large as their
 // text, and are converted again if a condition asks for them once more. What
 // conditions came to is kept.
-func (v *Variables) Forget() { v.object, v.oldObject = nil, nil }
+func (v *Variables) Forget() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.forget()
+}
+
+func (v *Variables) forget() { v.object, v.oldObject = nil, nil }
 
 // keep remembers what a condition came to.
 func (v *Variables) keep(c *Condition, r result) {
@@ -62,16 +76,18 @@ func (v *Variables) keep(c *Condition, r result) {
 	v.results[c] = r
 }
 
-// ResolveName returns the value of a variable. One that cannot be converted is an
-// error to every expression that mentions it.
+var _ cel.Activation = (*Variables)(nil)
+
+// ResolveName returns the value of a variable to the expression that is evaluated. One
+// that cannot be converted is an error to every expression that mentions it.
 func (v *Variables) ResolveName(name string) (any, bool) {
 	switch name {
 	case plugin.ObjectVarName:
-		return once(&v.object, func() ref.Val { return v.objectValue(v.in.Object) }), true
+		return once(&v.object, func() ref.Val { return v.objectValue(v.Object) }), true
 	case plugin.OldObjectVarName:
-		return once(&v.oldObject, func() ref.Val { return v.objectValue(v.in.Review.OldObject.Raw) }), true
+		return once(&v.oldObject, func() ref.Val { return v.objectValue(v.Review.OldObject.Raw) }), true
 	case plugin.RequestVarName:
-		return once(&v.request, func() ref.Val { return common.SchemalessTypedToVal(requestOf(v.in.Review)) }), true
+		return once(&v.request, func() ref.Val { return common.SchemalessTypedToVal(requestOf(v.Review)) }), true
 	case plugin.NamespaceVarName:
 		return types.NullValue, true // declared, and null, in matchConditions of kube-apiserver too
 	case clusterVariable:
@@ -105,9 +121,9 @@ func (v *Variables) objectValue(raw []byte) ref.Val {
 }
 
 func (v *Variables) clusterValue() ref.Val {
-	labels := v.in.ClusterLabels
+	labels := v.ClusterLabels
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	return types.DefaultTypeAdapter.NativeToValue(map[string]any{"name": v.in.ClusterName, "labels": labels})
+	return types.DefaultTypeAdapter.NativeToValue(map[string]any{"name": v.ClusterName, "labels": labels})
 }

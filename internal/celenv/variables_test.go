@@ -45,10 +45,10 @@ func decode(t testing.TB, text string) *codec.Review {
 }
 
 func variablesOf(r *codec.Review) *Variables {
-	return NewVariables(Input{
+	return &Variables{Input: Input{
 		Review: r, Object: r.Object.Raw,
 		ClusterName: "east", ClusterLabels: map[string]string{"env": "prod"},
-	})
+	}}
 }
 
 func evaluate(t *testing.T, c *Compiler, v *Variables, expression string) (bool, error) {
@@ -113,7 +113,7 @@ func TestVariables(t *testing.T) {
 
 func TestObjectIsConvertedOnlyIfAskedFor(t *testing.T) {
 	c, r := NewCompiler(), decode(t, update)
-	v := NewVariables(Input{Review: r, Object: []byte(`{"a":1e999}`)})
+	v := &Variables{Input: Input{Review: r, Object: []byte(`{"a":1e999}`)}}
 	if holds, err := evaluate(t, c, v, `request.name == 'web' && size(cluster.labels) == 0`); err != nil || !holds {
 		t.Errorf("got %v, %v", holds, err)
 	}
@@ -128,13 +128,23 @@ func TestSetObject(t *testing.T) {
 	if holds, err := evaluate(t, c, v, expression); err != nil || !holds {
 		t.Fatalf("got %v, %v", holds, err)
 	}
-	old := v.oldObject
+	old, next := v.oldObject, new(Variables)
+	next.Inherit(v)
+	if holds, err := evaluate(t, c, next, expression); err != nil || !holds || next.object != v.object {
+		t.Errorf("what is inherited says %v, %v", holds, err)
+	}
 	v.SetObject([]byte(`{"spec":{"replicas":4}}`))
 	if holds, err := evaluate(t, c, v, expression); err != nil || holds {
 		t.Errorf("after a mutation: got %v, %v", holds, err)
 	}
-	if v.oldObject != old {
+	if holds, err := evaluate(t, c, next, expression); err != nil || !holds {
+		t.Errorf("of the object before: got %v, %v", holds, err)
+	}
+	if v.oldObject != old || next.oldObject != old {
 		t.Error("the old object was converted again")
+	}
+	if v.Forget(); v.object != nil || v.oldObject != nil {
+		t.Error("converted objects are kept")
 	}
 }
 
@@ -181,10 +191,10 @@ func TestLoops(t *testing.T) {
 // The cost of contains is the product of both sizes over 100; it takes no time.
 func TestCost(t *testing.T) {
 	c := NewCompiler()
-	v := NewVariables(Input{
+	v := &Variables{Input: Input{
 		Review: decode(t, connect),
 		Object: fmt.Appendf(nil, `{"text":%q,"list":[1,2,3]}`, strings.Repeat("a", 11_000)),
-	})
+	}}
 	const cheap, tooDear, inLoop = `request.name == 'web'`,
 		`object.text.contains(object.text)`,
 		`object.list.all(i, object.text.contains(object.text))`
