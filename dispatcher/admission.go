@@ -30,7 +30,7 @@ type admission struct {
 	batch    *batch              // its invocations
 	patch    []byte              // concatenated operations of all applied patches
 	patches  int                 // how many patches that are
-	document *jsonpatch.Document // the object with them applied; nil: must be made of both
+	document *jsonpatch.Document // what came with them applied, borrowed from the Review; nil: must be made of both
 	outcomes []Outcome
 
 	transactions []transaction // of Hooks that can take back what they do

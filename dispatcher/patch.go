@@ -61,8 +61,8 @@ func (a *admission) apply(w *chain.Entry, raw []byte) (operations int, err error
 }
 
 // maxFootprint is how many bytes a Document that is kept while webhooks are called
-// may have besides half of its text. One that has more is made again: it may be
-// twenty times as large as the object.
+// may take besides half as many as the object has. One that takes more is made again:
+// it may be twenty times as large as the object.
 const maxFootprint = 64 << 10
 
 // open returns the object with all patches so far applied.
@@ -88,14 +88,15 @@ func (a *admission) open(limits jsonpatch.Limits) (*jsonpatch.Document, error) {
 // against and get. The values in it have been checked, those of the caller when the
 // review was read: only what decides about the object is looked at.
 func (a *admission) replaceObject(d *jsonpatch.Document, limits jsonpatch.Limits, w *chain.Entry) error {
-	after := new(codec.Object)
-	if err := codec.ScanObject(after, d.AppendOutline(nil, "apiVersion", "kind", "metadata")); err != nil {
+	before := a.subject.Object
+	after := &codec.Object{Labels: make(codec.Labels, 0, len(before.Labels)+spareLabels)}
+	if err := codec.ScanObject(after, d.AppendOutline(make([]byte, 0, usualOutline), "apiVersion", "kind", "metadata")); err != nil {
 		return refusePatch("the patch of %s makes the object invalid: %w", w.Called(), err)
 	}
-	if field := changedIdentity(a.subject.Object, after); field != "" {
+	if field := changedIdentity(before, after); field != "" {
 		return refusePatch("the patch of %s changes %s", w.Called(), field)
 	}
-	patched, err := d.Append(make([]byte, 0, len(a.subject.Object.Raw)+sparePatched), limits)
+	patched, err := d.Append(make([]byte, 0, len(before.Raw)+sparePatched), limits)
 	if err != nil {
 		return refusePatch("the patch of %s does not apply: %w", w.Called(), err)
 	}
@@ -104,8 +105,12 @@ func (a *admission) replaceObject(d *jsonpatch.Document, limits jsonpatch.Limits
 	return nil
 }
 
-// sparePatched is by how many bytes patches mostly make an object larger, at most.
-const sparePatched = 4 << 10
+// What is mostly enough, so that nothing is allocated twice.
+const (
+	sparePatched = 4 << 10 // by how many bytes patches make an object larger
+	spareLabels  = 4       // how many they add
+	usualOutline = 1 << 10 // size of metadata in bytes
+)
 
 // changedIdentity returns the first field of the object's identity that the
 // patch changed. Answering for another object than the user sent would let a

@@ -79,7 +79,10 @@ func TestGenerations(t *testing.T) {
 			func() *hook.View { return v.Renewed([]byte("u-2")) },
 			func() *hook.View { return v.Mutated(object(2)) },
 		} {
-			v = next()
+			before := v
+			if v = next(); i > 0 && (v == before) == held {
+				t.Errorf("held %v: another View %v", held, v != before)
+			}
 			if got := says(t, v, condition); got != want[i] {
 				t.Errorf("held %v: it says %s, want %s", held, got, want[i])
 			}

@@ -2,7 +2,11 @@
 
 package jsonpatch
 
-import "testing"
+import (
+	"runtime"
+	"strings"
+	"testing"
+)
 
 func TestApply(t *testing.T) {
 	for _, c := range cases {
@@ -18,5 +22,20 @@ func TestApply(t *testing.T) {
 			}
 			compare(t, []byte(c.doc), []byte(c.patch))
 		})
+	}
+}
+
+// A Document takes next to no memory before something is changed, however large it is.
+func TestOpenAllocatesNoCopy(t *testing.T) {
+	doc := []byte(`{"list":[` + strings.Repeat("0,", 1<<20) + `0]}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	d, err := Open(doc, DefaultLimits())
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > uint64(len(doc)/10) || d.Footprint() > len(doc)/10 {
+		t.Errorf("a document of %d bytes takes %d, and says %d", len(doc), taken, d.Footprint())
 	}
 }

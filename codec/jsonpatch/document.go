@@ -8,12 +8,13 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Document is a JSON object or array to which patches are applied one after the
 // other. It gives what all their operations in one patch would give. What no
 // pointer goes through keeps its bytes, and is read once, by Open. A Document
-// belongs to one goroutine.
+// belongs to one goroutine. It borrows what it was opened with.
 type Document struct {
 	root   container
 	meter  meter
@@ -24,14 +25,16 @@ type Document struct {
 	changed   bool  // by the Apply under way
 }
 
-// Open reads doc, which must be a JSON object or array, and of which it takes a
-// copy. The error is an *Error.
+// Open reads doc, which must be a JSON object or array, and must not be written as
+// long as the Document is in use: what no patch has changed is not copied. Nothing
+// that the Document gives out, errors among it, borrows from doc. The error is an
+// *Error.
 func Open(doc []byte, limits Limits) (*Document, error) {
 	if !utf8.Valid(doc) {
 		return nil, documentError(reason("the document is not valid UTF-8"))
 	}
 	d := &Document{meter: newMeter(limits)}
-	root, err := parse(string(doc), &d.meter)
+	root, err := parse(unsafe.String(unsafe.SliceData(doc), len(doc)), &d.meter)
 	if err != nil {
 		return nil, documentError(err)
 	}
@@ -39,8 +42,8 @@ func Open(doc []byte, limits Limits) (*Document, error) {
 	return d, nil
 }
 
-// Footprint estimates the memory in bytes that the Document takes besides the text
-// that it was opened with.
+// Footprint estimates the memory in bytes that the Document takes besides what it
+// borrows.
 func (d *Document) Footprint() int { return d.meter.kept }
 
 // Append appends the document to dst, as JSON text. The error, an *Error, says that

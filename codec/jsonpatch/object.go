@@ -56,7 +56,13 @@ func (o *object) find(name string) int {
 	return -1
 }
 
+// usualMembers is how many members most objects have at most.
+const usualMembers = 4
+
 func (o *object) push(last member) {
+	if o.members == nil {
+		o.members = make([]member, 0, usualMembers)
+	}
 	o.members = append(o.members, last)
 	switch {
 	case o.index != nil:

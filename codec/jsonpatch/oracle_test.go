@@ -42,9 +42,12 @@ func applyOurs(doc, patch []byte) ([]byte, error) {
 	return applied(p, doc, Limits{})
 }
 
-// applied returns doc with p applied.
+// applied returns doc with p applied. What a Document borrows is overwritten when
+// nobody needs it any more.
 func applied(p Patch, doc []byte, limits Limits) ([]byte, error) {
-	d, err := Open(doc, limits)
+	borrowed := bytes.Clone(doc)
+	defer clear(borrowed)
+	d, err := Open(borrowed, limits)
 	if err != nil {
 		return nil, err
 	}

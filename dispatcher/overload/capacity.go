@@ -179,7 +179,7 @@ func (c *Capacity) Turn(cluster string, size int, until time.Time) (done func(),
 	if t == nil {
 		return nil, errBusy
 	}
-	return t.release, nil
+	return t.done, nil
 }
 
 // Usage is what is taken at one time.

@@ -44,6 +44,7 @@ type tenant struct {
 	waiting []*waiter
 	turn    uint64
 	rank    [2]int // where it is in the rankings; -1: it is not
+	done    func() // release, as a value that is made once
 }
 
 // waiter is one that waits for a slot.
@@ -121,6 +122,7 @@ func (l *limiter) tenant(cluster string) *tenant {
 	t := l.spare
 	if t == nil {
 		t = &tenant{limiter: l, rank: [2]int{-1, -1}}
+		t.done = t.release
 	}
 	l.spare = nil
 	t.name = cluster
