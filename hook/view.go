@@ -161,7 +161,12 @@ func (v *View) payload(f codec.Form, admitted bool) (*codec.Body, error) {
 	if body := v.find(f); body != nil {
 		return body, nil
 	}
-	size := v.Review.Body.Len()
+	if f.Coding != codec.Identity { // made of what is not compressed, which counts too
+		if _, err := v.payload(codec.Form{Version: f.Version, Encoding: f.Encoding}, admitted); err != nil {
+			return nil, err
+		}
+	}
+	size := v.Review.Body.Len() + len(v.forms.Object)
 	if f.Encoding == codec.JSON && f.Coding == codec.Identity {
 		size = 0 // copied, which takes as long as to send it
 	}

@@ -4,6 +4,7 @@ package hook_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -109,18 +110,91 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// memory is an Account that counts what is held.
-type memory struct{ held int }
+// memory is an Account that counts what is held, and remembers for how much the last
+// turn was.
+type memory struct {
+	held, turn int
+	full       bool
+}
 
-func (m *memory) Turn(string, int, time.Time) (func(), error) { return func() {}, nil }
-func (m *memory) Freed(bytes int)                             { m.held -= bytes }
+func (m *memory) Freed(bytes int) { m.held -= bytes }
+
+func (m *memory) Turn(_ string, size int, _ time.Time) (func(), error) {
+	m.turn = size
+	return func() {}, nil
+}
 
 func (m *memory) Hold(_ string, body *codec.Body, _ bool) error {
+	if m.full {
+		return errors.New("full")
+	}
 	if !body.Charged() {
 		m.held += body.Len()
 		body.Charge(m)
 	}
 	return nil
+}
+
+// What a compressed form is made of is held as long as that, and counts.
+func TestCompressedFormsCountWhole(t *testing.T) {
+	account := &memory{}
+	v := podView(t, account)
+	q := hook.Question{View: v.Mutated(object(1))}
+	for _, coding := range []codec.Coding{codec.Gzip, codec.Zstd} {
+		before := account.held
+		compressed, err := q.Payload(codec.Form{Version: codec.V1, Encoding: codec.Protobuf, Coding: coding})
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted, want := account.held-before, compressed.Len()
+		if before == 0 { // which is made once
+			plain, err := q.Payload(codec.Form{Version: codec.V1, Encoding: codec.Protobuf})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want += plain.Len()
+		}
+		if counted != want {
+			t.Errorf("%s: %d bytes are counted, want %d", coding, counted, want)
+		}
+	}
+	if q.Release(); account.held != 0 {
+		t.Errorf("%d bytes are counted at the end", account.held)
+	}
+}
+
+// A form for which there is no room is given to nobody, whoever asks next, until there
+// is room.
+func TestFormWithoutRoom(t *testing.T) {
+	account := &memory{full: true}
+	q := hook.Question{View: podView(t, account)}
+	for _, full := range []bool{true, true, false} {
+		account.full = full
+		_, err := q.Payload(codec.Form{Version: codec.V1beta1})
+		var call *hook.CallError
+		if errors.As(err, &call) != full || full && call.Cause != hook.Shed {
+			t.Errorf("full %v: %v", full, err)
+		}
+	}
+	q.Release()
+}
+
+// A turn to make a form is for the object as it is now, however small the one was that
+// came. JSON is copied, without one.
+func TestTurnsAreForTheMutatedObject(t *testing.T) {
+	large := &codec.Object{Raw: []byte(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`)}
+	for form, want := range map[codec.Form]int{
+		{Version: codec.V1, Encoding: codec.Protobuf}: len(podReview) + len(large.Raw),
+		{Version: codec.V1, Coding: codec.Gzip}:       len(podReview) + len(large.Raw),
+		{Version: codec.V1}:                           0,
+	} {
+		account := &memory{turn: -1}
+		q := hook.Question{View: podView(t, account).Mutated(large)}
+		if _, err := q.Payload(form); err != nil || account.turn != want {
+			t.Errorf("%+v: a turn for %d bytes, want %d; %v", form, account.turn, want, err)
+		}
+		q.Release()
+	}
 }
 
 // waiting is an Account whose turns come when they are given.
