@@ -72,9 +72,9 @@ func (c *Cluster) SelectedLabels(into map[string]bool) {
 	}
 }
 
-// Chain is the webhooks of one phase in the order in which they take part.
+// Chain is the webhooks of one phase.
 type Chain struct {
-	Webhooks []*Entry
+	Webhooks []*Entry     // in the order in which they take part, which Compare has
 	Index    *match.Index // over Webhooks
 	// Paths are the URLs on which Webhooks are considered, each on one, in the order
 	// in which the API server calls them; one without a segment where no two
@@ -103,12 +103,18 @@ type Entry struct {
 	Timeout       time.Duration
 	Mode          Mode
 	Stage         Stage
-	Order         int32 // as its bindings say: lower ones first
+	Order         int32 // as its bindings say: lower ones of a stage first
 	Probe         Probe
 	Join          Join
 	// Pending is why the webhook is not called yet: it is new, joins when it is
 	// ready, and has not answered a probe. Nil for all others.
 	Pending error
+}
+
+// Compare orders Entries as they take part: by stage, and in a stage as their bindings
+// say. Equal ones stay as their Configurations have them.
+func Compare(x, y *Entry) int {
+	return cmp.Or(cmp.Compare(x.Stage, y.Stage), cmp.Compare(x.Order, y.Order))
 }
 
 // FailurePolicy says what a CallError means.
@@ -211,19 +217,16 @@ const (
 	JoinWhenReady             // when it has answered a probe; until then it is visibly not called
 )
 
-// Stage says when a Hook is asked.
-type Stage uint8
+// Stage says when a Hook is asked: lower ones first, in the order of kube-apiserver's
+// plugins.
+type Stage int8
 
 // The stages.
 const (
-	StageValidating    Stage = iota // with the webhooks
-	StageTransactional              // after all others, and only if they allowed
-	StagePolicy                     // before all others
+	StagePolicy        Stage = iota - 1 // before all others
+	StageValidating                     // with the webhooks
+	StageTransactional                  // after all others, and only if they allowed
 )
-
-// Stages are all stages in the order in which they are asked, which is that of
-// kube-apiserver's plugins.
-var Stages = [...]Stage{StagePolicy, StageValidating, StageTransactional}
 
 // String returns the stage as a WebhookBinding spells it.
 func (s Stage) String() string {

@@ -127,18 +127,16 @@ func (x *WebhookExplained) ask(h hook.Hook, r *codec.Review) {
 // order numbers the webhooks that are called: validating ones of a stage all at once,
 // mutating ones one after the other.
 func (e *Explanation) order(list []*chain.Entry, phase chain.Phase) {
-	last := 0
-	for _, stage := range chain.Stages {
-		before := last
-		for i, w := range list {
-			switch x := &e.Webhooks[i]; {
-			case w.Stage != stage || !x.Called:
-			case phase == chain.Mutating:
-				last++
-				x.Order = last
-			default:
-				x.Order, last = before+1, before+1
-			}
+	order := 0
+	var last *chain.Entry // that is called
+	for i, w := range list {
+		x := &e.Webhooks[i]
+		if !x.Called {
+			continue
 		}
+		if last == nil || last.Stage != w.Stage || phase == chain.Mutating {
+			order++
+		}
+		x.Order, last = order, w
 	}
 }

@@ -90,7 +90,7 @@ func (l *locals) close() {
 }
 
 func (l *locals) cluster() *chain.Cluster {
-	c := (&chain.Chain{Positions: map[string]int{}}).With(l.list)
+	c := (&chain.Chain{Positions: map[string]int{}}).With(slices.SortedStableFunc(slices.Values(l.list), chain.Compare))
 	return &chain.Cluster{Name: "east", Validating: c, Mutating: c}
 }
 
@@ -353,9 +353,9 @@ func TestExplainLocal(t *testing.T) {
 		}
 		const rule = `* of pods in ""/v1`
 		want := []string{
-			fmt.Sprintf(`Transactional called=true order=3 rule=%q payload="" url=""`, rule),
-			fmt.Sprintf(`Validating called=true order=2 rule=%q payload="" url=""`, rule),
 			fmt.Sprintf(`Policy called=true order=1 rule=%q payload="" url=""`, rule),
+			fmt.Sprintf(`Validating called=true order=2 rule=%q payload="" url=""`, rule),
+			fmt.Sprintf(`Transactional called=true order=3 rule=%q payload="" url=""`, rule),
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

@@ -3,7 +3,6 @@
 package dispatcher
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
@@ -19,9 +18,6 @@ func (d *Dispatcher) mutate(a *admission) {
 	if len(candidates) == 0 {
 		return
 	}
-	slices.SortStableFunc(candidates, func(x, y int) int {
-		return cmp.Compare(slices.Index(chain.Stages[:], a.chain.Webhooks[x].Stage), slices.Index(chain.Stages[:], a.chain.Webhooks[y].Stage))
-	})
 	a.batch = d.newBatch()
 	defer a.batch.close()
 	var again reinvocation

@@ -24,32 +24,34 @@ func (d *Dispatcher) validate(a *admission) {
 	}
 	a.batch = d.newBatch()
 	defer a.batch.close()
-	var considered [len(chain.Stages)]int
 	for _, i := range candidates {
-		if inv := a.consider(i, 0); inv != nil {
-			considered[inv.webhook.Stage]++
-		}
+		a.consider(i, 0)
 	}
 	a.subject.Variables().Forget()
 	a.batch.makeRoom()
 	a.outcomes = slices.Grow(a.outcomes, len(a.batch.list))
-	following := len(a.batch.list)
-	for _, stage := range chain.Stages {
-		following -= considered[stage]
-		if considered[stage] > 0 && !a.denied() {
-			d.fanOut(a, stage, following)
-		}
+	for rest := a.batch.list; len(rest) > 0 && !a.denied(); {
+		stage := stageOf(rest)
+		rest = rest[len(stage):]
+		d.fanOut(a, stage, len(rest))
 	}
+}
+
+// stageOf returns the first of a list that are of one stage.
+func stageOf(list []*invocation) []*invocation {
+	n := 1
+	for n < len(list) && list[n].webhook.Stage == list[0].webhook.Stage {
+		n++
+	}
+	return list[:n]
 }
 
 // fanOut asks all webhooks of a stage at once, before following others are asked,
 // and settles every answer that arrives in time. The first denial starts the
 // grace, after which nobody is waited for.
-func (d *Dispatcher) fanOut(a *admission, stage chain.Stage, following int) {
-	for _, inv := range a.batch.list {
-		if inv.webhook.Stage == stage {
-			d.ask(a, inv, following)
-		}
+func (d *Dispatcher) fanOut(a *admission, stage []*invocation, following int) {
+	for _, inv := range stage {
+		d.ask(a, inv, following)
 	}
 	d.join(a)
 }

@@ -111,7 +111,12 @@ func (w *withholding) webhook(hook *chain.Entry, previous *chain.Chain) *chain.E
 	w.pending[name] = Pending{Webhook: name, URL: hook.Target.URL(), Previous: before != nil, Err: err}
 	if before != nil {
 		w.kept = append(w.kept, before.Target)
-		return before
+		if before.Stage == hook.Stage {
+			return before
+		}
+		moved := *before // to where the next version stands in the chain
+		moved.Stage = hook.Stage
+		return &moved
 	}
 	pending := *hook
 	pending.Pending = err

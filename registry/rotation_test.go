@@ -354,6 +354,33 @@ func TestE15ChangedWebhookKeepsItsPreviousVersion(t *testing.T) {
 	r.is("the same Target, changed otherwise", "b 9s", "c 3s")
 }
 
+// A previous version is asked in the stage of the next one, in whose place it stands: a
+// chain is in the order of stages.
+func TestE15PreviousVersionChangesItsStage(t *testing.T) {
+	for _, c := range []struct{ before, after string }{{"Validating", "Transactional"}, {"Transactional", "Validating"}} {
+		r := newRotating(t)
+		stage := func(stage string) {
+			r.put("binding.yaml", "apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: b}\nspec: {webhooks: [\"one/*\"], stage: "+stage+"}\n")
+		}
+		stage(c.before)
+		r.serve("one", "a", 5)
+		r.serve("two", "c", 3)
+		r.good(r.Registry)
+		r.down[at("b")] = true
+		stage(c.after)
+		r.serve("one", "b", 7)
+		list := r.good(r.Registry).Clusters["dev"].Validating.Webhooks
+		if !slices.IsSortedFunc(list, chain.Compare) {
+			t.Errorf("%s, then %s: the chain is not in order", c.before, c.after)
+		}
+		for _, w := range list {
+			if w.Configuration == "one" && (w.Stage.String() != c.after || w.Target.URL() != at("a")) {
+				t.Errorf("%s, then %s: it is %s in the stage %s", c.before, c.after, w.Target.URL(), w.Stage)
+			}
+		}
+	}
+}
+
 // A restart must never switch a policy off.
 func TestE15ColdStartTakesEverything(t *testing.T) {
 	r := newRotating(t)

@@ -138,7 +138,7 @@ func TestBindingFields(t *testing.T) {
 		{"bearerTokenFile", "token", at(func(s *transport.TargetSpec) { s.BearerToken = "one" })},
 		{"bearerTokenFile", "othertoken", at(func(s *transport.TargetSpec) { s.BearerToken = "two" })},
 		{"stage", "Validating", same},
-		{"stage", "Transactional", func(b *bound) { b.Stage = chain.StageTransactional }},
+		{"stage", "Transactional", func(b *bound) { b.Stage, b.Position = chain.StageTransactional, 2 }},
 		{"order", "-1", func(b *bound) { b.Position = 0 }},
 		{"order", "0", same},
 		{"order", "1", func(b *bound) { b.Position = 2 }},

@@ -3,7 +3,6 @@
 package compile
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -87,7 +86,7 @@ func (c *compiler) compileChain(g *group, phase chain.Phase) *chain.Chain {
 			e.served = append(e.served, served{g, v.Entry})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b listed) int { return cmp.Compare(a.variant.Order, b.variant.Order) })
+	slices.SortStableFunc(list, func(a, b listed) int { return chain.Compare(a.variant.Entry, b.variant.Entry) })
 	chain := c.chains.chain(list, phase)
 	c.lintPaths(list, chain, g)
 	return chain

@@ -95,13 +95,13 @@ func TestChains(t *testing.T) {
 	for cluster, want := range map[string][]string{
 		"dev": {
 			"zz-beta/beta.example.com Ignore Unknown 30s Enforce Validating v1beta1 false 0 https://hook.example.com/beta",
-			"aa/two.example.com Fail None 250ms Warn Transactional v1 false 1 https://hook.example.com/a",
 			"aa/one.example.com Ignore NoneOnDryRun 250ms Warn Validating v1 false 0 https://hook.example.com/a",
+			"aa/two.example.com Fail None 250ms Warn Transactional v1 false 1 https://hook.example.com/a",
 		},
 		"prod-1": {
 			"zz-beta/beta.example.com Ignore Unknown 30s Enforce Validating v1beta1 false 0 https://hook.example.com/beta",
-			"aa/two.example.com Fail None 10s Enforce Transactional v1 false 1 https://hook.example.com/a",
 			"aa/one.example.com Ignore NoneOnDryRun 10s Enforce Validating v1 false 0 https://hook.example.com/a",
+			"aa/two.example.com Fail None 10s Enforce Transactional v1 false 1 https://hook.example.com/a",
 			"aa/mutating.example.com Fail None 10s Enforce Validating v1 true 0 https://svc.ns.svc:443",
 		},
 	} {
