@@ -17,6 +17,10 @@ import (
 
 // ask asks the Hook of inv, before following others are asked.
 func (d *Dispatcher) ask(a *admission, inv *invocation, following int) {
+	if inv.undecided {
+		d.shadowLater(a, inv)
+		return
+	}
 	q := a.question(inv, following, d.impatience)
 	a.begin(inv.webhook, q)
 	if q.Shadow {
@@ -24,7 +28,7 @@ func (d *Dispatcher) ask(a *admission, inv *invocation, following int) {
 		return
 	}
 	inv.waiting = true
-	d.start(a.ctx, inv, q)
+	d.start(inv.startSpan(a.ctx), inv, q)
 }
 
 // question is what the Hook of inv is asked, if following others are to be asked after
@@ -85,7 +89,7 @@ func (d *Dispatcher) start(ctx context.Context, inv *invocation, q hook.Question
 			})
 		}
 	}()
-	inv.webhook.Hook.Ask(inv.startSpan(ctx), q, inv)
+	inv.webhook.Hook.Ask(ctx, q, inv)
 }
 
 // join gives all that have been asked their Outcome: those who answer until the grace

@@ -24,6 +24,8 @@ type invocation struct {
 	position int
 	round    int
 
+	undecided bool // whether it wants the review: a Shadow webhook, for which nobody waits
+
 	batch    *batch
 	begin    time.Time   // of the call
 	waiting  bool        // started, and without an Outcome

@@ -163,6 +163,7 @@ func TestCallThatDoesNotEnd(t *testing.T) {
 // recorder is webhooks that hang to the end of their call, or deny at once, by name,
 // and remembers the calls.
 type recorder struct {
+	mu    sync.Mutex // a Shadow call is made on its own
 	calls map[string]transport.Call
 	vain  int // how many were over when they began
 }
@@ -170,9 +171,11 @@ type recorder struct {
 func (r *recorder) Start(_ context.Context, call transport.Call, to hook.Receiver) {
 	call.Message.Retain()
 	name, own := path.Base(call.Target.URL()), call
+	r.mu.Lock()
 	if r.calls[name] = own; own.Over.Load() {
 		r.vain++
 	}
+	r.mu.Unlock()
 	go func() {
 		if strings.HasPrefix(name, "hang") {
 			<-time.After(time.Until(own.Deadline))
@@ -217,6 +220,7 @@ spec: {webhooks: ["*/hang-warn.*"], mode: Warn}
 		if v := admitPhase(t, chain.Validating, d, s, "east", zeros(10), 3*time.Second); v.Response.Allowed {
 			t.Error("allowed")
 		}
+		synctest.Wait()
 		over := map[string]bool{"hang": true, "hang-ignored": true, "hang-warn": true, "hang-shadow": false}
 		wait := map[string]bool{"hang": true, "deny": true}
 		for name, call := range r.calls {

@@ -3,6 +3,7 @@
 package dispatcher_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -48,6 +49,7 @@ webhooks:
 // api is the source of a cluster that must be asked for its namespaces.
 type api struct {
 	times  int
+	tier   string     // of the namespace; gold
 	answer chan error // what a lookup ends with; it takes as long as nothing is there
 }
 
@@ -57,7 +59,7 @@ func (a *api) LookUpNamespace(_ string, deadline time.Time) (map[string]string, 
 	a.times++
 	select {
 	case err := <-a.answer:
-		return map[string]string{"tier": "gold"}, err
+		return map[string]string{"tier": cmp.Or(a.tier, "gold")}, err
 	case <-time.After(time.Until(deadline) / 2):
 		return nil, errors.New("the cluster's API did not answer in time")
 	}
@@ -178,6 +180,7 @@ func TestResultOfALookup(t *testing.T) {
 		{"found", nil, ""},
 		{"B18 not found", match.ErrNoNamespace, `namespaces "shop" not found`},
 		{"failed", errors.New("no"), `the labels of namespace "shop" are not known: no`},
+		{"without labels", match.ErrNotLookedUp, `the labels of namespace "shop" are not known`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d, s, source := selectiveWorld(t, chain.Validating, "Ignore", overload.Limits{})

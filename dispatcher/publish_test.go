@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,7 +23,9 @@ import (
 // witness remembers what it is told.
 type witness struct {
 	decisions []string
-	shadows   []string
+
+	mu      sync.Mutex
+	shadows []string
 }
 
 // Observe implements Observer.
@@ -36,6 +39,8 @@ func (w *witness) ObserveShadow(_ context.Context, r *ShadowRecord) {
 	if r.Dropped {
 		text += " dropped"
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.shadows = append(w.shadows, text)
 }
 
@@ -142,14 +147,14 @@ func TestShadowIsTold(t *testing.T) {
 		"is refused":    {chain.Ignore, codec.Response{}, &codec.AnswerError{Denies: true}, "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var later hook.Receiver
+			later := make(chan hook.Receiver, 1)
 			d, told, _ := watched(t)
 			a := d.newAdmission(t.Context(), request())
-			silent := asking(func(_ hook.Question, to hook.Receiver) { later = to })
+			silent := asking(func(_ hook.Question, to hook.Receiver) { later <- to })
 			inv := d.newBatch().add(&chain.Entry{ID: hook.ID{Name: "a"}, Hook: silent, Mode: chain.Shadow, FailurePolicy: c.policy}, 0, 0)
 			d.shadow(a, inv, a.question(inv, 0, 0))
 			d.shadow(a, inv, a.question(inv, 0, 0)) // while the other is under way
-			later.Receive(c.resp, c.err)
+			(<-later).Receive(c.resp, c.err)
 			d.Wait()
 			want := []string{"east validate a allowed dropped", "east validate a " + c.want}
 			if !slices.Equal(told.shadows, want) {
@@ -167,16 +172,17 @@ func TestShadowCallsAreShared(t *testing.T) {
 }
 
 func testShadowCallsAreShared(t *testing.T, said, calls int) {
-	var later []hook.Receiver
-	silent := asking(func(_ hook.Question, to hook.Receiver) { later = append(later, to) })
+	later := make(chan hook.Receiver, calls)
+	silent := asking(func(_ hook.Question, to hook.Receiver) { later <- to })
+	told := &witness{}
 	d, err := New(Config{
-		Limits: overload.Limits{ShadowCalls: said}, Logger: slog.New(slog.DiscardHandler),
+		Limits: overload.Limits{ShadowCalls: said}, Shadows: []ShadowObserver{told}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	shadows := func(cluster string) (made int) {
-		before := len(later)
+		told.shadows = nil // of those that are dropped
 		for range 2 * calls {
 			req := request()
 			req.Cluster = &chain.Cluster{Name: cluster}
@@ -184,24 +190,27 @@ func testShadowCallsAreShared(t *testing.T, said, calls int) {
 			inv := d.newBatch().add(&chain.Entry{ID: hook.ID{Name: "a"}, Hook: silent, Mode: chain.Shadow}, 0, 0)
 			d.shadow(a, inv, a.question(inv, 0, 0))
 		}
-		return len(later) - before
+		return 2*calls - len(told.shadows)
 	}
 	for round := range 2 {
 		if east, west := shadows("east"), shadows("west"); east != calls/2 || west != calls/4 {
 			t.Errorf("round %d: %d calls of east, %d of west", round, east, west)
 		}
-		for _, to := range later {
-			to.Receive(codec.Response{Allowed: true}, nil)
+		for range calls/2 + calls/4 {
+			(<-later).Receive(codec.Response{Allowed: true}, nil)
 		}
 		d.Wait()
-		later = nil
 	}
 }
 
 // The bytes of a review that a Shadow call outlives are counted until it has ended.
 // Where there is no room for them it is not made; it takes no slot of an admission's.
 func TestShadowHoldsBytes(t *testing.T) {
-	var later []hook.Receiver
+	type call struct {
+		to   hook.Receiver
+		view *hook.View
+	}
+	later := make(chan call, 4)
 	d, err := New(Config{
 		Limits: overload.Limits{Admissions: 1, Bytes: 100}, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -213,12 +222,11 @@ func TestShadowHoldsBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer slot.Release()
-	var held []*hook.View
 	silent := asking(func(q hook.Question, to hook.Receiver) {
 		if _, err := q.Payload(codec.Form{Version: codec.V1}); err != nil {
 			t.Error(err)
 		}
-		later, held = append(later, to), append(held, q.Retain())
+		later <- call{to, q.Retain()}
 	})
 	ask := func(size int) {
 		req := request()
@@ -236,14 +244,15 @@ func TestShadowHoldsBytes(t *testing.T) {
 	ask(20)
 	ask(20)
 	ask(20) // more than is left for this cluster
-	if len(later) != 2 || d.Held() != 40 {
-		t.Errorf("%d calls are made, %d bytes are held", len(later), d.Held())
+	if d.Held() != 40 {
+		t.Errorf("%d bytes are held", d.Held())
 	}
-	for i, to := range later {
-		held[i].Release()
-		to.Receive(codec.Response{Allowed: true}, nil)
+	for range 2 {
+		call := <-later
+		call.view.Release()
+		call.to.Receive(codec.Response{Allowed: true}, nil)
 	}
-	if d.Wait(); d.Held() != 0 {
+	if d.Wait(); d.Held() != 0 || len(later) != 0 {
 		t.Errorf("%d bytes are held at the end", d.Held())
 	}
 }

@@ -8,37 +8,86 @@ import (
 	"runtime/debug"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/crash"
 )
 
-// shadow makes a call whose answer is recorded and never decides. It never
-// waits: above the cluster's share of the Shadow calls under way, or of the bytes that
+// shadow makes a call whose answer is recorded and never decides. It costs the admission
+// no time: whatever may wait is done on a goroutine of its own, the form of the review
+// included. Above the cluster's share of the Shadow calls under way, or of the bytes that
 // are held, this one is dropped, visibly.
 func (d *Dispatcher) shadow(a *admission, inv *invocation, q hook.Question) {
-	s := d.newShadowed(a)
-	done, err := d.capacity.Shadow(a.Cluster.Name, a.Review.Body)
-	if err != nil {
-		d.recordShadowDropped(a.ctx, a.Cluster, inv.webhook)
-		s.tell(&Outcome{Webhook: inv.webhook}, true)
+	s, done := d.newShadowed(a), d.mayShadow(a, inv.webhook)
+	if done == nil {
 		return
 	}
 	s.unheard, _ = a.failurePolicy(inv.webhook) // later the review is gone
 	own := d.newBatch()                         // not the admission's, where nobody waits for it
 	alone := own.add(inv.webhook, inv.position, inv.round)
 	s.view = q.Retain()
-	d.start(s.ctx, alone, q)
-	d.calls.Go(func() {
+	ctx := alone.startSpan(s.ctx) // that of the admission is not over yet
+	d.goShadow(ctx, func() {
 		defer s.view.Release()
 		defer done()
 		defer own.release()
-		defer func() {
-			if value := recover(); value != nil {
-				d.recordPanic(s.ctx, crash.Text(value), debug.Stack())
-			}
-		}()
+		d.start(ctx, alone, q)
 		<-own.answers
 		s.conclude(alone)
+	})
+}
+
+// shadowLater finds out whether inv wants the review, where that takes a lookup, and
+// makes the call then. What is matched is an admission of its own, for the one webhook.
+func (d *Dispatcher) shadowLater(a *admission, inv *invocation) {
+	done := d.mayShadow(a, inv.webhook)
+	if done == nil {
+		return
+	}
+	ctx, req, view, position, round := context.WithoutCancel(a.ctx), a.Request, a.view.Retain(), inv.position, inv.round
+	req.Host = nil // borrowed
+	d.goShadow(ctx, func() {
+		own := d.newAdmission(ctx, req)
+		defer d.release(own)
+		own.shadows = true
+		own.show(view)
+		own.subject.SetObject(view.Object)
+		own.batch = d.newBatch()
+		defer own.batch.close()
+		decided := func() *invocation {
+			defer done() // the call takes its own
+			return own.consider(position, round)
+		}()
+		if decided != nil {
+			d.ask(own, decided, 0)
+		}
+		d.tellUncalled(own)
+		// The verdict is not known here. Mostly the admission takes place.
+		d.settleTransactions(own, &Verdict{Response: codec.Response{Allowed: true}})
+	})
+}
+
+// mayShadow takes the share of one Shadow call, until done, or drops it: done is nil.
+func (d *Dispatcher) mayShadow(a *admission, w *chain.Entry) (done func()) {
+	done, err := d.capacity.Shadow(a.Cluster.Name, a.Review.Body)
+	if err != nil {
+		d.recordShadowDropped(a.ctx, a.Cluster, w)
+		s := d.newShadowed(a)
+		s.tell(&Outcome{Webhook: w}, true)
+		return nil
+	}
+	return done
+}
+
+// goShadow runs f, which outlives its admission, on a goroutine of its own.
+func (d *Dispatcher) goShadow(ctx context.Context, f func()) {
+	d.calls.Go(func() {
+		defer func() {
+			if value := recover(); value != nil {
+				d.recordPanic(ctx, crash.Text(value), debug.Stack())
+			}
+		}()
+		f()
 	})
 }
 

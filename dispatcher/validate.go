@@ -81,6 +81,10 @@ func (a *admission) consider(position, round int) *invocation {
 	case match.ConditionRefusal, match.NamespaceUnknown:
 		err = refuseMatch(m)
 	case match.NamespaceNotLookedUp: // err says why it could not be
+		if err == nil { // a Shadow webhook's, which is matched later
+			inv.undecided = true
+			return inv
+		}
 	case match.NotConvertible:
 		err = &hook.CallError{Cause: hook.NotConvertible, Err: m.Err}
 	case match.NoTimeLeft:
@@ -105,26 +109,35 @@ func (a *admission) consider(position, round int) *invocation {
 // match decides whether w wants the object as it is now. Matching does no I/O: where
 // it needs labels that the cluster must be asked for, the admission waits for them in
 // its slot, within its deadline, and matches again. The error says why it could not:
-// without a slot the webhook's call has failed, as if it had matched.
+// without a slot the webhook's call has failed, as if it had matched. No admission waits
+// for the sake of a Shadow webhook: that is undecided, without an error.
 func (a *admission) match(w *chain.Entry) (match.Decision, error) {
 	m := w.Matcher.Match(&a.subject)
 	if m.Reason != match.NamespaceNotLookedUp {
 		return m, nil
 	}
 	source, ok := a.Cluster.Namespaces.(match.NamespaceLookup)
-	if !ok {
+	switch {
+	case !ok:
 		return m, refuseMatch(m)
+	case a.shadows: // nobody waits, and it has no slot
+	case w.Mode == chain.Shadow:
+		return m, nil
+	default:
+		if err := a.admit(); err != nil {
+			return m, err
+		}
+		done, err := a.capacity.LookUp(a.Cluster.Name)
+		if err != nil {
+			return m, &hook.CallError{Cause: hook.Shed, Err: err}
+		}
+		defer done()
 	}
-	if err := a.admit(); err != nil {
-		return m, err
-	}
-	done, err := a.capacity.LookUp(a.Cluster.Name)
-	if err != nil {
-		return m, &hook.CallError{Cause: hook.Shed, Err: err}
-	}
-	defer done()
 	a.subject.SetNamespaceLabels(source.LookUpNamespace(string(a.Review.Namespace), a.Deadline))
-	return w.Matcher.Match(&a.subject), nil
+	if m = w.Matcher.Match(&a.subject); m.Reason == match.NamespaceNotLookedUp {
+		m.Reason = match.NamespaceUnknown // after all
+	}
+	return m, nil
 }
 
 // refuseMatch is the Refusal of a webhook whose match cannot be decided. An
