@@ -9,7 +9,7 @@ import (
 
 // What writers of patches often do, and whether it changes anything.
 func TestChangedByHabits(t *testing.T) {
-	const doc = `{"metadata":{"labels":{"a":"1"},"annotations":null},"spec":{"list":[1,{"b":2}],"n":1.0}}`
+	const doc = `{"metadata":{"labels":{"a":"1"},"annotations":null},"spec":{"list":[1,{"b":2}],"n":1.0},"twice":{"a":1,"a":2}}`
 	for _, test := range []struct {
 		name, patch string
 		want        bool
@@ -25,6 +25,13 @@ func TestChangedByHabits(t *testing.T) {
 		{"replace by a shorter list", `[{"op":"replace","path":"/spec/list","value":[1]}]`, true},
 		{"replace a list by an object", `[{"op":"replace","path":"/spec/list","value":{"0":1}}]`, true},
 		{"replace by another number", `[{"op":"replace","path":"/spec/n","value":1}]`, true},
+		{"replace by one with another value", `[{"op":"replace","path":"/metadata/labels","value":{"a":"2"}}]`, true},
+		{"replace by one with another key", `[{"op":"replace","path":"/metadata/labels","value":{"b":"1"}}]`, true},
+		{"replace by a list with another element", `[{"op":"replace","path":"/spec/list","value":[2,{"b":2}]}]`, true},
+		{"replace by another in its depth", `[{"op":"replace","path":"/spec","value":{"list":[1,{"b":3}],"n":1.0}}]`, true},
+		{"replace by the same text, with a key twice", `[{"op":"replace","path":"/twice","value":{"a":1,"a":2}}]`, false},
+		{"a change and then none", `[{"op":"add","path":"/spec/n","value":2},{"op":"add","path":"/metadata/labels/a","value":"1"}]`, true},
+		{"replace by a list what is an object", `[{"op":"replace","path":"/metadata/labels","value":["1"]}]`, true},
 		{"null by null", `[{"op":"replace","path":"/metadata/annotations","value":null}]`, false},
 		{"replace the root by itself", `[{"op":"replace","path":"","value":` + doc + `}]`, false},
 		{"replace the root", `[{"op":"replace","path":"","value":{}}]`, true},
@@ -47,6 +54,50 @@ func TestChangedByHabits(t *testing.T) {
 				t.Errorf("changed = %v, %v", changed, err)
 			}
 		})
+	}
+}
+
+// What was removed before is in no comparison.
+func TestChangedAfterRemoval(t *testing.T) {
+	d, err := Open([]byte(`{"a":{"x":1,"y":2}}`), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		patch string
+		want  bool
+	}{
+		{`[{"op":"remove","path":"/a/x"}]`, true},
+		{`[{"op":"replace","path":"/a","value":{"y": 2}}]`, false},
+		{`[{"op":"test","path":"/a/y","value":2},{"op":"replace","path":"/a","value":{"y":2}}]`, false},
+		{`[{"op":"replace","path":"/a","value":{"x":1,"y":2}}]`, true},
+	} {
+		p, err := Decode([]byte(step.patch), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changed, err := d.Apply(p, Limits{}); err != nil || changed != step.want {
+			t.Errorf("%s: changed = %v, %v", step.patch, changed, err)
+		}
+	}
+}
+
+// What may be compared is what the patch is worth, to the byte.
+func TestComparingAtItsBound(t *testing.T) {
+	const patch = `[{"op":"replace","path":"/a","value":[]}]`
+	bound := 8*len(patch) + stride
+	for size, want := range map[int]bool{bound: false, bound + 1: true} {
+		d, err := Open([]byte(`{"a":[`+strings.Repeat(" ", size-len(`[]`))+`]}`), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Decode([]byte(patch), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changed, err := d.Apply(p, Limits{}); err != nil || changed != want {
+			t.Errorf("%d bytes: changed = %v, %v", size, changed, err)
+		}
 	}
 }
 
@@ -89,6 +140,10 @@ func TestResultCountsUnescapedBytes(t *testing.T) {
 	}{
 		{strings.Repeat(`\u003c`, 900), true},
 		{strings.Repeat(`\u0026\u003e`, 450), true},
+		{strings.Repeat(`\u003c`, 1<<10-len(`{"a":""}`)), true},
+		{strings.Repeat(`\u003c`, 1<<10-len(`{"a":""}`)+1), false},
+		{strings.Repeat(`x`, 1<<10-len(`{"a":""}`)), true},
+		{strings.Repeat(`x`, 1<<10-len(`{"a":""}`)+1), false},
 		{strings.Repeat(`\u003c`, 1100), false},
 		{strings.Repeat(`x`, 1100), false},
 	} {

@@ -27,13 +27,14 @@ func (d *Document) has(at container, token string, n *node) bool {
 // their spelling. It leaves both as they are, and reports false where finding out
 // would cost too much.
 func (d *Document) same(a, b *node) bool {
-	same, err := alike(a, b, &d.comparing)
-	return same && err == nil
+	same, _ := alike(a, b, &d.comparing) // an error is no
+	return same
 }
 
 func alike(a, b *node, m *meter) (bool, error) {
 	if a.open == nil && b.open == nil && a.text == b.text {
-		return true, m.spend(1)
+		err := m.spend(1)
+		return err == nil, err
 	}
 	inA, err := a.view(m)
 	if err != nil {
@@ -57,7 +58,7 @@ func alike(a, b *node, m *meter) (bool, error) {
 		}
 		return inA.alike(inB, m)
 	}
-	return inB == nil && a.text == b.text, nil
+	return false, nil // scalars of one spelling are alike above
 }
 
 // view returns the value as a container as enter does, but leaves n closed.
@@ -79,7 +80,7 @@ func (o *object) alike(other *object, m *meter) (bool, error) {
 		if place < 0 {
 			return false, nil
 		}
-		if same, err := alike(&a.value, &other.members[place].value, m); !same || err != nil {
+		if same, err := alike(&a.value, &other.members[place].value, m); !same {
 			return false, err
 		}
 	}
@@ -89,7 +90,7 @@ func (o *object) alike(other *object, m *meter) (bool, error) {
 func (a *array) alike(other *array, m *meter) (bool, error) {
 	for i := range a.elements {
 		a, b := a.value(i), other.value(i)
-		if same, err := alike(&a, &b, m); !same || err != nil {
+		if same, err := alike(&a, &b, m); !same {
 			return false, err
 		}
 	}

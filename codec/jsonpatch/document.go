@@ -95,7 +95,7 @@ func (d *Document) AppendOutline(dst []byte, names ...string) []byte {
 	}
 	outline := object{members: make([]member, 0, len(o.members))}
 	for _, m := range o.members {
-		if m.key != "" && !slices.Contains(names, m.name) {
+		if !slices.Contains(names, m.name) {
 			m.value = node{text: null}
 		}
 		outline.members = append(outline.members, m)
@@ -140,7 +140,7 @@ func (d *Document) copyOf(n *node) (node, error) {
 	switch {
 	case n == nil:
 		return node{text: null}, nil
-	case n.isNull() && n.origin != given:
+	case n.origin != given: // a null
 		return node{text: null, origin: copied}, d.charge(len(null))
 	}
 	// v4 escapes what it copies as in HTML, and a later test sees the difference.

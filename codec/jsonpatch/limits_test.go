@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 	"unicode/utf8"
+	"unsafe"
 )
 
 func repeat(operation string, n int) []byte {
@@ -129,6 +130,142 @@ func TestDefaultTime(t *testing.T) {
 	})
 }
 
+// The time of Apply begins with Apply.
+func TestTimeOfApply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := Decode([]byte(`[{"op":"remove","path":"/a"}]`), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := Open([]byte(`{"a":1}`), Limits{Time: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Minute)
+		if _, err := d.Apply(p, Limits{Time: time.Second}); err != nil {
+			t.Errorf("long after Open: %v", err)
+		}
+		if d, err = Open([]byte(`{"a":1}`), Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = d.Apply(p, Limits{Deadline: time.Now()})
+		if e, ok := errors.AsType[*Error](err); !ok || e.Reason != tooSlow.Error() {
+			t.Errorf("at its deadline: %v", err)
+		}
+	})
+}
+
+// The clock is looked at once in a stride, and what a bounded meter allows may be
+// used up.
+func TestMeter(t *testing.T) {
+	m := meter{deadline: time.Now().Add(-time.Second)}
+	for range 2 {
+		if err := m.spend(stride - 1); err != nil {
+			t.Errorf("before a stride: %v", err)
+		}
+		if err := m.spend(1); !errors.Is(err, tooSlow) {
+			t.Errorf("after a stride: %v", err)
+		}
+	}
+	m = meter{bounded: true, left: 10}
+	if err := m.spend(10); err != nil {
+		t.Errorf("all that is left: %v", err)
+	}
+	if err := m.spend(1); !errors.Is(err, tooCostly) {
+		t.Errorf("more than is left: %v", err)
+	}
+}
+
+// workOf returns what a step spends.
+func workOf(t *testing.T, step func(m *meter) error) int {
+	t.Helper()
+	const plenty = 1 << 40
+	m := meter{bounded: true, left: plenty}
+	if err := step(&m); err != nil {
+		t.Fatal(err)
+	}
+	return plenty - m.left
+}
+
+// Time is spent by what is read, once, and by the places that move.
+func TestWork(t *testing.T) {
+	const n = 1000
+	long := `"` + strings.Repeat("x", 100) + `"`
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf(`"%d":`, i)
+	}
+	for name, text := range map[string]string{
+		"an array of short": "[0" + strings.Repeat(",0", n-1) + "]", "an array of long": "[" + long + strings.Repeat(","+long, n-1) + "]",
+		"an object of short": "{" + strings.Join(keys, "0,") + "0}", "an object of long": "{" + strings.Join(keys, long+",") + long + "}",
+	} {
+		work := workOf(t, func(m *meter) error { _, err := parse(text, m); return err })
+		if work < len(text) || work > len(text)+n*perMember {
+			t.Errorf("%s: %d for %d bytes", name, work, len(text))
+		}
+	}
+	open, err := parse("[0"+strings.Repeat(",0", n-1)+"]", new(meter))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for token, most := range map[string]int{"0": n + 1, "-1": 2} {
+		for name, step := range map[string]func(m *meter) error{
+			"add":    func(m *meter) error { return open.add(token, node{text: null}, m) },
+			"remove": func(m *meter) error { return open.remove(token, m) },
+		} {
+			if work := workOf(t, step); work > most || work < most-2 {
+				t.Errorf("%s at %s of %d: %d", name, token, n, work)
+			}
+		}
+	}
+}
+
+// What a Document takes is known, so that somebody can bound it.
+func TestFootprint(t *testing.T) {
+	const n = 1000
+	members := make([]string, n)
+	for i := range members {
+		members[i] = fmt.Sprintf(`"%d":[]`, i)
+	}
+	for name, test := range map[string]struct {
+		doc   string
+		least int
+	}{
+		"array":   {"[0" + strings.Repeat(",0", n-1) + "]", n * int(unsafe.Sizeof(element{}))},
+		"object":  {"{" + strings.Join(members, ",") + "}", n * int(unsafe.Sizeof(member{}))},
+		"nothing": {"{}", 0},
+	} {
+		d, err := Open([]byte(test.doc), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Footprint(); got < test.least || got > 3*test.least {
+			t.Errorf("%s: %d bytes, at least %d", name, got, test.least)
+		}
+		before := d.Footprint()
+		if _, err := d.Apply(Patch{}, Limits{}); err != nil || d.Footprint() != before {
+			t.Errorf("%s: after a patch %d, %v", name, d.Footprint(), err)
+		}
+	}
+}
+
+// Each limit allows what it says, and not a byte more.
+func TestAtTheLimit(t *testing.T) {
+	doc := `{"a":"12345678"}`
+	patch := `[{"op":"copy","from":"/a","path":"/b"}]`
+	for _, limits := range []Limits{{CopyBytes: len(`"12345678"`)}, {Result: len(doc) + len(`,"b":"12345678"`)}, {PatchBytes: len(patch)}, {Operations: 1}, {Depth: 1}, {Nesting: 1}} {
+		if err := limited([]byte(doc), []byte(patch), limits); err != nil {
+			t.Errorf("%+v: %v", limits, err)
+		}
+	}
+	deeper := `[{"op":"copy","from":"/a","path":"/b"},{"op":"add","path":"/c","value":{}},{"op":"remove","path":"/c"},{"op":"add","path":"/c","value":{}},{"op":"add","path":"/c/d","value":1}]`
+	for _, limits := range []Limits{{CopyBytes: len(`"12345678"`) - 1}, {Result: len(doc) + len(`,"b":"12345678","c":{"d":1}`) - 1}, {PatchBytes: len(deeper) - 1}, {Operations: 4}, {Depth: 1}, {Nesting: 1}} {
+		if err := limited([]byte(doc), []byte(deeper), limits); err == nil {
+			t.Errorf("%+v: more is allowed", limits)
+		}
+	}
+}
+
 // Time and Deadline: what is first ends it.
 func TestDeadline(t *testing.T) {
 	ones := []byte(`{"a":[` + strings.Repeat("1,", 1<<20) + `1]}`)
@@ -160,6 +297,37 @@ func TestError(t *testing.T) {
 	}
 	if text := err.Error(); !strings.HasPrefix(text, "operation 1: ") || strings.Contains(text, "é") {
 		t.Errorf("text %q", text)
+	}
+}
+
+// An error repeats what fits, and names the operation from the first on.
+func TestErrorAtItsLength(t *testing.T) {
+	for _, tt := range []struct {
+		size  int
+		whole bool
+	}{{maxErrorPath, true}, {maxErrorPath + 1, false}} {
+		path := "/" + strings.Repeat("x", tt.size-1)
+		_, err := applyOurs([]byte(`{}`), []byte(`[{"op":"none","path":"`+path+`"}]`))
+		e, ok := errors.AsType[*Error](err)
+		if !ok || (e.Path == path) != tt.whole || len(e.Path) != maxErrorPath || e.Error() != "operation 0: the operation is unknown" {
+			t.Errorf("%d bytes: %v, path of %d", tt.size, err, len(e.Path))
+		}
+	}
+}
+
+// What is no JSON is called that, whatever else is wrong behind it.
+func TestErrorOfSyntax(t *testing.T) {
+	for _, doc := range []string{`{"a":1,"a":tru}`, `{"a":tru,"a":1}`, `{"a":1,"a`, `[1,tru]`} {
+		_, err := Open([]byte(doc), Limits{})
+		if e, ok := errors.AsType[*Error](err); !ok || !strings.Contains(e.Reason, "not strict JSON") {
+			t.Errorf("%s: %v", doc, err)
+		}
+	}
+	for _, patch := range []string{`[{"op":"add","path":"/a"},tru]`, `[tru]`, `[{"op":tru}]`} {
+		_, err := Decode([]byte(patch), Limits{})
+		if e, ok := errors.AsType[*Error](err); !ok || e.Index != -1 || !strings.Contains(e.Reason, "not strict JSON") {
+			t.Errorf("%s: %v", patch, err)
+		}
 	}
 }
 

@@ -33,7 +33,8 @@ type container interface {
 	depth() int
 }
 
-func (n *node) isNull() bool { return n.open == nil && n.text == null }
+// isNull reports whether the value is null: one that is open has no text.
+func (n *node) isNull() bool { return n.text == null }
 
 // enter returns the value as a container, or nil if it is a scalar.
 func (n *node) enter(m *meter) (container, error) {

@@ -3,7 +3,6 @@
 package jsonpatch
 
 import (
-	stdjson "encoding/json"
 	"strings"
 	"sync"
 
@@ -104,18 +103,5 @@ func unquote(text string) string {
 
 // quote returns s as a JSON string.
 func quote(s string) string {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return escape(s)
-		}
-	}
-	return `"` + s + `"`
-}
-
-func escape(s string) string {
-	text, err := stdjson.Marshal(s)
-	if err != nil {
-		return `""` // not reached: every string has a JSON form
-	}
-	return string(text)
+	return string(json.AppendString(make([]byte, 0, len(s)+len(`""`)), s))
 }
