@@ -103,7 +103,6 @@ func (s *Scanner[T]) escapedEnd(i int) int {
 		next := i + blockSize
 		for mask := specials(block[:blockSize]); mask != 0; {
 			n := bits.TrailingZeros64(mask) % blockSize
-			length := simpleLen
 			if block[n] != '\\' || !isSimpleEscape[block[n+1]] {
 				if r := hex4(block[n : n+unicodeLen]); r < 0 || utf16.IsSurrogate(r) {
 					at := i + n
@@ -112,10 +111,9 @@ func (s *Scanner[T]) escapedEnd(i int) int {
 					}
 					break
 				}
-				length = unicodeLen
 			}
-			mask &^= 3 << n
-			next = i + max(blockSize, n+length)
+			mask &^= 3 << n // the digits of \u are nothing special
+			next = i + max(blockSize, n+simpleLen)
 		}
 		i = next
 	}
