@@ -78,6 +78,16 @@ func TestE17Roots(t *testing.T) {
 			t.Errorf("E17 %s: %q, %v; want %q, %v", tt.path, data, err, tt.want, tt.reason)
 		}
 	}
+	byName := openRoots(at("other-name"))
+	for _, path := range []string{"source/plain", "other-name/plain", "other-name/absolute"} {
+		if data, err := byName.read(at(path)); string(data) != "source/plain" {
+			t.Errorf("E17 %s below a link to its directory: %q, %v", path, data, err)
+		}
+	}
+	if data, err := byName.read(at("outside/token")); !errors.Is(err, errOutside) {
+		t.Errorf("E17 outside of a link's directory: %q, %v", data, err)
+	}
+	byName.close()
 	within := openRoots(at("source"))
 	defer within.close()
 	if data, err := within.read(at("source/out-dangling")); err == nil {
