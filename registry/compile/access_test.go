@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
-	"github.com/google/go-cmp/cmp"
 )
 
 // source is what would watch the namespaces of a cluster. Compiling calls nothing of it.
