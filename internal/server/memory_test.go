@@ -131,3 +131,129 @@ func TestMemoryQueueIsBounded(t *testing.T) {
 		waiting.Wait()
 	})
 }
+
+// A cluster may hold as many bytes as are left free after it, to the last one. Who
+// holds nothing is not listed.
+func TestMemoryToTheLastByte(t *testing.T) {
+	m := newMemory(100)
+	east, west := m.of("east"), m.of("west")
+	for _, step := range []struct {
+		of    *holder
+		bytes int64
+		fits  bool
+	}{{east, 51, false}, {east, 50, true}, {west, 26, false}, {west, 25, true}, {east, 1, false}, {west, 1, false}} {
+		m.mu.Lock()
+		fits := m.fits(step.of, step.bytes)
+		if fits {
+			m.add(step.of, step.bytes)
+		}
+		m.mu.Unlock()
+		if fits != step.fits {
+			t.Errorf("%d more bytes: %t", step.bytes, fits)
+		}
+	}
+	if m.of("east") != east {
+		t.Error("a cluster has two holders")
+	}
+	m.of("idle")
+	if held := m.held(); len(held) != 2 || held["east"] != 50 || held["west"] != 25 {
+		t.Errorf("held %v", held)
+	}
+	east.release(50)
+	if held := m.held(); len(held) != 1 || held["west"] != 25 || m.used != 25 {
+		t.Errorf("held %v of %d", held, m.used)
+	}
+}
+
+// What a cluster alone could have is waited for; what it never can is refused at once.
+func TestMemoryThatIsNeverThere(t *testing.T) {
+	m := newMemory(100)
+	m.of("west").fill(1)
+	for n, waits := range map[int64]bool{50: true, 51: false} {
+		c, ok := m.of("east").enter(n)
+		if ok || (c != nil) != waits {
+			t.Errorf("%d of 100 bytes: taken %t, waits %t", n, ok, c != nil)
+		}
+		if c != nil && m.of("east").leave(c) {
+			t.Error("granted")
+		}
+	}
+}
+
+// Requests of one cluster get memory in the order in which they came, also where a
+// later one would fit. When the first gives up, those behind it need not wait longer.
+func TestMemoryInOrder(t *testing.T) {
+	m := newMemory(100)
+	h := m.of("east")
+	h.enter(40)
+	first, _ := h.enter(30)
+	second, ok := h.enter(10)
+	if first == nil || second == nil || ok {
+		t.Fatal("a later request overtakes an earlier one")
+	}
+	granted := func(c *claim) bool {
+		select {
+		case <-c.granted:
+			return true
+		default:
+			return false
+		}
+	}
+	if granted(first) || granted(second) {
+		t.Fatal("granted what there is not")
+	}
+	if h.leave(first) || !granted(second) || h.held != 50 || len(m.queue) > 0 {
+		t.Errorf("the first gives up: the second is granted: %t, %d bytes are held", granted(second), h.held)
+	}
+	if !h.leave(second) {
+		t.Error("what was granted meanwhile is not kept")
+	}
+	h.release(50)
+	if m.used != 0 || h.held != 0 {
+		t.Errorf("%d bytes are in use", m.used)
+	}
+}
+
+// Of clusters that hold the same, the one that came first gets what is given back.
+func TestMemoryAmongEquals(t *testing.T) {
+	m := newMemory(90)
+	north := m.of("north")
+	north.enter(45)
+	var claims []*claim
+	for _, name := range []string{"east", "west"} {
+		c, _ := m.of(name).enter(30)
+		claims = append(claims, c)
+	}
+	north.release(30) // 75 are free, and 45 after one of them
+	for i, want := range []bool{true, false} {
+		select {
+		case <-claims[i].granted:
+			if !want {
+				t.Error("the second is granted")
+			}
+		default:
+			if want {
+				t.Error("the first is not granted")
+			}
+		}
+	}
+}
+
+// Buffers of a common size are used again, all others are left to the collector.
+func TestBuffers(t *testing.T) {
+	for size, kept := range map[int]bool{leastBytes - 1: false, leastBytes: true, pooledBytes: true, pooledBytes + 1: false} {
+		b := newBuffers()
+		b.put(append(make([]byte, 0, size), "used"...))
+		got := b.get()
+		if (cap(got) == size) != kept || len(got) != 0 || cap(got) < leastBytes {
+			t.Errorf("%d bytes: got %d of %d", size, len(got), cap(got))
+		}
+	}
+	b := newBuffers()
+	for range pooledBuffers + 1 {
+		b.put(make([]byte, 0, leastBytes))
+	}
+	if len(b.free) != pooledBuffers {
+		t.Errorf("%d buffers are kept", len(b.free))
+	}
+}

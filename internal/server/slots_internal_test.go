@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -99,5 +100,119 @@ func TestLifetime(t *testing.T) {
 		if got := lifetime(300*time.Second, random); got != want {
 			t.Errorf("%v: %v, want %v", random, got, want)
 		}
+	}
+}
+
+// Clusters leave an eighth of the slots to strangers, at least one of several; all but
+// one is theirs where there are two. As many heads may be under way, sixteen at least.
+func TestShares(t *testing.T) {
+	for limit, strangers := range map[int]int{1: 0, 2: 1, 8: 1, 15: 1, 16: 2, 100: 12, 4096: 512} {
+		if s := newSlots(limit); s.limit != limit || s.strangers != strangers {
+			t.Errorf("of %d slots %d are for strangers, want %d", s.limit, s.strangers, strangers)
+		}
+	}
+	for connections, limit := range map[int]int{1: 16, 135: 16, 136: 17, 4096: 512} {
+		if h := newHeads(connections); h.limit != limit {
+			t.Errorf("of %d connections %d may be amid a head, want %d", connections, h.limit, limit)
+		}
+	}
+}
+
+// While there are slots nothing waits. Where there are none, a stranger has had the
+// time for its handshake before it makes way; where all are clusters', no time helps.
+func TestCrowded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(2)
+		crowded := func(when string, want time.Duration) {
+			t.Helper()
+			if got := s.crowded(); got != want {
+				t.Errorf("%s: %v, want %v", when, got, want)
+			}
+		}
+		join := func() *conn {
+			c := slotted(time.Now().UnixNano())
+			s.enter(c)
+			return c
+		}
+		crowded("empty", 0)
+		first := join()
+		crowded("a slot is free", 0)
+		<-time.After(10 * time.Millisecond) // of the bubble's clock
+		second := join()
+		crowded("full", handshakeTime-10*time.Millisecond)
+		<-time.After(handshakeTime - 10*time.Millisecond)
+		crowded("the older one has had its time", 0)
+		<-time.After(time.Hour)
+		crowded("long ago", 0)
+		if s.claim(first, "a") != nil {
+			t.Fatal("no slot for a cluster")
+		}
+		second.since.Store(time.Now().UnixNano())
+		crowded("the other one is new", handshakeTime)
+		s.leave(second)
+		crowded("it has left", 0)
+	})
+}
+
+// Who is known is counted for one cluster, as long as the connection is open.
+func TestClaim(t *testing.T) {
+	s := newSlots(16)
+	c := slotted(1)
+	s.enter(c)
+	counts := func(when string, want map[string]int) {
+		t.Helper()
+		for cluster, n := range want {
+			if len(s.known[cluster]) != n {
+				t.Errorf("%s: %q has %d, want %d", when, cluster, len(s.known[cluster]), n)
+			}
+		}
+		if len(s.known) != len(want) {
+			t.Errorf("%s: %d clusters are known, want %d", when, len(s.known), len(want))
+		}
+	}
+	counts("a stranger", map[string]int{"": 1})
+	s.claim(c, "a")
+	s.claim(c, "a")
+	counts("of a", map[string]int{"": 0, "a": 1})
+	s.claim(c, "b")
+	counts("of b", map[string]int{"": 0, "b": 1})
+	s.leave(c)
+	s.leave(c)
+	counts("left", map[string]int{"": 0})
+	if s.claim(c, "a") != nil || c.owner != "b" {
+		t.Errorf("a connection that has left is of %q", c.owner)
+	}
+	counts("claimed after that", map[string]int{"": 0})
+	if s.count() != 0 {
+		t.Errorf("%d are open", s.count())
+	}
+}
+
+// A cluster that has most loses its oldest connection to one that has less, even where
+// all have a request.
+func TestSurplus(t *testing.T) {
+	s := newSlots(8)
+	join := func(cluster string, since int64) (*conn, *conn) {
+		c := slotted(since)
+		c.busy.Store(true)
+		s.enter(c)
+		return c, s.claim(c, cluster)
+	}
+	var of [2][]*conn
+	for i := range 6 {
+		c, victim := join([]string{"a", "b"}[i%2], int64(i))
+		if victim != nil {
+			t.Fatal("a slot is taken away")
+		}
+		of[i%2] = append(of[i%2], c)
+	}
+	if _, victim := join("c", 10); victim != nil {
+		t.Fatal("the last slot is taken away")
+	}
+	if more, victim := join("c", 11); victim != of[0][0] && victim != of[1][0] || more == victim {
+		t.Errorf("%+v makes way for the second of c", victim)
+	}
+	if len(s.known["a"])+len(s.known["b"]) != 5 || len(s.known["c"]) != 2 {
+		t.Errorf("a has %d, b %d, c %d", len(s.known["a"]), len(s.known["b"]), len(s.known["c"]))
 	}
 }
