@@ -61,4 +61,10 @@ func TestHeadsAtRandom(t *testing.T) {
 			t.Fatalf("%d are open, %d are counted", len(h.open), sum)
 		}
 	}
+	for _, c := range all {
+		h.end(c)
+	}
+	if len(h.open)+len(h.of) > 0 {
+		t.Errorf("when all have ended, %d are open, of %d clusters", len(h.open), len(h.of))
+	}
 }

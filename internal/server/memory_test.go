@@ -239,6 +239,25 @@ func TestMemoryAmongEquals(t *testing.T) {
 	}
 }
 
+// Of clusters that wait, the one that holds least gets what is given back, whoever came
+// first.
+func TestMemoryGoesToTheLeast(t *testing.T) {
+	for _, order := range [][]string{{"much", "little"}, {"little", "much"}} {
+		m := newMemory(851)
+		for name, held := range map[string]int64{"much": 201, "little": 200, "north": 300} {
+			m.add(m.of(name), held)
+		}
+		claims := map[string]*claim{}
+		for _, name := range order {
+			claims[name], _ = m.of(name).enter(100)
+		}
+		m.of("north").release(300)
+		if m.of("little").held != 300 || m.of("much").held != 201 || m.of("little").leave(claims["little"]) != true || m.of("much").leave(claims["much"]) {
+			t.Errorf("%q: held %v", order, m.held())
+		}
+	}
+}
+
 // Buffers of a common size are used again, all others are left to the collector.
 func TestBuffers(t *testing.T) {
 	for size, kept := range map[int]bool{leastBytes - 1: false, leastBytes: true, pooledBytes: true, pooledBytes + 1: false} {

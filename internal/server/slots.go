@@ -79,7 +79,7 @@ func (s *slots) crowded() time.Duration {
 func (s *slots) claim(c *conn, cluster string) (victim *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, open := s.open[c]; !open || c.owner == cluster {
+	if _, open := s.open[c]; !open {
 		return nil
 	}
 	s.disown(c)

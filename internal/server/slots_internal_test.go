@@ -216,3 +216,53 @@ func TestSurplus(t *testing.T) {
 		t.Errorf("a has %d, b %d, c %d", len(s.known["a"]), len(s.known["b"]), len(s.known["c"]))
 	}
 }
+
+// filled is slots with connections of clusters, all idle since the times given, and
+// then with as many strangers as there may be.
+func filled(t *testing.T, limit int, of map[string][]int64) *slots {
+	t.Helper()
+	s := newSlots(limit)
+	for cluster, list := range of {
+		for _, since := range list {
+			c := slotted(since)
+			if s.enter(c) != nil || s.claim(c, cluster) != nil {
+				t.Fatal("a slot is taken away")
+			}
+		}
+	}
+	for s.count() < limit {
+		s.enter(slotted(0))
+	}
+	return s
+}
+
+// However many strangers there are, it is a connection of a cluster that makes way for
+// one of a cluster.
+func TestStrangersMakeNoWayForClusters(t *testing.T) {
+	of := map[string][]int64{}
+	for i := range 35 {
+		of[fmt.Sprint("c", i)] = []int64{1}
+	}
+	s := filled(t, 40, of)
+	c := slotted(2)
+	s.enter(c)
+	if victim := s.claim(c, "c0"); victim == nil || victim.owner != "c0" || victim == c {
+		t.Errorf("%+v makes way", victim)
+	}
+	if clusters := s.count() - len(s.known[""]); clusters != 35 {
+		t.Errorf("clusters have %d of 35 slots", clusters)
+	}
+}
+
+// Of two clusters that have as many connections, the one that wants more loses one, and
+// never the new one while another is idle.
+func TestNoneIsTakenFromAnEqual(t *testing.T) {
+	for range 20 { // whatever the order in which clusters are looked at
+		s := filled(t, 8, map[string][]int64{"a": {10, 11, 12, 13}, "b": {20, 21, 22}})
+		c := slotted(1)
+		s.enter(c)
+		if victim := s.claim(c, "b"); victim == nil || victim.owner != "b" || victim == c {
+			t.Fatalf("%+v makes way", victim)
+		}
+	}
+}
