@@ -143,7 +143,7 @@ faults: ## the fault matrix in smoke size; FULL=1 for full size, ROW=F8 for one 
 
 long: ## what takes hours: 50,000 registered pairs, a million composed answers, large objects in time, the fault matrix in full size, 10 minutes of each fuzz target, 20 million inputs of each scanner's
 	$(MAKE) conformance N=50000 REGISTERED=1
-	COMPOSED_ANSWERS=1000000 $(GO) test -count=1 -v -timeout 2h -run '^TestComposedAnswers$$' ./transport
+	COMPOSED_ANSWERS=1000000 $(GO) test -count=1 -v -timeout 2h -run '^TestComposedAnswers$$' ./webhook
 	FULL=1 $(GO) test -count=1 -v -timeout 1h -run '^TestLargeObjectsInTime$$' ./dispatcher
 	FULL=1 $(MAKE) faults
 	$(MAKE) fuzz FUZZTIME=10m

@@ -21,8 +21,6 @@ import (
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
-const yamlAllow = "apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nresponse: {uid: u-1, allowed: true}\n"
-
 // packed is body in a content coding.
 func packed(c codec.Coding, body string) string {
 	return string(codec.AppendCompressed(nil, c, []byte(body)))
@@ -40,51 +38,26 @@ func coded(coding, body string) string {
 	return plain("200 OK", "Content-Encoding: "+coding+"\r\n", body)
 }
 
-// The rows of docs/contract.md that are about HTTP.
+// The rows of docs/contract.md that are about how an answer is framed. What it means is
+// webhook's.
 func TestAnswers(t *testing.T) {
-	statuses := func(from, to int) []int {
-		var all []int
-		for s := from; s <= to; s++ {
-			all = append(all, s)
-		}
-		return all
-	}
 	for _, row := range []struct {
 		name, answer string
 		want         hook.Cause
 	}{
 		{"C1 a plain 200", ok(allowBody), "no error"},
-		{"C1 no content type", "HTTP/1.1 200 OK\r\nContent-Length: " + fmt.Sprint(len(allowBody)) + "\r\n\r\n" + allowBody, "no error"},
-		{"C1 charset", typed("application/json; charset=utf-8", allowBody), "no error"},
 		{"C1 chunked", chunked(fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(allowBody), allowBody)), "no error"},
-		{"C2 uid of another", ok(strings.Replace(allowBody, "u-1", "u-2", 1)), hook.BadAnswer},
-		{"C3 a deny with the uid of another", ok(strings.Replace(denyBody, "u-1", "u-2", 1)), "*codec.AnswerError"},
-		{"C10 YAML", typed("application/yaml", yamlAllow), "no error"},
-		{"C10 text/html", typed("text/html", allowBody), "no error"},
-		{"C10 a Content-Type that is none", typed("application/json; ;", allowBody), hook.BadAnswer},
-		{"C10 a Content-Type that is none, a denial", typed("application/json; ;", denyBody), "*codec.AnswerError"},
-		{"C10 Content-Encoding gzip", coded("gzip", packed(codec.Gzip, allowBody)), "no error"},
-		{"C10 Content-Encoding GZIP, a denial", coded("GZIP", packed(codec.Gzip, denyBody)), "a denial"},
-		{"C10 Content-Encoding gzip that is not", coded("gzip", allowBody), hook.BadAnswer},
-		{"C10 Content-Encoding gzip, cut off", coded("gzip", packed(codec.Gzip, allowBody)[:60]), hook.BadAnswer},
-		{"C10 Content-Encoding zstd", coded("zstd", packed(codec.Zstd, allowBody)), hook.BadAnswer},
-		{"C10 Content-Encoding zstd, a denial", coded("zstd", packed(codec.Zstd, denyBody)), "*codec.AnswerError"},
-		{"C10 another Content-Encoding, plain", coded("utf-8", allowBody), "no error"},
 		{"C12 a denial over the limit", ok(denyBody + strings.Repeat(" ", 70_000)), "*codec.AnswerError"},
 		{"C12 a denial over the limit, in chunks", chunked(fmt.Sprintf("%x\r\n%s\r\n10000\r\n%s\r\n0\r\n\r\n", len(denyBody), denyBody, strings.Repeat(" ", 1<<16))), "*codec.AnswerError"},
 		{"C12 a denial over the limit, without a length", "HTTP/1.1 200 OK\r\n\r\n" + denyBody + strings.Repeat(" ", 70_000), "*codec.AnswerError"},
 		{"C12 a denial behind the limit", ok(strings.Repeat(" ", 70_000) + denyBody), hook.BadAnswer},
 		{"C12 an allow over the limit that quotes a denial", ok(fmt.Sprintf(`{"response":{"allowed":true,"x":%q}}`, denyBody) + strings.Repeat(" ", 70_000)), hook.BadAnswer},
 		{"C12 a denial over the limit with status 500", plain("500 No", "", denyBody+strings.Repeat(" ", 70_000)), hook.BadAnswer},
-		{"C12 a gzip bomb", coded("gzip", packed(codec.Gzip, allowBody+strings.Repeat(" ", 1<<20))), hook.BadAnswer},
-		{"C12 a gzip bomb that denies", coded("gzip", packed(codec.Gzip, denyBody+strings.Repeat(" ", 1<<20))), "*codec.AnswerError"},
 		{"C12 a denial over the limit, compressed", coded("gzip", packed(codec.Gzip, denyBody+noise(200_000))), "*codec.AnswerError"},
 		{"C12 headers of 60 KiB", plain("200 OK", strings.Repeat("X-H: 234567890\r\n", 3_800), allowBody), "no error"},
 		{"C12 headers of 60 KiB, a denial", plain("200 OK", strings.Repeat("X-H: 234567890\r\n", 3_800), denyBody), "a denial"},
 		{"C12 headers of 80 KiB, a denial", plain("200 OK", strings.Repeat("X-H: 234567890\r\n", 5_000), denyBody), "*codec.AnswerError"},
 		{"C12 headers of 80 KiB", plain("200 OK", strings.Repeat("X-H: 234567890\r\n", 5_000), allowBody), hook.BadAnswer},
-		{"C11 204", "HTTP/1.1 204 No Content\r\n\r\n", hook.HTTPStatus},
-		{"C11 empty 200", ok(""), hook.HTTPStatus},
 		{"C12 a body over the limit", ok(strings.Repeat(" ", 70_000) + allowBody), hook.BadAnswer},
 		{"C27 101", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", hook.HTTPStatus},
 		{"C27 Set-Cookie and unsolicited headers", plain("200 OK", "Set-Cookie: a=b\r\nX-Other: c\r\n", allowBody), "no error"},
@@ -104,27 +77,6 @@ func TestAnswers(t *testing.T) {
 			w.fails(w.target(), patience, row.want)
 		})
 	}
-	for _, s := range append(statuses(201, 206), 299) {
-		if s == http.StatusNoContent {
-			continue
-		}
-		t.Run(fmt.Sprintf("C10 status %d with a review", s), func(t *testing.T) {
-			allow, deny := answering(t, plain(fmt.Sprintf("%d Fine", s), "", allowBody)), answering(t, plain(fmt.Sprintf("%d Fine", s), "", denyBody))
-			if s > http.StatusPartialContent {
-				allow.fails(allow.target(), patience, hook.HTTPStatus)
-				deny.fails(deny.target(), patience, hook.HTTPStatus)
-				return
-			}
-			allow.fails(allow.target(), patience, "no error")
-			deny.fails(deny.target(), patience, "a denial")
-		})
-	}
-	for _, s := range []int{300, 304, 400, 401, 403, 404, 409, 415, 422, 429, 500, 502, 503, 504, 599} {
-		t.Run(fmt.Sprintf("C11 F17 status %d with a persuasive body", s), func(t *testing.T) {
-			w := answering(t, plain(fmt.Sprintf("%d No", s), "", allowBody))
-			w.fails(w.target(), patience, hook.HTTPStatus)
-		})
-	}
 }
 
 // C11, F16: a redirect is no answer, and the target of it sees nothing.
@@ -136,28 +88,6 @@ func TestRedirects(t *testing.T) {
 			w.fails(w.target(), patience, hook.HTTPStatus)
 			if other.connections.Load() != 0 {
 				t.Error("the redirect was followed")
-			}
-		})
-	}
-}
-
-// C11: what to do about a redirect is said, without a word of the webhook's.
-func TestRedirectsAreTold(t *testing.T) {
-	for location, want := range map[string]string{
-		"/check/":                          "it leads to another spelling of this path, serve it without a slash at its end",
-		"//policy.shop.svc/check/":         "it leads to another spelling of this path, serve it without a slash at its end",
-		"/secret":                          "it leads to another path of this host, register the URL that answers",
-		"https://secret.example.com/v?s#x": "it leads to another host, register the URL that answers",
-		"https://u:secret@b.example.com/v": "it leads to another host, register the URL that answers",
-		"http://secret.example.com/v":      "the dispatcher does not",
-		"%zz":                              "the dispatcher does not",
-		"":                                 "answered with HTTP status 307",
-	} {
-		t.Run("C11 to "+location, func(t *testing.T) {
-			w := answering(t, plain("307 Moved", "Location: "+location+"\r\n", denyBody))
-			_, err := w.call(w.target(), patience)
-			if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "secret") {
-				t.Errorf("the error is %v", err)
 			}
 		})
 	}

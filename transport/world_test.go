@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -371,11 +370,6 @@ func plain(status, header, body string) string {
 }
 
 func ok(body string) string { return plain("200 OK", "", body) }
-
-// typed is ok with another content type.
-func typed(contentType, body string) string {
-	return strings.Replace(ok(body), "application/json", contentType, 1)
-}
 
 // chunked is an HTTP answer whose body is the chunks.
 func chunked(chunks string) string {

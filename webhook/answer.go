@@ -75,10 +75,10 @@ func isRedirect(status int) bool {
 // webhook writes may quote the object.
 func redirection(reply *transport.Reply, t *transport.Target) string {
 	const unfollowed = ", a redirect, which kube-apiserver would follow and the dispatcher does not"
-	base, err := url.Parse(t.URL())
-	if len(reply.Location) == 0 || err != nil {
+	if len(reply.Location) == 0 {
 		return ""
 	}
+	base, _ := url.Parse(t.URL()) // of a Target, which has parsed it
 	to, err := base.Parse(string(reply.Location))
 	switch {
 	case err != nil || to.Scheme != "https":

@@ -31,6 +31,8 @@ func TestForm(t *testing.T) {
 		{name: "native", post: protobuf + "; objects=native", want: codec.Form{Encoding: codec.ProtobufNative}},
 		{name: "another type's parameter", post: "application/json;objects=native", want: codec.Form{}},
 		{name: "pinned to JSON", wire: Wire{Encoding: JSON}, post: protobuf},
+		{name: "pinned to JSON where native is read", wire: Wire{Encoding: JSON}, post: protobuf + "; objects=native"},
+		{name: "pinned to protobuf where native is read", wire: Wire{Encoding: Protobuf}, post: protobuf + "; objects=native", want: codec.Form{Encoding: codec.Protobuf}},
 		{name: "pinned to protobuf", wire: Wire{Encoding: Protobuf}, post: "application/json", want: codec.Form{Encoding: codec.Protobuf}},
 		{name: "pinned to native", wire: Wire{Encoding: ProtobufNative}, want: codec.Form{Encoding: codec.ProtobufNative}},
 		{name: "codings are not wanted", coding: "gzip, zstd", size: large},

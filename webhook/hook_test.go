@@ -5,7 +5,9 @@ package webhook
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,6 +68,36 @@ func TestNoVersion(t *testing.T) {
 	}
 	if _, err := h.Explain(v.Review); !errors.As(err, &call) {
 		t.Errorf("explained as %v", err)
+	}
+}
+
+// A call is what the configuration and the Question say.
+func TestCallIsAsAsked(t *testing.T) {
+	v, c := view(t), &client{}
+	defer v.Release()
+	id := hook.ID{Configuration: "policies", Name: "a.example.com"}
+	h := &Hook{ID: id, Target: newTarget(t), Version: codec.V1beta1, Repeat: transport.Repeat{NoHedge: true, DenyWins: true}, Compat: codec.APIServer, Client: c}
+	q := hook.Question{View: v, Deadline: time.Unix(1_000_000, 0), Timeout: time.Second, Over: new(atomic.Bool)}
+	for _, flags := range []struct{ repeatable, shadow, wait bool }{{}, {repeatable: true}, {shadow: true}, {wait: true}} {
+		q.Repeatable, q.Shadow, q.Wait = flags.repeatable, flags.shadow, flags.wait
+		h.Ask(t.Context(), q, &told{})
+		got := c.calls[len(c.calls)-1]
+		sent := got.Message.(*Message)
+		if want := (codec.Expectation{UID: v.UID, Version: codec.V1beta1, Compat: codec.APIServer}); !reflect.DeepEqual(sent.Want, want) || sent.form != (codec.Form{Version: codec.V1beta1}) {
+			t.Errorf("the answer is to fit %+v, in %+v", sent.Want, sent.form)
+		}
+		sent.Release()
+		got.Message = nil
+		want := transport.Call{
+			Target: h.Target, Cluster: "east", Resource: "/pods", Shadow: flags.shadow, Deadline: q.Deadline, Timeout: q.Timeout, Wait: flags.wait, Over: q.Over,
+			Repeat: transport.Repeat{Safe: flags.repeatable, NoHedge: true, DenyWins: true}, Owner: id,
+		}
+		if got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+	if h.Where() != "https://policy.example.com/" {
+		t.Error(h.Where())
 	}
 }
 

@@ -26,6 +26,7 @@ func TestOffersAreTakenBack(t *testing.T) {
 		{"one that says less", saying("application/json", "gzip"), true, "JSON, gzip"},
 		{"one in protobuf", binary, true, "ProtobufNative, zstd, gzip"},
 		{"none, which may be a proxy's", saying("", ""), false, "ProtobufNative, zstd, gzip"},
+		{"none that says a coding alone", saying("", "zstd"), false, "JSON, zstd"},
 		{"none that says less", saying("application/json", "gzip"), false, "JSON, gzip"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -40,6 +41,9 @@ func TestOffersAreTakenBack(t *testing.T) {
 			}
 			if !lost {
 				return
+			}
+			if n.offer == 0 && n.text(now) != "JSON" {
+				t.Errorf("nothing is left to wait for, and Reads is %s", n.text(now))
 			}
 			if s := n.hear(all, true, now); s != nil {
 				t.Error("what was taken back is believed again at once")

@@ -15,7 +15,8 @@ import (
 )
 
 // Server serves webhooks over TLS on loopback, each at a path of its own. Paths
-// without one answer with 404, and a request that is no review with 400.
+// without one answer with 404, and a request that is no review with 400, unless it says
+// to be protobuf.
 type Server struct {
 	// URL is https://host:port.
 	URL string
@@ -90,7 +91,8 @@ func (s *Server) Close() {
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	c := &Call{ResponseWriter: w, Request: r, Body: body, over: s.over}
-	if err != nil || json.Unmarshal(body, &c.Review) != nil {
+	isJSON := r.Header.Get("Content-Type") != "application/vnd.kubernetes.protobuf" // whose Review is the zero one
+	if err != nil || isJSON && json.Unmarshal(body, &c.Review) != nil {
 		http.Error(w, "no review", http.StatusBadRequest)
 		return
 	}

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package transport_test
+package webhook
 
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -12,9 +13,11 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,8 +35,8 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/scripted"
 	"github.com/admission-dispatcher/dispatcher/transport"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // composedLimit is the limit of an answer's body here, in bytes: small, so that
@@ -44,19 +47,20 @@ const composedLimit = 8 << 10
 // with what kube-apiserver does: its HTTP client, its decoder and its verifier.
 // COMPOSED_ANSWERS is their number, COMPOSED_SEED the first seed.
 func TestComposedAnswers(t *testing.T) {
-	n, seed := fromEnvironment(t, "COMPOSED_ANSWERS", composedAnswers), fromEnvironment(t, "COMPOSED_SEED", 1)
+	n, first := fromEnvironment(t, "COMPOSED_ANSWERS", composedAnswers), fromEnvironment(t, "COMPOSED_SEED", 1)
 	server := newAPIServer(t)
 	ours := newReader(t)
 	counts := map[string]int{}
 	for i := range n {
-		c := compose(uint64(seed+i), server)
+		seed := first + i
+		c := compose(uint64(seed), server)
 		want := server.judge(c)
-		for _, compat := range []codec.Compatibility{codec.Strict, codec.APIServer} {
-			got := ours.judge(c, compat)
+		for compat, got := range ours.judge(c) {
+			compat := codec.Compatibility(compat)
 			counts[fmt.Sprintf("kube-apiserver %s, compatibility %d %s", want.verdict, compat, got.verdict)]++
 			if why := c.disagree(want, got, compat); why != "" {
 				t.Fatalf("seed %d, compatibility %d: %s: kube-apiserver %s (%v), ours %s (%v)\nversion %v, mutating %v, of a + row %v\n%.3000q",
-					seed+i, compat, why, want.verdict, want.err, got.verdict, got.err, c.version, c.mutating, c.plus, bytes.Join(bytes.Fields(c.raw), []byte(" ")))
+					seed, compat, why, want.verdict, want.err, got.verdict, got.err, c.version, c.mutating, c.plus, bytes.Join(bytes.Fields(c.raw), []byte(" ")))
 			}
 		}
 	}
@@ -65,7 +69,7 @@ func TestComposedAnswers(t *testing.T) {
 			t.Errorf("hardly any answer is %s for both", verdict)
 		}
 	}
-	t.Logf("%d answers from seed %d: %v", n, seed, counts)
+	t.Logf("%d answers from seed %d: %v", n, first, counts)
 }
 
 func fromEnvironment(t *testing.T, name string, otherwise int) int {
@@ -106,60 +110,116 @@ func (c *composed) disagree(want, got judged, compat codec.Compatibility) string
 	return ""
 }
 
-// scripted is a connection on which an answer follows the first request.
-type scripted struct {
+// answering is a connection on which an answer follows the first request.
+type answering struct {
 	net.Conn
 	answer  *bytes.Reader
 	written chan struct{}
 	asked   bool
 }
 
-func newScripted(raw []byte) *scripted {
-	return &scripted{answer: bytes.NewReader(raw), written: make(chan struct{})}
+func newAnswering(raw []byte) *answering {
+	return &answering{answer: bytes.NewReader(raw), written: make(chan struct{})}
 }
 
-func (s *scripted) Write(p []byte) (int, error) {
-	if !s.asked {
-		s.asked = true
-		close(s.written)
+func (a *answering) Write(p []byte) (int, error) {
+	if !a.asked {
+		a.asked = true
+		close(a.written)
 	}
 	return len(p), nil
 }
 
-func (s *scripted) Read(p []byte) (int, error) {
-	<-s.written
-	return s.answer.Read(p)
+func (a *answering) Read(p []byte) (int, error) {
+	<-a.written
+	return a.answer.Read(p)
 }
 
-func (s *scripted) Close() error                     { return nil }
-func (s *scripted) SetDeadline(time.Time) error      { return nil }
-func (s *scripted) SetReadDeadline(time.Time) error  { return nil }
-func (s *scripted) SetWriteDeadline(time.Time) error { return nil }
-func (s *scripted) LocalAddr() net.Addr              { return &net.TCPAddr{} }
-func (s *scripted) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (a *answering) Close() error                     { return nil }
+func (a *answering) SetDeadline(time.Time) error      { return nil }
+func (a *answering) SetReadDeadline(time.Time) error  { return nil }
+func (a *answering) SetWriteDeadline(time.Time) error { return nil }
+func (a *answering) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (a *answering) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 
-// reader is our side.
-type reader struct{ target *transport.Target }
+// reader is our side: a Client, over TLS, to a webhook that answers as is composed.
+type reader struct {
+	t      *testing.T
+	client *transport.Client
+	target *transport.Target
+	next   []byte // the answer
+}
 
 func newReader(t *testing.T) *reader {
-	target, err := transport.NewTarget(transport.TargetSpec{URL: "https://w.example.com/check"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &reader{target}
+	t.Setenv("GODEBUG", "tlsmlkem=0") // keys for each connection would take most of the time
+	r, authority := &reader{t: t}, newAuthority(t)
+	serverTLS := scripted.Showing(certificateOf(t, authority))
+	serverTLS.MaxVersion = tls.VersionTLS12 // in which a session is resumed without keys made anew
+	var serving sync.WaitGroup
+	r.client = transport.NewClient(transport.ClientConfig{
+		ResponseLimit: composedLimit,
+		Dial: func(context.Context, netip.AddrPort) (net.Conn, error) {
+			near, far := net.Pipe()
+			serving.Go(func() {
+				defer far.Close()
+				c := tls.Server(far, serverTLS)
+				if _, err := c.Read(make([]byte, 4<<10)); err != nil {
+					return
+				}
+				serving.Go(func() { _, _ = io.Copy(io.Discard, c) }) // the caller's goodbye
+				_, _ = c.Write(r.next)                               // it may not be read to its end
+				_ = c.CloseWrite()
+			})
+			return near, nil
+		},
+	})
+	t.Cleanup(serving.Wait)
+	t.Cleanup(r.client.Close)
+	r.target = resolved(t, transport.TargetSpec{
+		URL:       "https://" + serviceName + "/check",
+		CABundle:  authority.PEM,
+		Endpoints: []transport.EndpointSpec{{Address: "10.0.0.1:443"}},
+		Breaker:   transport.BreakerSpec{Off: true},
+	})
+	r.target.Close() // so that it keeps no connection for the next call
+	return r
 }
 
-func (r *reader) judge(c *composed, compat codec.Compatibility) judged {
+// both is a Message whose reply is judged as another Message's, too.
+type both struct {
+	*Message
+	other  *Message
+	second transport.Judgment
+	judged bool
+}
+
+func (b *both) Judge(reply transport.Reply) transport.Judgment {
+	b.second, b.judged = b.other.Judge(reply), true
+	return b.Message.Judge(reply)
+}
+
+// judge returns what an answer is for Strict and for APIServer.
+func (r *reader) judge(c *composed) [2]judged {
 	review := &codec.Review{Body: codec.NewBody([]byte("{}"), nil), Version: c.version, UID: []byte("u1")}
-	view := hook.NewView(hook.Source{Review: review, Mutating: c.mutating})
-	defer view.Release()
+	v := hook.NewView(hook.Source{Review: review, Mutating: c.mutating})
+	defer v.Release()
 	codec.ReleaseReview(review)
-	message, err := (&webhook.Hook{Target: r.target, Version: c.version, Compat: compat}).Message(&hook.Question{View: view}, codec.Form{Version: c.version})
-	if err != nil {
-		return judged{err: err}
+	message := func(compat codec.Compatibility) *Message {
+		return messageTo(r.t, &Hook{Target: r.target, Version: c.version, Compat: compat}, v, codec.Form{Version: c.version})
 	}
-	defer message.Release()
-	resp, err := transport.Exchange(newScripted(c.raw), composedLimit, transport.Call{Target: r.target, Message: message})
+	m := &both{Message: message(codec.Strict), other: message(codec.APIServer)}
+	defer m.other.Release()
+	defer m.Release()
+	r.next = c.raw
+	resp, err := r.client.Call(context.Background(), transport.Call{Target: r.target, Message: m, Deadline: time.Now().Add(time.Minute)})
+	first := judgedAs(resp, err)
+	if !m.judged { // there was nothing to judge
+		return [2]judged{first, first}
+	}
+	return [2]judged{first, judgedAs(m.second.Response, m.second.Err)}
+}
+
+func judgedAs(resp codec.Response, err error) judged {
 	var unusable *hook.CallError
 	switch {
 	case errors.As(err, &unusable):
@@ -174,7 +234,7 @@ func (r *reader) judge(c *composed, compat codec.Compatibility) judged {
 // webhook.ClientManager makes, over scripted connections.
 type apiServer struct {
 	client *rest.RESTClient
-	next   *scripted
+	next   *answering
 	scheme *runtime.Scheme
 	ctx    context.Context // with a silent logger
 }
@@ -208,7 +268,7 @@ func newAPIServer(t *testing.T) *apiServer {
 }
 
 func (s *apiServer) judge(c *composed) judged {
-	s.next = newScripted(c.raw)
+	s.next = newAnswering(c.raw)
 	var v1 admissionv1.AdmissionReview
 	var beta admissionv1beta1.AdmissionReview
 	var into runtime.Object = &v1

@@ -2,7 +2,9 @@
 
 //go:build !race
 
-package transport_test
+package webhook
 
 // composedAnswers is how many answers TestComposedAnswers composes by default.
 const composedAnswers = 20_000
+
+const raced = false
