@@ -137,8 +137,9 @@ func (d *decision) wake(e *event) step {
 	return d.first(e)
 }
 
-// ring decides when the alarm rings: the first attempt has taken unusually long, or
-// an allow has waited for its twin. It may have been set anew, or stopped, since.
+// ring decides when the alarm rings: the first attempt has taken unusually long, alone
+// or followed by one in the plain wording; or an allow has waited for its twin. It may
+// have been set anew, or stopped, since.
 func (d *decision) ring(e *event) step {
 	if d.alarm.IsZero() || e.now.Before(d.alarm) {
 		return step{}
@@ -147,7 +148,7 @@ func (d *decision) ring(e *event) step {
 	switch {
 	case d.holding:
 		return d.answer(d.held)
-	case e.unneeded || d.running != 1 || d.attempts >= maxAttempts:
+	case e.unneeded:
 		return step{}
 	}
 	return d.make(step{choice: choice{kind: Hedge}, price: hedgePrice})
@@ -240,7 +241,7 @@ func (d *decision) isDoubtful(end *result) bool {
 // alone, and it happens to the calls under way when the first of them finds out, and
 // to no more of that Target for a while, whether the wording was at fault or not.
 func (d *decision) fallBack(e *event, end result) step {
-	if end.doubtful && end.verdict() && !(d.holding && d.held.plain) {
+	if end.doubtful && end.verdict() && !d.held.plain {
 		d.denial = end
 		if d.holding { // an allow in the same wording: no better
 			d.alarm, d.holding = time.Time{}, false
@@ -277,7 +278,7 @@ func (d *decision) undecided(e *event, end result) step {
 // that fails too, it is not.
 func (d *decision) learn(end *result) (l Lesson, doubted error) {
 	switch {
-	case end.doubtful && d.doubted == nil && !d.plain:
+	case end.doubtful && !d.plain:
 		d.doubted = end.err
 	case end.plain && d.doubted != nil && (end.err == nil || end.kind == breaker.TimedOut):
 		return Misread, d.giveUp()

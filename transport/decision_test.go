@@ -5,9 +5,12 @@ package transport
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -34,7 +37,31 @@ func TestDecision(t *testing.T) {
 			begun hedged=10ms => attempt first, alarm 10ms
 			rang @10ms => attempt hedge for the price of a hedge
 			ended allow => answer allow, learned read
+			rang @20ms => wait
 			ended deny => wait, learned read, disagreed`},
+		{"twins that agree do not disagree", safe, `
+			begun hedged=10ms => attempt first, alarm 10ms
+			rang @10ms => attempt hedge for the price of a hedge
+			ended allow => answer allow, learned read
+			ended allow => wait, learned read`},
+		{"nor do a verdict and an error", safe, `
+			begun hedged=10ms => attempt first, alarm 10ms
+			rang @10ms => attempt hedge for the price of a hedge
+			ended allow => answer allow, learned read
+			ended reset => wait`},
+		{"nor a denial that is defective and an allow", safe, `
+			begun hedged=10ms => attempt first, alarm 10ms
+			rang @10ms => attempt hedge for the price of a hedge
+			ended defective => answer defective
+			ended allow => wait, learned read`},
+		{"what failed before it was hedged is retried, not hedged", safe, `
+			begun hedged=10ms => attempt first, alarm 10ms
+			ended reset @5ms => attempt retry for the price of a retry
+			rang @10ms => wait`},
+		{"a session of TLS that the server ends is tried elsewhere only", safe, `
+			begun => attempt first
+			ended alert others => attempt retry for the price of a retry
+			ended alert => answer alert`},
 		{"an alarm that was stopped, or set anew, is none", safe, `
 			begun hedged=10ms => attempt first, alarm 10ms
 			rang @9ms => wait, alarm 10ms
@@ -88,6 +115,11 @@ func TestDecision(t *testing.T) {
 			begun => attempt first
 			ended malformed => sleep 5ms for the price of a retry
 			woke unneeded => answer malformed`},
+		{"between half of a pause and all of it", Repeat{Safe: true, Failures: true}, `
+			begun => attempt first
+			ended malformed jitter=0.5 => sleep 7.5ms for the price of a retry
+			woke => attempt retry
+			ended malformed jitter=0.9 => sleep 19ms for the price of a retry`},
 		{"an open circuit is looked at again", safe, `
 			begun hedged=10ms => attempt first, alarm 10ms
 			unavailable => sleep 5ms
@@ -106,11 +138,32 @@ func TestDecision(t *testing.T) {
 			begun => attempt first
 			unavailable => sleep 5ms
 			woke reachable @996ms => answer nobody`},
+		{"just before that it is", safe, `
+			begun => attempt first
+			unavailable => sleep 5ms
+			woke reachable @995ms => attempt first`},
 		{"DenyWins: an allow waits for its twin", Repeat{Safe: true, DenyWins: true}, `
 			begun hedged=10ms => attempt first, alarm 10ms
 			rang @10ms => attempt hedge for the price of a hedge
 			ended allow @20ms => wait, alarm 120ms, learned read
 			ended deny @30ms => answer deny, learned read, disagreed`},
+		{"and answers if that allows, too", Repeat{Safe: true, DenyWins: true}, `
+			begun hedged=10ms => attempt first, alarm 10ms
+			rang @10ms => attempt hedge for the price of a hedge
+			ended allow @20ms => wait, alarm 120ms, learned read
+			ended allow @30ms => answer allow, learned read`},
+		{"it does not where it has none", Repeat{Safe: true, DenyWins: true}, `
+			begun => attempt first
+			ended allow => answer allow, learned read`},
+		{"nor does anything but an allow", Repeat{Safe: true, DenyWins: true}, `
+			begun hedged=10ms => attempt first, alarm 10ms
+			rang @10ms => attempt hedge for the price of a hedge
+			ended malformed @20ms => wait
+			ended deny @30ms => answer deny, learned read`},
+		{"nor a denial", Repeat{Safe: true, DenyWins: true}, `
+			begun hedged=10ms => attempt first, alarm 10ms
+			rang @10ms => attempt hedge for the price of a hedge
+			ended deny @20ms => answer deny, learned read`},
 		{"for a moment, and never beyond the deadline", Repeat{Safe: true, DenyWins: true}, `
 			begun hedged=900ms => attempt first, alarm 900ms
 			rang @900ms => attempt hedge for the price of a hedge
@@ -140,6 +193,28 @@ func TestDecision(t *testing.T) {
 			begun => attempt first
 			ended unread => attempt retry plain
 			unavailable => answer unread, learned misread`},
+		{"what a twin of the wording that was given up says is no news", Repeat{Safe: true, Failures: true}, `
+			begun hedged=10ms => attempt first, alarm 10ms
+			rang @10ms => attempt hedge for the price of a hedge
+			ended unread => attempt retry plain
+			unavailable => wait, learned misread
+			ended unread => sleep 5ms for the price of a retry
+			woke => attempt retry plain
+			ended plain status => sleep 10ms for the price of a retry
+			woke => attempt retry plain
+			ended plain allow => answer allow`},
+		{"nor is what a twin fails with", safe, `
+			begun hedged=10ms => attempt first, alarm 10ms
+			rang @10ms => attempt hedge for the price of a hedge
+			ended unread => attempt retry plain
+			ended status => wait
+			ended plain allow => answer allow, learned misread`},
+		{"what is learned once is not learned again", Repeat{Safe: true, DenyWins: true}, `
+			begun hedged=10ms => attempt first, alarm 10ms
+			ended unread => attempt retry plain, alarm 10ms
+			rang @10ms => attempt hedge plain for the price of a hedge
+			ended plain allow @20ms => wait, alarm 120ms, learned misread
+			ended plain allow @30ms => answer allow`},
 		{"a retry that is not to be had then ends the call", Repeat{Safe: true, Failures: true}, `
 			begun => attempt first
 			ended unread => attempt retry plain
@@ -151,6 +226,11 @@ func TestDecision(t *testing.T) {
 			ended unclear => attempt retry plain
 			ended plain reset => attempt retry plain for the price of a retry
 			unavailable => answer unclear`},
+		{"a denial of its twin, which is not in doubt, stands at once", safe, `
+			begun hedged=10ms => attempt first, alarm 10ms
+			rang @10ms => attempt hedge for the price of a hedge
+			ended unclear => attempt retry plain
+			ended deny => answer deny, learned read`},
 		{"and does not then", safe, `
 			begun => attempt first
 			ended unclear => attempt retry plain
@@ -203,6 +283,8 @@ var endsOf = map[string]result{
 	"refused":   refused.result,
 	"stale":     stale.result,
 	"timeout":   fails(0, hook.Timeout, breaker.TimedOut).result,
+	"alert":     fails(0, hook.TLS, breaker.TLSFailed).result,
+	"defective": {err: &codec.AnswerError{Reason: "defective", Denies: true}, kind: breaker.BadAnswer},
 	"status":    {err: &hook.CallError{Cause: hook.HTTPStatus, Err: errors.New("status")}, kind: breaker.ServerError, status: 500},
 	"unread":    {err: &hook.CallError{Cause: hook.HTTPStatus, Err: errors.New("unread")}, kind: breaker.ClientError, doubtful: true},
 	"unclear":   {err: &codec.AnswerError{Reason: "unclear", Denies: true}, kind: breaker.BadAnswer, doubtful: true},
@@ -224,6 +306,7 @@ func eventOf(t *testing.T, text string, begin time.Time) event {
 	for _, word := range strings.Fields(text) {
 		after, isTime := strings.CutPrefix(word, "@")
 		hedge, isHedge := strings.CutPrefix(word, "hedged=")
+		jitter, isJitter := strings.CutPrefix(word, "jitter=")
 		end, isEnd := endsOf[word]
 		what, isWhat := happenings[word]
 		switch {
@@ -231,6 +314,10 @@ func eventOf(t *testing.T, text string, begin time.Time) event {
 			e.now = begin.Add(parsed(t, after))
 		case isHedge:
 			e.hedge = parsed(t, hedge)
+		case isJitter:
+			if _, err := fmt.Sscan(jitter, &e.jitter); err != nil {
+				t.Fatal(err)
+			}
 		case isEnd:
 			end.plain = e.end.plain
 			e.end = end
@@ -291,4 +378,100 @@ func wordOf(end *result) string {
 		return "nobody"
 	}
 	return fmt.Sprint(end.err)
+}
+
+// Whatever happens to a call, and whatever it is denied: it is answered once, by a
+// verdict if one has come that is not in doubt, and by no error while an attempt runs;
+// nothing is sent once it is answered or nobody needs it, nothing that may have been
+// sent is sent again where that has side effects, and there are at most four attempts.
+func TestDecisionKeepsItsPromises(t *testing.T) {
+	words := []string{"allow", "deny", "defective", "malformed", "reset", "refused", "stale", "alert", "timeout", "status", "unread", "unclear"}
+	rapid.Check(t, func(t *rapid.T) {
+		repeat := Repeat{Safe: rapid.Bool().Draw(t, "safe"), NoHedge: rapid.Bool().Draw(t, "noHedge"), Failures: rapid.Bool().Draw(t, "failures"), DenyWins: rapid.Bool().Draw(t, "denyWins")}
+		begin := time.Unix(1_000_000, 0)
+		deadline := begin.Add(time.Second)
+		d := decision{repeat: repeat, deadline: deadline}
+		e := event{now: begin}
+		if repeat.Safe && !repeat.NoHedge && rapid.Bool().Draw(t, "hedged") {
+			e.hedge = 10 * time.Millisecond
+		}
+		var (
+			running  []choice
+			sleeps   bool
+			unneeded bool
+			begun    int
+			sent     bool // what may have had an effect
+			answered bool
+			denied   bool // by a verdict, in time
+			verdict  bool
+		)
+		take := func(s step) {
+			for (s.do == attempt || s.do == sleep) && rapid.IntRange(0, 5).Draw(t, "granted") == 0 {
+				s = d.decide(event{what: unavailable, refused: s, now: e.now, unneeded: e.unneeded, reachable: e.reachable, others: e.others})
+			}
+			switch s.do {
+			case attempt:
+				if begun++; begun > maxAttempts || answered || e.unneeded && begun > 1 || sent && !repeat.Safe {
+					t.Fatalf("attempt %d, answered %v, unneeded %v, sent %v", begun, answered, e.unneeded, sent)
+				}
+				if s.kind == Hedge && (repeat.NoHedge || len(running) != 1) {
+					t.Fatalf("a hedge of %d attempts", len(running))
+				}
+				running = append(running, s.choice)
+			case sleep:
+				sleeps = true
+				if !e.now.Add(s.pause).Before(deadline) {
+					t.Fatalf("it sleeps %v, with %v left", s.pause, deadline.Sub(e.now))
+				}
+			case answer:
+				end := s.end
+				switch {
+				case answered:
+					t.Fatal("it is answered twice")
+				case end.err != nil && !end.verdict() && (len(running) > 0 || verdict):
+					t.Fatalf("%v is answered, %d attempts run, a verdict %v", end.err, len(running), verdict)
+				case denied && end.allows():
+					t.Fatal("an allow is answered after a denial")
+				}
+				answered = true
+			case wait:
+			}
+			if d.running != len(running) || d.attempts != begun {
+				t.Fatalf("%d of %d attempts run, it thinks %d of %d", len(running), begun, d.running, d.attempts)
+			}
+			if !answered && len(running) == 0 && !sleeps {
+				t.Fatal("nobody does anything any more")
+			}
+		}
+		take(d.decide(e))
+		for len(running) > 0 || sleeps || !d.alarm.IsZero() {
+			e = event{now: e.now.Add(rapid.SampledFrom([]time.Duration{0, time.Millisecond, 20 * time.Millisecond, 300 * time.Millisecond}).Draw(t, "later"))}
+			unneeded = unneeded || rapid.IntRange(0, 9).Draw(t, "unneeded") == 0
+			e.unneeded = unneeded
+			e.others, e.reachable, e.jitter = rapid.Bool().Draw(t, "others"), rapid.Bool().Draw(t, "reachable"), rapid.Float64Range(0, 0.99).Draw(t, "jitter")
+			switch {
+			case !d.alarm.IsZero() && rapid.Bool().Draw(t, "rings"):
+				e.what = rang
+				if e.now.Before(d.alarm) {
+					e.now = d.alarm
+				}
+			case sleeps:
+				e.what, sleeps = woke, false
+			case len(running) > 0:
+				i := rapid.IntRange(0, len(running)-1).Draw(t, "which")
+				e.what, e.end = ended, endsOf[rapid.SampledFrom(words).Draw(t, "end")]
+				e.end.plain = running[i].plain
+				e.end.doubtful = e.end.doubtful && !e.end.plain
+				running = slices.Delete(running, i, i+1)
+				sent = sent || !e.end.unsent
+				if e.end.verdict() && !e.end.doubtful && !answered {
+					verdict, denied = true, denied || !e.end.allows()
+				}
+			}
+			take(d.decide(e))
+		}
+		if !answered {
+			t.Fatal("it is never answered")
+		}
+	})
 }

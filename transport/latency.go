@@ -145,11 +145,11 @@ func (r *recent) refresh(now time.Time) {
 }
 
 // hedgeDelay returns how long a hedge waits for the attempt before it, in a call
-// that may take left; ok is false where there is to be none.
-func (r *recent) hedgeDelay(now time.Time, left time.Duration) (time.Duration, bool) {
+// that may take left; 0 where there is to be none.
+func (r *recent) hedgeDelay(now time.Time, left time.Duration) time.Duration {
 	median, high, ok := r.quantiles(now)
 	if !ok {
-		return 0, false
+		return 0
 	}
-	return max(min(high, hedgeOverMedian*median, left/2), hedgeFloor), true
+	return max(min(high, hedgeOverMedian*median, left/2), hedgeFloor)
 }

@@ -120,7 +120,7 @@ func (r *race) decide(e event) (s step, learned *Switch) {
 		refused := s
 		e.what, e.refused = unavailable, refused
 		s = r.decision.decide(e)
-		s.disagreed, s.denied = s.disagreed || refused.disagreed, s.denied || refused.denied
+		s.denied = refused.denied
 		if s.lesson == 0 {
 			s.lesson, s.doubted = refused.lesson, refused.doubted
 		}
@@ -137,7 +137,7 @@ func (r *race) look(e *event) {
 	e.now = time.Now()
 	e.unneeded = r.Over != nil && r.Over.Load()
 	switch {
-	case e.what == ended && e.end.err != nil:
+	case e.end.err != nil:
 		e.others, e.jitter = r.others(), rand.Float64()
 	case r.decision.attempts == 0:
 		e.reachable = e.what == begun || r.Target.isReachable()
@@ -224,7 +224,7 @@ func (r *race) hedgeDelay(now time.Time) time.Duration {
 		return 0
 	}
 	left := r.Deadline.Sub(now)
-	if delay, ok := r.caller.durations(r.size).hedgeDelay(now, left); ok && delay < left {
+	if delay := r.caller.durations(r.size).hedgeDelay(now, left); delay < left {
 		return delay
 	}
 	return 0

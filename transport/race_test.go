@@ -56,9 +56,10 @@ var (
 // negotiated is a Message whose first wording is in doubt, and that remembers what it
 // has learned.
 type negotiated struct {
-	mu      sync.Mutex
-	refs    int
-	lessons []Lesson
+	mu       sync.Mutex
+	refs     int
+	lessons  []Lesson
+	switches bool // a misreading changes the wording for the calls to come
 }
 
 func (m *negotiated) Retain()                       { m.count(1) }
@@ -71,6 +72,9 @@ func (m *negotiated) Learn(l Lesson, _ time.Time) *Switch {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lessons = append(m.lessons, l)
+	if m.switches && l == Misread {
+		return &Switch{Reads: "JSON"}
+	}
 	return nil
 }
 
@@ -89,12 +93,14 @@ func (m *negotiated) has(l Lesson) bool {
 
 // table is a Target whose Endpoints answer by script, in the order of attempts.
 type table struct {
-	t       *testing.T
-	target  *Target
-	wait    bool        // as calls under Fail do
-	over    atomic.Bool // nobody needs the answer any more
-	losers  sync.WaitGroup
-	message negotiated
+	t        *testing.T
+	target   *Target
+	wait     bool        // as calls under Fail do
+	over     atomic.Bool // nobody needs the answer any more
+	losers   sync.WaitGroup
+	message  negotiated
+	observer Observer
+	before   func(*Endpoint) // what happens as an attempt begins; nil: nothing
 
 	mu      sync.Mutex
 	last    *race
@@ -112,11 +118,14 @@ func newTable(t *testing.T, endpoints int) *table {
 	}
 	target := &Target{host: "policy"}
 	target.endpoints.Store(&list)
-	return &table{t: t, target: target}
+	return &table{t: t, target: target, observer: Silent{}}
 }
 
 func (x *table) exchange(_ context.Context, call *race, c *choice) result {
 	e := c.endpoint
+	if x.before != nil {
+		x.before(e)
+	}
 	x.mu.Lock()
 	r := x.replies[0]
 	if len(x.replies) > 1 {
@@ -161,12 +170,12 @@ func (x *table) setLast(r *race) {
 func (x *table) make(repeat Repeat, timeout time.Duration) (codec.Response, error) {
 	now := time.Now()
 	r := &race{
-		Call: Call{Target: x.target, Message: &x.message, Repeat: repeat, Deadline: now.Add(timeout), Wait: x.wait, Over: &x.over, Resource: "pods"},
+		Call: Call{Target: x.target, Message: &x.message, Repeat: repeat, Deadline: now.Add(timeout), Wait: x.wait, Over: &x.over, Resource: "pods", Owner: hook.ID{Name: "owner"}},
 		ctx:  context.Background(),
 		to:   make(waiter, 1),
 		rules: &rules{
 			exchange: x.exchange,
-			observer: Silent{},
+			observer: x.observer,
 			start:    func(r *race, s step) { go r.follow(s) },
 			free:     func(*race) { x.losers.Done() },
 		},
@@ -595,5 +604,183 @@ func TestMisread(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// notes is an Observer that keeps what it is told beside of attempts.
+type notes struct {
+	Silent
+	mu  sync.Mutex
+	all []string
+	was Switch
+}
+
+func (n *notes) note(text string, owner hook.ID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, text+" "+owner.Name)
+}
+
+func (n *notes) Refused(_ context.Context, owner hook.ID) { n.note("refused", owner) }
+func (n *notes) Misread(_ context.Context, owner hook.ID) { n.note("misread", owner) }
+func (n *notes) Switched(_ context.Context, s Switch) {
+	n.note("switched", s.Owner)
+	n.was = s
+}
+
+// An Observer is notified of a wording that is not read and of what is sent from then
+// on; of that also where an answer says it.
+func TestObserverOfWordings(t *testing.T) {
+	unread := fails(time.Millisecond, hook.HTTPStatus, breaker.ClientError)
+	unread.doubtful = true
+	offers := says(0, true)
+	offers.heard = &Switch{Reads: "Protobuf"}
+	synctest.Test(t, func(t *testing.T) {
+		n := &notes{}
+		x := newTable(t, 1)
+		x.observer, x.message.switches = n, true
+		x.call(Repeat{Safe: true}, unread, says(0, true))
+		if !slices.Equal(n.all, []string{"misread owner", "switched owner"}) || n.was.Target != x.target || n.was.Reads != "JSON" || !errors.Is(n.was.Err, unread.err) {
+			t.Errorf("of a misreading: %q, %+v", n.all, n.was)
+		}
+		n.all = nil
+		x.call(Repeat{}, offers)
+		if !slices.Equal(n.all, []string{"switched owner"}) || n.was.Target != x.target || n.was.Reads != "Protobuf" || n.was.Err != nil {
+			t.Errorf("of an offer: %q, %+v", n.all, n.was)
+		}
+	})
+}
+
+// What a step has found out is learned, and told, although what it wanted to do next is
+// not to be had.
+func TestLearnedAlthoughDenied(t *testing.T) {
+	unread := fails(time.Millisecond, hook.HTTPStatus, breaker.ClientError)
+	unread.doubtful = true
+	status := fails(0, hook.HTTPStatus, breaker.ServerError)
+	status.status = 500
+	t.Run("no Endpoint for the plain wording", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			n := &notes{}
+			x := newTable(t, 1)
+			x.observer, x.message.switches = n, true
+			x.before = func(*Endpoint) { x.target.endpoints.Store(new([]*Endpoint)) }
+			_, _, err := x.call(Repeat{Safe: true}, unread)
+			wantCause(t, err, hook.HTTPStatus)
+			if !slices.Equal(n.all, []string{"misread owner", "switched owner"}) || !errors.Is(n.was.Err, unread.err) {
+				t.Errorf("%q, %+v", n.all, n.was)
+			}
+		})
+	})
+	t.Run("no budget for a retry", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			n := &notes{}
+			x := newTable(t, 1)
+			for x.target.callers.of("", time.Now()).budget.take(time.Now()) {
+			}
+			x.observer = n
+			_, _, err := x.call(Repeat{Safe: true, Failures: true}, unread, status)
+			wantCause(t, err, hook.HTTPStatus)
+			if got := x.attempts(); got != 2 || !x.message.has(Blameless) || !slices.Equal(n.all, []string{"refused owner"}) {
+				t.Errorf("%d attempts, learned %v, notified of %q", got, x.message.lessons, n.all)
+			}
+		})
+	})
+}
+
+// An error says how long the call took.
+func TestElapsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		for want, r := range map[time.Duration]reply{time.Second: never, 300 * time.Millisecond: fails(300*time.Millisecond, hook.HTTPStatus, breaker.ServerError)} {
+			_, _, err := x.call(Repeat{}, r)
+			if call, ok := errors.AsType[*hook.CallError](err); !ok || call.Elapsed != want {
+				t.Errorf("%v: it took %v, want %v", err, call.Elapsed, want)
+			}
+		}
+	})
+}
+
+// A retry is paid for when it begins to wait for its turn, and counted once.
+func TestRetriesArePaidBeforeTheirPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		x.call(Repeat{Safe: true, Failures: true}, malformed, malformed, says(0, true))
+		if s := x.target.Stats(); s != (Stats{Attempts: 3, Retries: 2}) {
+			t.Errorf("%+v", s)
+		}
+		for x.target.callers.of("", time.Now()).budget.take(time.Now()) {
+		}
+		_, took, err := x.call(Repeat{Safe: true, Failures: true}, malformed, says(0, true))
+		if wantCause(t, err, hook.BadAnswer); took != time.Millisecond {
+			t.Errorf("a call without a budget took %v", took)
+		}
+		if s := x.target.Stats(); s != (Stats{Attempts: 4, Retries: 2, BudgetRefused: 1}) {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// While a call pauses, and for as long as an attempt runs, it holds the Message.
+func TestMessageIsHeldDuringAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		x.before = func(*Endpoint) {
+			if n := x.message.count(0); n != 1 {
+				t.Errorf("%d references as an attempt begins", n)
+			}
+		}
+		x.call(Repeat{Safe: true, Failures: true}, malformed, malformed, says(0, true))
+		x.attempts()
+		if n := x.message.count(0); n != 0 {
+			t.Errorf("%d references after the end", n)
+		}
+	})
+}
+
+// A webhook of which every call is slow gets no more hedges than tell that; retries have
+// no such limit.
+func TestHedgesAreForTheFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		for range 400 {
+			x.call(Repeat{Safe: true}, says(10*time.Millisecond, true))
+		}
+		<-time.After(3 * budgetSlot) // these are no longer among those that hedges are compared with
+		for range 30 {               // in less than a second
+			x.call(Repeat{Safe: true}, says(12*time.Millisecond, true), says(time.Millisecond, true))
+		}
+		x.losers.Wait()
+		if n := x.target.Stats().Hedges; n == 0 || n > slowLeast {
+			t.Errorf("%d hedges", n)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		x.target.unspared = true
+		for range 400 {
+			x.call(Repeat{}, says(0, true))
+		}
+		<-time.After(3 * budgetSlot)
+		for range 20 {
+			x.call(Repeat{Safe: true, NoHedge: true}, reset, says(0, true))
+		}
+		if n := x.target.Stats().Retries; n != 20 {
+			t.Errorf("%d retries", n)
+		}
+	})
+}
+
+// There is no hedge that could begin only when the call is over.
+func TestNoHedgeAtTheDeadline(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	r := &race{Call: Call{Repeat: Repeat{Safe: true}}, caller: &caller{}}
+	for range recentWarm {
+		r.caller.durations(0).record(now.Add(-recentRefresh), time.Millisecond)
+	}
+	for left, want := range map[time.Duration]time.Duration{hedgeFloor: 0, hedgeFloor + 1: hedgeFloor} {
+		r.Deadline = now.Add(left)
+		if got := r.hedgeDelay(now); got != want {
+			t.Errorf("with %v left it is hedged after %v, want %v", left, got, want)
+		}
 	}
 }

@@ -305,6 +305,48 @@ func TestDoesNotWait(t *testing.T) {
 	}
 }
 
+// A call waits for the circuit of a webhook that hangs only where no answer denies, and
+// only while there is something to call.
+func TestWaitsForNobodyElse(t *testing.T) {
+	hanging := func(t *testing.T) *table {
+		x := newTable(t, 1)
+		for range 10 {
+			x.call(Repeat{}, never)
+		}
+		x.wait, x.replies = true, []reply{never}
+		return x
+	}
+	none := new([]*Endpoint)
+	for name, row := range map[string]struct {
+		change func(*table)
+		within time.Duration
+		cause  hook.Cause
+	}{
+		"an answer would not deny":    {func(x *table) { x.wait = false }, 0, hook.BreakerOpen},
+		"there is nothing to call":    {func(x *table) { x.target.endpoints.Store(none) }, 0, hook.Unreachable},
+		"there is nothing any more":   {func(x *table) { time.AfterFunc(200*time.Millisecond, func() { x.target.endpoints.Store(none) }) }, 200*time.Millisecond + maxLook, hook.Unreachable},
+		"it is waited for to the end": {func(*table) {}, time.Second, hook.BreakerOpen},
+		"nobody needs it any more":    {func(x *table) { time.AfterFunc(200*time.Millisecond, func() { x.over.Store(true) }) }, 200*time.Millisecond + maxLook, hook.BreakerOpen},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := hanging(t)
+				var probe sync.WaitGroup
+				probe.Go(func() { _, _ = x.one(time.Second) }) // which the circuit lets through
+				synctest.Wait()
+				defer probe.Wait()
+				begin := time.Now()
+				row.change(x)
+				_, err := x.one(time.Second)
+				if took := time.Since(begin); took > row.within || row.within == time.Second && took < time.Second-maxLook {
+					t.Errorf("after %v, want %v", took, row.within)
+				}
+				wantCause(t, err, row.cause)
+			})
+		})
+	}
+}
+
 // Hundreds of calls that all have to connect do it a few at a time, and none of
 // their handshakes fails for want of time.
 func TestDialStorm(t *testing.T) {
