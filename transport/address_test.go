@@ -18,6 +18,10 @@ func TestAddressPolicy(t *testing.T) {
 		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")},
 		Own:     []netip.AddrPort{netip.MustParseAddrPort("10.1.2.3:8443"), netip.MustParseAddrPort("[::]:8081")},
 	}
+	wide := transport.AddressPolicy{
+		Allowed: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/128")},
+		Own:     own.Own,
+	}
 	for _, row := range []struct {
 		address string
 		policy  transport.AddressPolicy
@@ -63,6 +67,11 @@ func TestAddressPolicy(t *testing.T) {
 		{"[::ffff:10.1.2.3]:8443", own, false},
 		{"[64:ff9b::10.1.2.3]:8443", own, false},
 		{"10.1.2.4:8443", own, true},
+		{"127.0.0.1:8443", own, true},
+		{"10.1.2.4:8081", own, true},
+		{"0.0.0.0:8081", wide, false},
+		{"0.0.0.0:8082", wide, true},
+		{"[::]:8082", wide, true},
 	} {
 		t.Run("E2 "+row.address, func(t *testing.T) {
 			err := row.policy.Check(netip.MustParseAddrPort(row.address))

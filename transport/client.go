@@ -138,7 +138,7 @@ func (c *Client) warm(e *Endpoint, timeout time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if conn, ours := cc.Conn().(*conn); ours && conn.rest() {
+	if cc.Conn().(*conn).rest() {
 		e.pool.ReleaseConn(cc)
 		e.closeIfRetired()
 	} else {

@@ -182,6 +182,10 @@ func TestDecision(t *testing.T) {
 			begun => attempt first
 			ended unread => attempt retry plain
 			ended plain status => answer status, learned blameless`},
+		{"a plain one that is too busy says nothing", safe, `
+			begun => attempt first
+			ended unread => attempt retry plain
+			ended plain busy => answer busy`},
 		{"it is if that gets no answer in time", safe, `
 			begun => attempt first
 			ended unread => attempt retry plain
@@ -286,6 +290,7 @@ var endsOf = map[string]result{
 	"alert":     fails(0, hook.TLS, breaker.TLSFailed).result,
 	"defective": {err: &codec.AnswerError{Reason: "defective", Denies: true}, kind: breaker.BadAnswer},
 	"status":    {err: &hook.CallError{Cause: hook.HTTPStatus, Err: errors.New("status")}, kind: breaker.ServerError, status: 500},
+	"busy":      {err: &hook.CallError{Cause: hook.HTTPStatus, Err: errors.New("busy")}, kind: breaker.ServerError, status: 503},
 	"unread":    {err: &hook.CallError{Cause: hook.HTTPStatus, Err: errors.New("unread")}, kind: breaker.ClientError, doubtful: true},
 	"unclear":   {err: &codec.AnswerError{Reason: "unclear", Denies: true}, kind: breaker.BadAnswer, doubtful: true},
 }

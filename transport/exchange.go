@@ -85,21 +85,18 @@ func (e *Endpoint) roundTrip(req *request, resp *fasthttp.Response, ticket *brea
 		if err != nil {
 			return err
 		}
-		c, ours := cc.Conn().(*conn)
-		if ours && (!c.wake() || c.served && fresh) {
+		c := cc.Conn().(*conn)
+		if !c.wake() || c.served && fresh {
 			e.pool.CloseConn(cc)
 			continue
 		}
 		ticket.Reached()
-		reused, written := ours && c.served, int64(0)
-		if ours {
-			written = c.records.written
-		}
+		reused, written := c.served, c.records.written
 		clean, err := true, errNotNeeded // as to connect, or to wait for that, took too long
 		if req.race == nil || req.race.isNeeded() {
-			clean, err = talk(&e.pool, cc.Conn(), req, resp, deadline)
+			clean, err = talk(&e.pool, c, req, resp, deadline)
 		}
-		if clean && (!ours || c.rest()) {
+		if clean && c.rest() {
 			e.pool.ReleaseConn(cc)
 			e.closeIfRetired()
 		} else {
@@ -109,7 +106,7 @@ func (e *Endpoint) roundTrip(req *request, resp *fasthttp.Response, ticket *brea
 			var silent *silentError
 			if errors.As(err, &silent) {
 				silent.reused = reused
-				silent.unwritten = ours && c.records.written == written
+				silent.unwritten = c.records.written == written
 			}
 		}
 		return err

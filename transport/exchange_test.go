@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -90,6 +91,12 @@ func TestRequest(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got.Header); diff != "" {
 		t.Errorf("header (-want +got):\n%s", diff)
+	}
+	for timeout, want := range map[time.Duration]string{2 * time.Second: "2s", 2*time.Second + 1: "3s", 1: "1s"} {
+		out.Reset()
+		if req.timeout = timeout; req.write(bufio.NewWriter(&out)) != nil || !strings.HasPrefix(out.String(), "POST /check?timeout="+want+" HTTP/1.1\r\n") {
+			t.Errorf("with %v left: %.40q", timeout, out.String())
+		}
 	}
 	if got.Method != http.MethodPost || got.Host != "policy.shop.svc:8443" || got.RequestURI != "/check?timeout=2s" {
 		t.Errorf("%s %s to %s", got.Method, got.RequestURI, got.Host)

@@ -131,7 +131,7 @@ func (r *recent) refresh(now time.Time) {
 	var buf [recentKept]time.Duration
 	all := buf[:0]
 	for _, d := range r.kept {
-		if d.took > 0 && now.Sub(d.at) < latencyWindow {
+		if now.Sub(d.at) < latencyWindow { // what was never kept is older
 			all = append(all, d.took)
 		}
 	}

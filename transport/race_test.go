@@ -94,6 +94,7 @@ func (m *negotiated) has(l Lesson) bool {
 // table is a Target whose Endpoints answer by script, in the order of attempts.
 type table struct {
 	t        *testing.T
+	ctx      context.Context
 	target   *Target
 	wait     bool        // as calls under Fail do
 	over     atomic.Bool // nobody needs the answer any more
@@ -118,7 +119,7 @@ func newTable(t *testing.T, endpoints int) *table {
 	}
 	target := &Target{host: "policy"}
 	target.endpoints.Store(&list)
-	return &table{t: t, target: target, observer: Silent{}}
+	return &table{t: t, ctx: t.Context(), target: target, observer: Silent{}}
 }
 
 func (x *table) exchange(_ context.Context, call *race, c *choice) result {
@@ -171,7 +172,7 @@ func (x *table) make(repeat Repeat, timeout time.Duration) (codec.Response, erro
 	now := time.Now()
 	r := &race{
 		Call: Call{Target: x.target, Message: &x.message, Repeat: repeat, Deadline: now.Add(timeout), Wait: x.wait, Over: &x.over, Resource: "pods", Owner: hook.ID{Name: "owner"}},
-		ctx:  context.Background(),
+		ctx:  x.ctx,
 		to:   make(waiter, 1),
 		rules: &rules{
 			exchange: x.exchange,
@@ -486,7 +487,10 @@ func TestWhatIsNobodysFaultOpensNoBreaker(t *testing.T) {
 		{"a deadline that is too short", result{kind: breaker.TimedOut}, 0, false, false, breaker.Excluded},
 		{"F33 this process stood still", result{kind: breaker.TimedOut}, 2 * time.Second, true, false, breaker.Excluded},
 		{"refused, lost", result{kind: breaker.Refused}, 0, true, true, breaker.ConnectFailure},
+		{"F33 or hardly", result{kind: breaker.TimedOut}, stoodStill, true, false, breaker.Failure},
 		{"reset", result{kind: breaker.Reset}, 0, true, false, breaker.Failure},
+		{"500, late", result{kind: breaker.ServerError}, 2 * time.Second, true, false, breaker.Failure},
+		{"refused where the time was short", result{kind: breaker.Refused}, 0, false, false, breaker.ConnectFailure},
 		{"denied", result{kind: breaker.Denied}, 0, true, false, breaker.Success},
 		{"allowed, lost", result{kind: breaker.Allowed}, 0, true, true, breaker.Excluded},
 		{"429", result{kind: breaker.TooManyRequests}, 0, true, false, breaker.Excluded},

@@ -120,7 +120,6 @@ func (r *Resolver) resolveTarget(ctx context.Context, t *Target) {
 		if err != nil {
 			t.lastErr.Store(&err)
 			list = append(list, t.endpointsOf(o)...)
-			continue
 		}
 		for _, a := range addresses {
 			list = append(list, r.endpointFor(t, o, a))

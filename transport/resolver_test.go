@@ -4,9 +4,11 @@ package transport_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/loadtest/zone"
 	"github.com/admission-dispatcher/dispatcher/transport"
@@ -63,7 +66,7 @@ func passWarm(z *zone.Server, target *transport.Target, warm func([]*transport.E
 func passAs(cfg transport.ResolverConfig, target *transport.Target) {
 	ctx, cancel := context.WithCancel(context.Background())
 	passes := 0
-	cfg.Interval = time.Millisecond
+	cfg.Interval = 1
 	cfg.Targets = func() []*transport.Target {
 		if passes++; passes > 1 {
 			cancel()
@@ -194,9 +197,100 @@ func TestUnresolved(t *testing.T) {
 	z := newZone(t)
 	r := transport.NewResolver(transport.ResolverConfig{Server: z.Address(), Timeout: patience})
 	r.Refresh(t.Context(), target)
-	if _, err := w.call(target, patience); err == nil || !strings.Contains(err.Error(), "policy.shop.svc") {
+	if _, err := w.call(target, patience); err == nil || !strings.Contains(err.Error(), "no such host") {
 		t.Errorf("the error is %v", err)
 	}
+	z.Set(at("127.0.0.1", "169.254.169.254"))
+	r.Refresh(t.Context(), target)
+	if err := target.Unresolved(); err == nil || !strings.Contains(err.Error(), "127.0.0.1 is a loopback address") || !strings.Contains(err.Error(), "169.254.169.254 is a link-local address") {
+		t.Errorf("the error is %v", err)
+	}
+	z.Set(at("10.0.0.1"))
+	if r.Refresh(t.Context(), target); target.Unresolved() != nil {
+		t.Error(target.Unresolved())
+	}
+}
+
+// Look-ups of many Targets at a time take turns.
+func TestLookupsTakeTurns(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := transport.NewResolver(transport.ResolverConfig{})
+		var all []*transport.Target
+		for i := range 40 {
+			target, err := transport.NewTarget(transport.TargetSpec{URL: fmt.Sprintf("https://10.0.0.%d/", i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, target)
+		}
+		for _, list := range [][]*transport.Target{all[:20], all[20:]} {
+			r.Refresh(t.Context(), list...)
+		}
+		for i, target := range all {
+			isAt(t, target, fmt.Sprintf("10.0.0.%d:443", i))
+		}
+	})
+}
+
+// Two servers at one address, told apart by their names, are two Endpoints, and stay
+// those that they are.
+func TestEndpointsOfOneAddress(t *testing.T) {
+	target, err := transport.NewTarget(transport.TargetSpec{URL: "https://policy.shop.svc/", Endpoints: []transport.EndpointSpec{
+		{Address: "10.0.0.1:443", ServerName: "one.example.com"}, {Address: "10.0.0.1:443", ServerName: "two.example.com"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	passAs(transport.ResolverConfig{}, target)
+	before := target.Endpoints()
+	if len(before) != 2 || before[0] == before[1] {
+		t.Fatalf("the endpoints are %v", before)
+	}
+	if passAs(transport.ResolverConfig{}, target); !slices.Equal(before, target.Endpoints()) {
+		t.Error("they are others after another look")
+	}
+}
+
+// A Target waits for a look-up as long as is configured, whoever else waits for the
+// same name, and says so. net's own time limit, which names the server, is longer.
+func TestLookupsAreWaitedForAsConfigured(t *testing.T) {
+	z := newZone(t)
+	z.Set(zone.Zone{Silent: true})
+	r := transport.NewResolver(transport.ResolverConfig{Server: z.Address(), Timeout: 20 * time.Millisecond})
+	one, two := newNamed(t), newNamed(t)
+	r.Refresh(t.Context(), one, two)
+	for _, target := range []*transport.Target{one, two} {
+		var lookup *net.DNSError
+		if err := target.Unresolved(); !errors.As(err, &lookup) || !lookup.IsTimeout || lookup.Server != "" {
+			t.Errorf("the error is %v", err)
+		}
+	}
+}
+
+// Whoever wants to know is notified of the circuits of each Endpoint.
+func TestCircuitsAreTold(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newPiped(t, transport.ClientConfig{}, allowing)
+		w.gate = func(context.Context, string) error { return errors.New("nobody is there") }
+		target, err := transport.NewTarget(w.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		r := transport.NewResolver(transport.ResolverConfig{Circuits: func(of *transport.Target, at netip.AddrPort, c breaker.Change) {
+			if of != target {
+				t.Error("another Target's")
+			}
+			told = append(told, fmt.Sprintf("%v %v", at, c.To))
+		}})
+		r.Refresh(t.Context(), target)
+		for range 3 {
+			w.fails(target, patience, hook.Unreachable)
+		}
+		if !slices.Equal(told, []string{"10.0.0.1:443 " + breaker.Open.String()}) {
+			t.Errorf("told %q", told)
+		}
+	})
 }
 
 // Several addresses share the calls.

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -62,6 +63,13 @@ func TestSlots(t *testing.T) {
 
 // One that is freed goes to the waiting holder that has the fewest.
 func TestFreedSlotGoesToTheFewest(t *testing.T) {
+	for range 20 { // in whatever order the holders are looked at
+		freedSlotGoesToTheFewest(t)
+	}
+}
+
+func freedSlotGoesToTheFewest(t *testing.T) {
+	t.Helper()
 	p := newSlots(4)
 	east, west, shadow := holder{cluster: "east"}, holder{cluster: "west"}, holder{"west", true}
 	for _, who := range []holder{east, east, east, west} {
@@ -188,10 +196,31 @@ func TestCallersAreApart(t *testing.T) {
 	if cs.of("west", now).spared.Load() != 0 {
 		t.Error("west is asked to pause")
 	}
-	cs.of("west", now.Add(callerIdle))
-	cs.of("west", now.Add(2*callerIdle))
-	if len(cs.known) != 1 {
-		t.Errorf("%d callers are known", len(cs.known))
+}
+
+// A cluster that has not called for a minute is forgotten, one that has is not.
+func TestCallersAreForgotten(t *testing.T) {
+	var cs callers
+	now := time.Unix(1_000_000, 0)
+	known := func() (names []string) {
+		for name := range cs.known {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return names
+	}
+	for _, name := range []string{"east", "west", "north"} {
+		cs.of(name, now)
+	}
+	east := cs.of("east", now.Add(1))
+	if cs.of("north", now.Add(callerIdle-1)); len(cs.known) != 3 {
+		t.Errorf("a moment too early %v are known", known())
+	}
+	if cs.of("north", now.Add(callerIdle)); !slices.Equal(known(), []string{"east", "north"}) {
+		t.Errorf("after a minute %v are known", known())
+	}
+	if cs.of("east", now.Add(callerIdle)) != east {
+		t.Error("what is known of a cluster that calls is forgotten")
 	}
 }
 
@@ -210,6 +239,9 @@ func TestFairTime(t *testing.T) {
 		{"a small part, nothing known", 200 * time.Millisecond, 10 * time.Second, 0, false},
 		{"a small part, and answers take about as long", 200 * time.Millisecond, 10 * time.Second, 150 * time.Millisecond, false},
 		{"a small part, many times what answers take", 200 * time.Millisecond, 10 * time.Second, 5 * time.Millisecond, true},
+		{"a third of it", 3 * time.Second, 9 * time.Second, 0, true},
+		{"ten times what answers take", 200 * time.Millisecond, 10 * time.Second, 20 * time.Millisecond, true},
+		{"a little less", 200*time.Millisecond - 1, 10 * time.Second, 20 * time.Millisecond, false},
 		{"unknown", time.Millisecond, 0, 0, true},
 	} {
 		r := &race{Call: Call{Timeout: row.timeout}, caller: &caller{}}

@@ -88,6 +88,57 @@ func TestHedgesOfASlowWebhook(t *testing.T) {
 	}
 }
 
+// Hedges are compared with the calls of this slot of the window and of the one before,
+// and limited to a fifth of them, where there are more than ten.
+func TestHedgesAreAFifth(t *testing.T) {
+	begin := time.Unix(1_000_000, 0)
+	for _, row := range []struct {
+		name   string
+		firsts int // one slot before
+		want   int
+	}{
+		{"hardly any calls", 0, slowLeast},
+		{"as many as ten are a fifth of", 50, slowLeast},
+		{"more", 100, 20},
+	} {
+		b := budget{burst: new(burst)}
+		for range 1000 { // so that the budget has fifty
+			b.first(begin)
+		}
+		now := begin.Add(5 * budgetSlot)
+		for range row.firsts {
+			b.first(now.Add(-budgetSlot))
+		}
+		granted := 0
+		for range 40 {
+			if b.hedge(now) {
+				granted++
+			}
+		}
+		if granted != row.want {
+			t.Errorf("%s: %d hedges, want %d", row.name, granted, row.want)
+		}
+	}
+}
+
+// A first attempt counts as long as it is surely within the window.
+func TestFirstAttemptsLeaveTheWindow(t *testing.T) {
+	for slots, want := range map[int]int{9: 50 + 5, 10: 5} {
+		b := budget{burst: new(burst)}
+		now := time.Unix(1_000_000, 0)
+		for range 1000 {
+			b.first(now)
+		}
+		n := 0
+		for now = now.Add(time.Duration(slots) * budgetSlot); b.take(now); {
+			n++
+		}
+		if n != want {
+			t.Errorf("%d slots later: %d extra attempts, want %d", slots, n, want)
+		}
+	}
+}
+
 // The quantiles are those of the values of the last seconds.
 func TestQuantiles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
