@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,11 +67,63 @@ func TestLocalErrors(t *testing.T) {
 
 // Without time nothing is called.
 func TestLocalWithoutTime(t *testing.T) {
-	f := hook.Local(func(context.Context, hook.Question) (codec.Response, error) { panic("called") })
+	synctest.Test(t, func(t *testing.T) { // where no time passes by itself
+		f := hook.Local(func(context.Context, hook.Question) (codec.Response, error) { panic("called") })
+		defer f.Close()
+		for _, left := range []time.Duration{0, -1} {
+			var call *hook.CallError
+			if err := <-ask(t, f, "east", left); !errors.As(err, &call) || call.Cause != hook.NoTimeLeft {
+				t.Errorf("with %v left: %v", left, err)
+			}
+		}
+	})
+}
+
+// heard is a Receiver that waits for the answer, too.
+type heard chan codec.Response
+
+func (r heard) Receive(resp codec.Response, _ error) { r <- resp }
+
+// A denial without a code is Forbidden; whatever else a function answers stays.
+func TestLocalAnswers(t *testing.T) {
+	for _, row := range []struct{ given, want codec.Response }{
+		{codec.Response{}, codec.Response{Code: 403, Reason: "Forbidden"}},
+		{codec.Response{Code: 422, Message: "no"}, codec.Response{Code: 422, Message: "no"}},
+		{codec.Response{Allowed: true}, codec.Response{Allowed: true}},
+		{codec.Response{Allowed: true, Warnings: []string{"soon"}}, codec.Response{Allowed: true, Warnings: []string{"soon"}}},
+	} {
+		f := hook.Local(func(context.Context, hook.Question) (codec.Response, error) { return row.given, nil })
+		v, to := view("east"), make(heard, 1)
+		f.Ask(t.Context(), hook.Question{View: v, Deadline: time.Now().Add(time.Minute)}, to)
+		if got := <-to; !reflect.DeepEqual(got, row.want) {
+			t.Errorf("%+v is %+v, want %+v", row.given, got, row.want)
+		}
+		v.Release()
+		f.Close()
+	}
+}
+
+// A panic of a function is a CallError with the stack, which does not quote what it was
+// about. What the call held is given back, as after any other.
+func TestLocalPanics(t *testing.T) {
+	const secret = "swordfish"
+	f := hook.Local(func(_ context.Context, q hook.Question) (codec.Response, error) { panic(secret) })
 	defer f.Close()
-	var call *hook.CallError
-	if err := <-ask(t, f, "east", 0); !errors.As(err, &call) || call.Cause != hook.NoTimeLeft {
-		t.Error(err)
+	for range 2 * 256 { // more than may be under way
+		freed := false
+		s := source(t, nil, func() { freed = true })
+		v, to := hook.NewView(s), make(told, 1)
+		codec.ReleaseReview(s.Review)
+		f.Ask(t.Context(), hook.Question{View: v, Deadline: time.Now().Add(time.Minute)}, to)
+		v.Release()
+		err := <-to
+		call, ok := errors.AsType[*hook.CallError](err)
+		if !ok || call.Cause != hook.Panic || !strings.Contains(string(call.Stack), "TestLocalPanics") || strings.Contains(err.Error(), secret) {
+			t.Fatalf("%v\n%s", err, call.Stack)
+		}
+		if !freed {
+			t.Fatal("the review is held when the answer is there")
+		}
 	}
 }
 
