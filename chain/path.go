@@ -52,8 +52,8 @@ func PathID(name string) string {
 // IsPathSegment reports whether b is a segment in its only spelling: ids of fixed
 // length, in ascending order.
 func IsPathSegment(b []byte) bool {
-	kind, ids, ok := bytes.Cut(b, []byte("."))
-	if !ok || string(kind) != only && string(kind) != not {
+	kind, ids, _ := bytes.Cut(b, []byte("."))
+	if string(kind) != only && string(kind) != not {
 		return false
 	}
 	var before []byte

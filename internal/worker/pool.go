@@ -56,7 +56,7 @@ func (p *Pool[T]) rest(jobs chan T) bool {
 }
 
 // Close ends the goroutines that wait, and returns when no work is done any more. It
-// must not race with Run.
+// must not race with Run. It may be called again.
 func (p *Pool[T]) Close() {
 	p.mu.Lock()
 	p.closed = true

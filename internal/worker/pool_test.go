@@ -43,5 +43,6 @@ func TestPool(t *testing.T) {
 		if p.Close(); done.Load() != 11 {
 			t.Errorf("closed when %d pieces of 11 were done", done.Load())
 		}
+		p.Close() // does nothing more
 	})
 }
