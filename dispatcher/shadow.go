@@ -44,14 +44,14 @@ func (d *Dispatcher) shadowLater(a *admission, inv *invocation) {
 	if done == nil {
 		return
 	}
-	ctx, req, view, position, round := context.WithoutCancel(a.ctx), a.Request, a.view.Retain(), inv.position, inv.round
+	ctx, req, view, position, round := context.WithoutCancel(a.ctx), a.Request, a.subject.Retain(), inv.position, inv.round
 	req.Host = nil // borrowed
 	d.goShadow(ctx, func() {
 		own := d.newAdmission(ctx, req)
 		defer d.release(own)
 		own.shadows = true
-		own.show(view)
-		own.subject.SetObject(view.Object)
+		own.subject.Release()
+		own.subject.View = view // as the object was, which d.release gives back
 		own.batch = d.newBatch()
 		defer own.batch.close()
 		decided := func() *invocation {

@@ -111,9 +111,7 @@ func TestLocalPanics(t *testing.T) {
 	defer f.Close()
 	for range 2 * 256 { // more than may be under way
 		freed := false
-		s := source(t, nil, func() { freed = true })
-		v, to := hook.NewView(s), make(told, 1)
-		codec.ReleaseReview(s.Review)
+		v, to := podView(t, nil, func() { freed = true }), make(told, 1)
 		f.Ask(t.Context(), hook.Question{View: v, Deadline: time.Now().Add(time.Minute)}, to)
 		v.Release()
 		err := <-to

@@ -18,10 +18,16 @@ import (
 const podReview = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":{"group":"","version":"v1","kind":"Pod"},` +
 	`"resource":{"group":"","version":"v1","resource":"pods"},"name":"p","namespace":"shop","operation":"CREATE","userInfo":{"username":"ann"},"object":{"metadata":{"name":"p"},"n":0}}}`
 
-// podView returns the View of a review whose memory is overwritten once it is released.
-func podView(t *testing.T, account hook.Account) *hook.View {
+// podView returns the View of a review whose memory is overwritten once it is released,
+// of which those are told who are given.
+func podView(t *testing.T, account hook.Account, freed ...func()) *hook.View {
 	t.Helper()
-	body := codec.NewBody([]byte(podReview), func(data []byte) { clear(data) })
+	body := codec.NewBody([]byte(podReview), func(data []byte) {
+		clear(data)
+		for _, tell := range freed {
+			tell()
+		}
+	})
 	defer body.Release()
 	r := codec.AcquireReview()
 	defer codec.ReleaseReview(r)

@@ -157,7 +157,8 @@ func newReader(t *testing.T) *reader {
 	serverTLS.MaxVersion = tls.VersionTLS12 // in which a session is resumed without keys made anew
 	var serving sync.WaitGroup
 	r.client = transport.NewClient(transport.ClientConfig{
-		ResponseLimit: composedLimit,
+		ResponseLimit:  composedLimit,
+		ConnectTimeout: time.Minute, // however busy the machine is
 		Dial: func(context.Context, netip.AddrPort) (net.Conn, error) {
 			near, far := net.Pipe()
 			serving.Go(func() {
