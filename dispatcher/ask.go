@@ -82,14 +82,15 @@ func (d *Dispatcher) start(ctx context.Context, inv *invocation, q hook.Question
 	q.Over = &inv.batch.over
 	inv.batch.users.Add(1)
 	d.calls.Add(1)
+	to := hook.NewReceiver(inv, inv.ticket.Load())
 	defer func() {
 		if r := recover(); r != nil {
-			inv.Receive(codec.Response{}, &hook.CallError{
+			to.Receive(codec.Response{}, &hook.CallError{
 				Cause: hook.Panic, Elapsed: time.Since(inv.begin), Err: fmt.Errorf("panic while calling: %s", crash.Text(r)), Stack: debug.Stack(),
 			})
 		}
 	}()
-	inv.webhook.Hook.Ask(ctx, q, inv)
+	inv.webhook.Hook.Ask(ctx, q, to)
 }
 
 // join gives all that have been asked their Outcome: those who answer until the grace

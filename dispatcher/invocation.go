@@ -20,17 +20,26 @@ import (
 // invocation is one Entry that wants the review, and what its Hook answers. It may
 // outlive the admission.
 type invocation struct {
+	// ticket is that of the Question that waits for an answer. It only ever grows, from
+	// one admission that uses the memory to the next: a Hook that answers twice, however
+	// late, answers nothing else.
+	ticket atomic.Uint64
+	inquiry
+}
+
+// inquiry is what an invocation is about. It is replaced whole, so that nothing of one
+// admission is left for the next.
+type inquiry struct {
 	webhook  *chain.Entry
 	position int
 	round    int
 
 	undecided bool // whether it wants the review: a Shadow webhook, for which nobody waits
 
-	batch    *batch
-	begin    time.Time   // of the call
-	waiting  bool        // started, and without an Outcome
-	answered atomic.Bool // the Hook has notified
-	span     trace.Span  // nil where the admission is not sampled
+	batch   *batch
+	begin   time.Time  // of the call
+	waiting bool       // started, and without an Outcome
+	span    trace.Span // nil where the admission is not sampled
 
 	// The answer, once it has arrived.
 	resp    codec.Response
@@ -38,10 +47,10 @@ type invocation struct {
 	elapsed time.Duration
 }
 
-// Receive implements hook.Receiver. Of a Hook that answers twice the first answer
-// counts.
-func (inv *invocation) Receive(resp codec.Response, err error) {
-	if inv.answered.Swap(true) {
+// Answered implements hook.Asker. Of a Hook that answers twice the first answer counts.
+// Whoever does not have the ticket that is waited for must not touch inv.
+func (inv *invocation) Answered(ticket uint64, resp codec.Response, err error) {
+	if !inv.ticket.CompareAndSwap(ticket, ticket+1) {
 		return
 	}
 	inv.resp, inv.err, inv.elapsed = resp, err, time.Since(inv.begin)
@@ -141,7 +150,7 @@ func (b *batch) add(w *chain.Entry, position, round int) *invocation {
 // drop takes back what add returned last.
 func (b *batch) drop() {
 	last := len(b.list) - 1
-	*b.list[last] = invocation{}
+	b.list[last].inquiry = inquiry{}
 	b.list = b.list[:last]
 }
 
@@ -160,7 +169,7 @@ func (b *batch) release() {
 		<-b.answers
 	}
 	for _, inv := range b.list {
-		*inv = invocation{}
+		inv.inquiry = inquiry{}
 	}
 	b.list = b.list[:0]
 	if cap(b.list) <= maxPooledBatch {

@@ -69,7 +69,7 @@ func (a *admission) recheck(position, round int) {
 	}
 	m, _ := a.match(w) // without a slot nobody was called, and there is no second round
 	if m.Reason == match.ConditionRefusal || m.Reason == match.NamespaceUnknown {
-		inv := &invocation{webhook: w, position: position, round: round}
+		inv := &invocation{inquiry: inquiry{webhook: w, position: position, round: round}}
 		a.settleUncalled(inv, a.judge(inv, codec.Response{}, refuseMatch(m), 0))
 	}
 }

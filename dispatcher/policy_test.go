@@ -53,7 +53,7 @@ func TestEffect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := &admission{Request: Request{Cluster: &chain.Cluster{}, Review: &codec.Review{}}}
 			says.Allowed = c.allowed
-			o := a.judge(&invocation{webhook: &chain.Entry{Mode: c.mode, FailurePolicy: c.policy}}, says, c.err, 1)
+			o := a.judge(&invocation{inquiry: inquiry{webhook: &chain.Entry{Mode: c.mode, FailurePolicy: c.policy}}}, says, c.err, 1)
 			if got := (effect{o.Result, o.Denies(), o.FailsOpen(), o.Shed(), o.Timed()}); got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}

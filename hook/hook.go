@@ -22,11 +22,26 @@ type Hook interface {
 	Ask(ctx context.Context, q Question, to Receiver)
 }
 
-// Receiver is notified of what a Hook answers.
-type Receiver interface {
-	// Receive must not block. The error is a *CallError, a *Refusal, or a
-	// *codec.AnswerError whose Denies is set. Nothing of resp is borrowed.
-	Receive(resp codec.Response, err error)
+// Receiver takes the answer to one Question, the first that is given. It is a value
+// that is good for ever: an answer that comes later, be it after the memory of the
+// admission has become another's, is dropped.
+type Receiver struct {
+	asker  Asker
+	ticket uint64
+}
+
+// NewReceiver returns the Receiver of the Question that asker knows by ticket.
+func NewReceiver(asker Asker, ticket uint64) Receiver { return Receiver{asker, ticket} }
+
+// Receive notifies who asked. It does not block. The error is a *CallError, a *Refusal,
+// or a *codec.AnswerError whose Denies is set. Nothing of resp is borrowed.
+func (r Receiver) Receive(resp codec.Response, err error) { r.asker.Answered(r.ticket, resp, err) }
+
+// Asker takes the answers of Hooks. It is safe for concurrent use.
+type Asker interface {
+	// Answered takes an answer to the Question of ticket. It must not block, and must
+	// drop what is not the first answer to a Question that it waits for.
+	Answered(ticket uint64, resp codec.Response, err error)
 }
 
 // Question is one Hook's part of one admission.

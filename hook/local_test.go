@@ -21,10 +21,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// told is a Receiver that waits, and fails if it is notified twice.
+// told waits for an answer, and fails if there is a second one.
 type told chan error
 
-func (r told) Receive(_ codec.Response, err error) {
+func (r told) Answered(_ uint64, _ codec.Response, err error) {
 	select {
 	case r <- err:
 	default:
@@ -43,7 +43,7 @@ func ask(t *testing.T, h hook.Hook, cluster string, timeout time.Duration) told 
 	t.Helper()
 	v, to := view(cluster), make(told, 1)
 	defer v.Release()
-	h.Ask(t.Context(), hook.Question{View: v, Deadline: time.Now().Add(timeout)}, to)
+	h.Ask(t.Context(), hook.Question{View: v, Deadline: time.Now().Add(timeout)}, hook.NewReceiver(to, 0))
 	return to
 }
 
@@ -79,10 +79,10 @@ func TestLocalWithoutTime(t *testing.T) {
 	})
 }
 
-// heard is a Receiver that waits for the answer, too.
+// heard is an Asker that waits for the answer, too.
 type heard chan codec.Response
 
-func (r heard) Receive(resp codec.Response, _ error) { r <- resp }
+func (r heard) Answered(_ uint64, resp codec.Response, _ error) { r <- resp }
 
 // A denial without a code is Forbidden; whatever else a function answers stays.
 func TestLocalAnswers(t *testing.T) {
@@ -94,7 +94,7 @@ func TestLocalAnswers(t *testing.T) {
 	} {
 		f := hook.Local(func(context.Context, hook.Question) (codec.Response, error) { return row.given, nil })
 		v, to := view("east"), make(heard, 1)
-		f.Ask(t.Context(), hook.Question{View: v, Deadline: time.Now().Add(time.Minute)}, to)
+		f.Ask(t.Context(), hook.Question{View: v, Deadline: time.Now().Add(time.Minute)}, hook.NewReceiver(to, 0))
 		if got := <-to; !reflect.DeepEqual(got, row.want) {
 			t.Errorf("%+v is %+v, want %+v", row.given, got, row.want)
 		}
@@ -112,7 +112,7 @@ func TestLocalPanics(t *testing.T) {
 	for range 2 * 256 { // more than may be under way
 		freed := false
 		v, to := podView(t, nil, func() { freed = true }), make(told, 1)
-		f.Ask(t.Context(), hook.Question{View: v, Deadline: time.Now().Add(time.Minute)}, to)
+		f.Ask(t.Context(), hook.Question{View: v, Deadline: time.Now().Add(time.Minute)}, hook.NewReceiver(to, 0))
 		v.Release()
 		err := <-to
 		call, ok := errors.AsType[*hook.CallError](err)

@@ -76,13 +76,13 @@ func (c *Client) forget(r *race) {
 // Call is Start for who waits for the answer.
 func (c *Client) Call(ctx context.Context, call Call) (codec.Response, error) {
 	w := c.waiters.Get().(waiter)
-	c.Start(ctx, call, w)
+	c.Start(ctx, call, hook.NewReceiver(w, 0))
 	got := <-w
 	c.waiters.Put(w)
 	return got.resp, got.err
 }
 
-// waiter is a Receiver for who waits. It keeps nothing of an answer.
+// waiter takes the answer for who waits. It keeps nothing of it.
 type waiter chan received
 
 type received struct {
@@ -90,8 +90,8 @@ type received struct {
 	err  error
 }
 
-// Receive implements hook.Receiver.
-func (w waiter) Receive(resp codec.Response, err error) { w <- received{resp, err} }
+// Answered implements hook.Asker. A race answers once.
+func (w waiter) Answered(_ uint64, resp codec.Response, err error) { w <- received{resp, err} }
 
 // Close returns when no attempt runs any more. It must not race with calls.
 func (c *Client) Close() {

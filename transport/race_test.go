@@ -169,11 +169,11 @@ func (x *table) setLast(r *race) {
 }
 
 func (x *table) make(repeat Repeat, timeout time.Duration) (codec.Response, error) {
-	now := time.Now()
+	now, answers := time.Now(), make(waiter, 1)
 	r := &race{
 		Call: Call{Target: x.target, Message: &x.message, Repeat: repeat, Deadline: now.Add(timeout), Wait: x.wait, Over: &x.over, Resource: "pods", Owner: hook.ID{Name: "owner"}},
 		ctx:  x.ctx,
-		to:   make(waiter, 1),
+		to:   hook.NewReceiver(answers, 0),
 		rules: &rules{
 			exchange: x.exchange,
 			observer: x.observer,
@@ -185,7 +185,7 @@ func (x *table) make(repeat Repeat, timeout time.Duration) (codec.Response, erro
 	r.Message.Retain() // as Start does
 	x.setLast(r)
 	r.run(now)
-	got := <-r.to.(waiter)
+	got := <-answers
 	return got.resp, got.err
 }
 

@@ -16,10 +16,10 @@ import (
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
-// told is a Receiver that remembers.
+// told remembers the answer.
 type told struct{ err error }
 
-func (r *told) Receive(_ codec.Response, err error) { r.err = err }
+func (r *told) Answered(_ uint64, _ codec.Response, err error) { r.err = err }
 
 // client is a Client that remembers the calls.
 type client struct{ calls []transport.Call }
@@ -61,7 +61,7 @@ func TestNoVersion(t *testing.T) {
 	v, c, to := view(t), &client{}, &told{}
 	defer v.Release()
 	h := &Hook{Target: newTarget(t), Client: c}
-	h.Ask(t.Context(), hook.Question{View: v}, to)
+	h.Ask(t.Context(), hook.Question{View: v}, hook.NewReceiver(to, 0))
 	var call *hook.CallError
 	if !errors.As(to.err, &call) || call.Cause != hook.NotConvertible || len(c.calls) > 0 {
 		t.Errorf("C29 %v, %d calls", to.err, len(c.calls))
@@ -80,7 +80,7 @@ func TestCallIsAsAsked(t *testing.T) {
 	q := hook.Question{View: v, Deadline: time.Unix(1_000_000, 0), Timeout: time.Second, Over: new(atomic.Bool)}
 	for _, flags := range []struct{ repeatable, shadow, wait bool }{{}, {repeatable: true}, {shadow: true}, {wait: true}} {
 		q.Repeatable, q.Shadow, q.Wait = flags.repeatable, flags.shadow, flags.wait
-		h.Ask(t.Context(), q, &told{})
+		h.Ask(t.Context(), q, hook.NewReceiver(&told{}, 0))
 		got := c.calls[len(c.calls)-1]
 		sent := got.Message.(*Message)
 		if want := (codec.Expectation{UID: v.UID, Version: codec.V1beta1, Compat: codec.APIServer}); !reflect.DeepEqual(sent.Want, want) || sent.form != (codec.Form{Version: codec.V1beta1}) {
@@ -109,7 +109,7 @@ func TestPlainOfAMutatedReview(t *testing.T) {
 	c, target := &client{}, newTarget(t)
 	negotiationOf(target).hear(saying(codec.MediaTypeProtobuf, ""), true, time.Now())
 	h := &Hook{Target: target, Client: c, Version: codec.V1}
-	h.Ask(t.Context(), hook.Question{View: mutated}, &told{})
+	h.Ask(t.Context(), hook.Question{View: mutated}, hook.NewReceiver(&told{}, 0))
 	mutated.Release()
 	message := c.calls[0].Message.(*Message)
 	for plain, want := range map[bool]codec.Encoding{false: codec.Protobuf, true: codec.JSON} {
