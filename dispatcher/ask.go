@@ -22,7 +22,10 @@ func (d *Dispatcher) ask(a *admission, inv *invocation, following int) {
 		return
 	}
 	q := a.question(inv, following, d.impatience)
-	a.begin(inv.webhook, q)
+	if err := d.begin(a, inv.webhook, q); err != nil {
+		a.settleUncalled(inv, a.judge(inv, codec.Response{}, err, 0))
+		return
+	}
 	if q.Shadow {
 		d.shadow(a, inv, q)
 		return

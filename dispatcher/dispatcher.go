@@ -103,6 +103,9 @@ type Request struct {
 	Outdated bool        // the cluster called a path that its registration no longer has
 	Snapshot string      // short hash of the Snapshot that Cluster is from
 	Deadline time.Time   // when the Verdict must be there
+	// Delivery must be settled after Dispatch, also if that panics. nil: a Verdict
+	// counts as delivered.
+	Delivery *Delivery
 
 	// What traces say of the call: when its headers came (zero: just now), and by
 	// which name, perhaps with a port, the caller called us. Host is borrowed.
@@ -202,6 +205,7 @@ func (d *Dispatcher) InFlight() map[string]int { return d.capacity.Usage().Admis
 func (d *Dispatcher) Limits() overload.Limits { return d.capacity.Limits() }
 
 // Wait returns when no call runs any more: after Dispatch has returned, calls
-// whose answer nobody needs (late ones, Shadow) run to their deadline. Wait must
-// not race with Dispatch.
+// whose answer nobody needs (late ones, Shadow) run to their deadline, and what was
+// done is taken back, for 3 s at most. Wait waits for each open Delivery to be settled,
+// and must not race with Dispatch.
 func (d *Dispatcher) Wait() { d.calls.Wait() }

@@ -94,14 +94,22 @@ func (l *locals) cluster() *chain.Cluster {
 	return &chain.Cluster{Name: "east", Validating: c, Mutating: c}
 }
 
-// admit dispatches the creation of a Pod, whose bytes are overwritten when they are
-// released, and returns when no Hook is asked any more.
+// admit dispatches the creation of a Pod, and returns when no Hook is asked any more.
 func (l *locals) admit(phase chain.Phase, dryRun bool) dispatcher.Verdict {
 	l.t.Helper()
 	d, err := dispatcher.New(dispatcher.Config{Grace: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	v := l.dispatch(d, dispatcher.Request{Phase: phase}, dryRun)
+	d.Wait()
+	return v
+}
+
+// dispatch has d decide the creation of a Pod, whose bytes are overwritten when they are
+// released. What req does not say is as for a cluster with all Entries.
+func (l *locals) dispatch(d *dispatcher.Dispatcher, req dispatcher.Request, dryRun bool) dispatcher.Verdict {
+	l.t.Helper()
 	text := zeros(10)
 	if dryRun {
 		text = bytes.Replace(text, []byte(`"dryRun":false`), []byte(`"dryRun":true`), 1)
@@ -112,12 +120,12 @@ func (l *locals) admit(phase chain.Phase, dryRun bool) dispatcher.Verdict {
 		l.t.Fatal(err)
 	}
 	body.Release()
-	v := d.Dispatch(context.Background(), dispatcher.Request{
-		Review: review, Cluster: l.cluster(), Phase: phase, Snapshot: "snapshot", Deadline: time.Now().Add(3 * time.Second),
-	})
-	codec.ReleaseReview(review)
-	d.Wait()
-	return v
+	defer codec.ReleaseReview(review)
+	if req.Cluster == nil {
+		req.Cluster = l.cluster()
+	}
+	req.Review, req.Snapshot, req.Deadline = review, "snapshot", time.Now().Add(3*time.Second)
+	return d.Dispatch(context.Background(), req)
 }
 
 // play runs a test with virtual time.
@@ -292,7 +300,7 @@ type quota struct {
 }
 
 func (q quota) Undo(_ context.Context, asked hook.Question) {
-	<-time.After(time.Minute) // nobody waits for it
+	<-time.After(time.Second) // no admission waits for it
 	q.undone <- string(asked.Review.Name)
 	panic("swordfish")
 }

@@ -71,8 +71,16 @@ func (q *Question) Payload(f codec.Form) (*codec.Body, error) { return q.payload
 // Undoer is a Hook of the transactional stage that can take back what it did.
 type Undoer interface {
 	// Undo takes back what Ask did about q, if anything: the admission was denied, was
-	// a dry run, or nobody got the answer. It is called at most once, when the
-	// admission has its verdict, perhaps before Ask has answered, and may block.
+	// a dry run, or its allow was not delivered. It is called at most once, when that is
+	// known, perhaps before Ask has answered, on a goroutine of its own. ctx ends after
+	// 3 s, and nobody waits for an Undo any longer; calls of the Hook are shed while too
+	// many hang.
+	//
+	// Delivered is an allow that the dispatcher has written to the socket, whole, before
+	// the caller's timeout, of a caller that had not closed the connection by then.
+	// Whether the caller has read it, and has stored the object, nobody knows. And a
+	// process that is killed calls nothing. So what must be exact is compared with what
+	// there is, from time to time.
 	Undo(ctx context.Context, q Question)
 }
 

@@ -37,6 +37,9 @@ const (
 	// many. A cluster's API decides how long they wait. So clusters whose APIs hang leave
 	// the other slots alone, however many such clusters there are.
 	lookupsPart = 4
+	// undosPart is how many may be undone, for each of all admissions. There are more
+	// than admissions need, so that only those that hang use them up.
+	undosPart = 2
 )
 
 func (l Limits) withDefaults() Limits {
@@ -60,6 +63,8 @@ var (
 	errShed = errors.New("the admission dispatcher is overloaded")
 	// errBusy is what a caller reads whose object is large, and had no turn in time.
 	errBusy = errors.New("the admission dispatcher is busy with large objects of this cluster")
+	// errUndo is what a caller reads while what was done for it cannot be undone.
+	errUndo = errors.New("too much of what was done for this cluster is still to be undone")
 )
 
 // Capacity is what there is for the admissions of all clusters. Whatever a cluster asks
@@ -71,6 +76,7 @@ type Capacity struct {
 	workshop   *limiter    // of the work on large objects
 	lookups    *share.Pool // of namespaces, under way
 	shadows    *share.Pool // calls under way
+	undos      *share.Pool // that run, or may become necessary
 }
 
 // New returns a Capacity within the limits.
@@ -82,6 +88,7 @@ func New(l Limits) *Capacity {
 		workshop:   newWorkshop(),
 		lookups:    share.NewPool(int64(max(l.Admissions/lookupsPart, 1))),
 		shadows:    share.NewPool(int64(l.ShadowCalls)),
+		undos:      share.NewPool(undosPart * int64(l.Admissions)),
 	}
 }
 
@@ -143,6 +150,15 @@ func (c *Capacity) LookUp(cluster string) (done func(), err error) {
 		return nil, errShed
 	}
 	return func() { c.lookups.Give(cluster, 1) }, nil
+}
+
+// Undo takes the room to undo what a Hook is about to do, until done: when that has been
+// undone, or need not be.
+func (c *Capacity) Undo(cluster string) (done func(), err error) {
+	if !c.undos.Take(cluster, 1, 0) {
+		return nil, errUndo
+	}
+	return func() { c.undos.Give(cluster, 1) }, nil
 }
 
 // Shadow takes one of the Shadow calls that may be under way until done, and has the

@@ -16,6 +16,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/trust"
 )
 
@@ -24,6 +25,7 @@ import (
 type conn struct {
 	*tls.Conn
 	raw      net.Conn
+	socket   socket // raw, as TLS reads it
 	listener *listener
 
 	// chains are the verified chains of the client certificate, if there is one.
@@ -55,12 +57,18 @@ type conn struct {
 	announced int
 	// pending is what was read beyond the body of the request before.
 	pending []byte
+
+	// delivery is open while Hooks depend on whether the caller gets the answer.
+	delivery dispatcher.Delivery
+	// due is when the caller gives up on the verdict that is written next.
+	due  time.Time
+	sent bool // the last write went out
 }
 
 func newConn(raw net.Conn, l *listener) *conn {
 	now := time.Now()
-	c := &conn{raw: raw, listener: l}
-	c.Conn = tls.Server(raw, hardened(l.cfg.TLS, c.verify))
+	c := &conn{raw: raw, socket: socket{Conn: raw}, listener: l}
+	c.Conn = tls.Server(&c.socket, hardened(l.cfg.TLS, c.verify))
 	c.since.Store(now.UnixNano())
 	if age := l.cfg.ConnectionAge; age > 0 {
 		c.expires = now.Add(lifetime(age, rand.Float64()))
@@ -94,9 +102,38 @@ func connState(c net.Conn, state fasthttp.ConnState) {
 		c.turns(true, c.arrived)
 		c.listener.evict(c.listener.heads.begin(c), tooManyHeads, c.listener.heads.limit)
 	case fasthttp.StateIdle:
+		c.(*conn).concludes()
 		c.(*conn).turns(false, time.Now())
+	case fasthttp.StateClosed: // unlike Close, this is on the connection's goroutine
+		c.(*conn).concludes()
 	}
 }
+
+// answers begins the writing of a verdict, whose caller gives up a timeout after its
+// headers came. Where Hooks depend on whether all of it goes out before, and the caller
+// is gone already, the connection is closed: it must not read of an allow that is undone.
+func (c *conn) answers(timeout time.Duration) {
+	c.due, c.sent = c.arrived.Add(timeout), false
+	if c.delivery.IsOpen() && c.hasLeft() {
+		_ = c.raw.Close()
+	}
+}
+
+// hasLeft reports whether the caller has closed its side. It does not wait.
+func (c *conn) hasLeft() bool {
+	if err := c.Conn.SetReadDeadline(time.Time{}); err != nil {
+		return true
+	}
+	c.socket.peeks = true
+	defer func() { c.socket.peeks = false }()
+	var next [1]byte
+	n, err := c.Conn.Read(next[:])
+	c.pending = append(c.pending, next[:n]...)
+	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// concludes is the end of a request, once nothing more is written about it.
+func (c *conn) concludes() { c.delivery.Settle(c.sent) }
 
 func (c *conn) turns(busy bool, now time.Time) {
 	c.since.Store(now.UnixNano())
@@ -190,11 +227,15 @@ func (c *conn) Write(p []byte) (int, error) {
 		c.muted = false
 		return len(p), nil
 	}
-	if err := c.SetWriteDeadline(time.Now().Add(c.listener.cfg.WriteTimeout)); err != nil {
-		return 0, err
+	until := time.Now().Add(c.listener.cfg.WriteTimeout)
+	if c.delivery.IsOpen() && c.due.Before(until) {
+		until = c.due
 	}
-	n, err := c.Conn.Write(p)
-	if err != nil {
+	n, err := 0, c.SetWriteDeadline(until)
+	if err == nil {
+		n, err = c.Conn.Write(p)
+	}
+	if c.sent = err == nil; !c.sent {
 		_ = c.raw.Close()
 	}
 	return n, err

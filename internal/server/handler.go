@@ -78,6 +78,7 @@ func (s *Server) request(c *conn, snapshot *registry.Snapshot, h *head) (dispatc
 		Outdated: !current,
 		Snapshot: snapshot.ShortHash(),
 		Deadline: c.arrived.Add(budget(h.timeout, cluster.Timeout, s.cfg.MaxTimeout)),
+		Delivery: &c.delivery,
 		Arrived:  c.arrived,
 		Host:     h.host,
 	}, accepted
@@ -143,6 +144,7 @@ func (s *Server) judge(ctx *fasthttp.RequestCtx, h *head, req dispatcher.Request
 	}
 	response := s.decide(s.traced(&ctx.Request.Header), req)
 	s.reply(ctx, req.Review, &response)
+	connOf(ctx).answers(h.timeout)
 }
 
 // undecodable answers a body that is no admission. Where there is a uid to answer to
@@ -187,6 +189,7 @@ func (s *Server) deny(req dispatcher.Request, response *codec.Response) {
 	if value == nil {
 		return
 	}
+	req.Delivery.Settle(false) // the caller gets another Verdict
 	s.records.panicked(value, debug.Stack())
 	s.records.observer.TurnedAway(req.Cluster.Name, panicked.String())
 	*response = codec.Response{
@@ -199,6 +202,7 @@ func (s *Server) deny(req dispatcher.Request, response *codec.Response) {
 // contain ends a panic anywhere else in handle.
 func (s *Server) contain(ctx *fasthttp.RequestCtx, h *head) {
 	if value := recover(); value != nil {
+		connOf(ctx).delivery.Settle(false) // perhaps there was a Verdict
 		s.records.panicked(value, debug.Stack())
 		s.refuse(ctx, h, panicked)
 	}

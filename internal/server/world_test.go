@@ -93,6 +93,12 @@ type world struct {
 // newWorld starts a server. change, if not nil, changes its configuration.
 func newWorld(t testing.TB, change func(*server.Config)) *world {
 	t.Helper()
+	return newWorldOn(t, listen(t), change)
+}
+
+// newWorldOn is newWorld with a listener.
+func newWorldOn(t testing.TB, ln net.Listener, change func(*server.Config)) *world {
+	t.Helper()
 	w := &world{t: t, ca: newAuthority(t), judge: &judge{}, logs: &logs{}, turned: &turned{}, snapshot: newSnapshot(t), served: make(chan error, 1)}
 	w.trusted = authorities(t, w.ca)
 	cfg := w.config()
@@ -100,7 +106,6 @@ func newWorld(t testing.TB, change func(*server.Config)) *world {
 		change(&cfg)
 	}
 	w.server = server.New(cfg)
-	ln := listen(t)
 	w.addr = ln.Addr().String()
 	go func() { w.served <- w.server.Serve(ln) }()
 	t.Cleanup(w.stop)
