@@ -45,7 +45,7 @@ func (d *Dispatcher) shadowLater(a *admission, inv *invocation) {
 		return
 	}
 	ctx, req, view, position, round := context.WithoutCancel(a.ctx), a.Request, a.subject.Retain(), inv.position, inv.round
-	req.Host = nil // borrowed
+	req.Host, req.Delivery = nil, nil // borrowed, and the admission's own
 	d.goShadow(ctx, func() {
 		own := d.newAdmission(ctx, req)
 		defer d.release(own)
