@@ -22,7 +22,7 @@ type Message struct {
 // content is what a Message says. It is replaced whole, so that nothing of one call is
 // left for the next.
 type content struct {
-	Body *codec.Body       // in form
+	Body *codec.Body       // in form; the View's
 	Want codec.Expectation // what the answer must fit
 
 	question    hook.Question
