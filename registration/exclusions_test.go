@@ -13,8 +13,8 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/exempt"
-	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 	"github.com/admission-dispatcher/dispatcher/match"
 )
 

@@ -30,7 +30,7 @@ func TestOpenAllocatesNoCopy(t *testing.T) {
 	doc := []byte(`{"list":[` + strings.Repeat("0,", 1<<20) + `0]}`)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	d, err := Open(doc, DefaultLimits())
+	d, err := Open(doc, Limits{})
 	runtime.ReadMemStats(&after)
 	if err != nil {
 		t.Fatal(err)
