@@ -213,6 +213,13 @@ func TestShadowTakesItsPart(t *testing.T) {
 	if u := c.Usage(); u.Bytes != 40 || len(u.Admissions) != 1 {
 		t.Errorf("%+v is taken", u)
 	}
+	for range 2 * 4 { // what is given back is there again
+		done, err := c.Shadow("b", codec.NewBody(nil, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		done()
+	}
 }
 
 // Work on what is small takes no turn, on what is large all there is: half of the

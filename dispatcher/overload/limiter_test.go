@@ -184,6 +184,7 @@ func TestLimiterLikeTheModel(t *testing.T) {
 				}
 			}
 			serve()
+			inOrder(t, l)
 			if m.slots("") != l.active || m.bytes("") != l.bytes || l.bytes > m.limits.Bytes {
 				t.Fatalf("%d slots, want %d; %d bytes, want %d", l.active, m.slots(""), l.bytes, m.bytes(""))
 			}
@@ -203,6 +204,17 @@ func TestLimiterLikeTheModel(t *testing.T) {
 			t.Fatalf("left behind: %+v", l)
 		}
 	})
+}
+
+// inOrder checks that whoever is served next stands first.
+func inOrder(t *rapid.T, l *limiter) {
+	for _, r := range []*ranking{&l.bySlots, &l.byDemand} {
+		for i, each := range r.list {
+			if each.rank[r.number] != i || i > 0 && r.Less(i, (i-1)/2) {
+				t.Fatalf("%s stands before who is served before it", each.name)
+			}
+		}
+	}
 }
 
 // A slot that is given back costs no look at the clusters that wait for none, and few
@@ -389,6 +401,55 @@ func TestFreeSlotsAreShared(t *testing.T) {
 		t.Error("a was served first")
 	default:
 	}
+}
+
+// Where bytes are short, whoever needs the fewest is served next, of equals whoever has
+// waited longest.
+func TestBytesGoToWhoNeedsTheFewest(t *testing.T) {
+	l := newLimiter(Limits{Admissions: 9, PerCluster: 9, Bytes: 100}, queueLength)
+	holder, _ := l.enter("holder", 100)
+	waiters := map[string]*waiter{}
+	for _, c := range []string{"large", "first", "second", "third"} {
+		size := int64(10)
+		if c == "large" {
+			size = 100
+		}
+		_, waiters[c] = l.enter(c, size)
+	}
+	holder.release()
+	for n, want := range []string{"first", "second", "third"} {
+		holder.Freed(10)
+		for c, w := range waiters {
+			select {
+			case <-w.granted:
+				if c != want {
+					t.Errorf("%s is served at place %d, want %s", c, n, want)
+				}
+				delete(waiters, c)
+			default:
+			}
+		}
+		if len(waiters) != 3-n {
+			t.Errorf("%d wait at place %d", len(waiters), n)
+		}
+	}
+}
+
+// A review that is larger than everything waits for nothing; one as large as everything
+// waits, and a cluster's only admission may have all that is free.
+func TestLargestReview(t *testing.T) {
+	l := newLimiter(Limits{Bytes: 100}, queueLength)
+	slot, _ := l.enter("a", 1)
+	if tenant, w := l.enter("b", 101); tenant != nil || w != nil {
+		t.Error("it waits for what will never be")
+	}
+	if _, w := l.enter("b", 100); w == nil {
+		t.Error("it does not wait for everything")
+	}
+	if l.hold("a", 100, true) != nil || l.hold("a", 99, true) == nil {
+		t.Error("the only admission gets more or less than all that is free")
+	}
+	slot.release()
 }
 
 // Of one cluster that holds what it can, large reviews have to go before small ones.
