@@ -194,21 +194,22 @@ func TestTextOfADenial(t *testing.T) {
 	})
 }
 
-// A function that nobody waits for any more still has what it was asked about.
+// A function that nobody waits for any more still has what it was asked about, and knows
+// that.
 func TestHangingFunctionKeepsItsView(t *testing.T) {
 	for _, phase := range []chain.Phase{chain.Validating, chain.Mutating} {
 		play(t, func(l *locals) {
 			read := make(chan string, 1)
 			l.add("late", func(ctx context.Context, q hook.Question) (codec.Response, error) {
 				resp, err := hang(ctx, q)
-				read <- fmt.Sprintf("%s %s %s %s", q.UID, q.Review.Name, q.Review.User.Username, q.Object.Raw[:25])
+				read <- fmt.Sprintf("%s %s %s %s over=%v", q.UID, q.Review.Name, q.Review.User.Username, q.Object.Raw[:25], q.Over.Load())
 				return resp, err
 			}, nil)
 			v := l.admit(phase, false)
 			if v.Response.Allowed || v.Outcomes[0].Cause != hook.Timeout {
 				t.Errorf("%+v", v.Response)
 			}
-			if got, want := <-read, `u-1 web ann {"apiVersion":"v1","kind"`; got != want {
+			if got, want := <-read, `u-1 web ann {"apiVersion":"v1","kind" over=true`; got != want {
 				t.Errorf("it read %q, want %q", got, want)
 			}
 		})
@@ -257,6 +258,40 @@ func TestLocalMutation(t *testing.T) {
 		}
 		if !v.Response.Allowed || bytes.Count(v.Response.Patch, []byte(`"op"`)) != 4 {
 			t.Errorf("%s", v.Response.Patch)
+		}
+	})
+}
+
+// Who denies ends the mutation: nobody is asked again.
+func TestDenialEndsTheMutation(t *testing.T) {
+	play(t, func(l *locals) {
+		var a asked
+		l.add("one", a.note("one", label("one")), func(e *chain.Entry) { e.Reinvocation = true })
+		l.add("two", a.note("two", label("two")), nil)
+		l.add("three", a.note("three", refuse), nil)
+		if v := l.admit(chain.Mutating, false); v.Response.Allowed || len(a.list) != 3 {
+			t.Errorf("allowed %v, asked %q", v.Response.Allowed, a.list)
+		}
+	})
+}
+
+// Who joins when it is ready is not asked before, visibly, and blocks nothing.
+func TestPendingIsNotAsked(t *testing.T) {
+	play(t, func(l *locals) {
+		l.add("new", refuse, func(e *chain.Entry) { e.Pending = errors.New("it has not answered") })
+		v := l.admit(chain.Validating, false)
+		if o := v.Outcomes[0]; !v.Response.Allowed || o.Result != dispatcher.FailedOpen || o.Cause != hook.Pending || len(v.Response.Warnings) != 1 {
+			t.Errorf("%+v, %+v", o, v.Response)
+		}
+		review := codec.AcquireReview()
+		defer codec.ReleaseReview(review)
+		body := codec.NewBody(zeros(10), nil)
+		defer body.Release()
+		if err := review.Decode(body); err != nil {
+			t.Fatal(err)
+		}
+		if w := dispatcher.Explain(review, l.cluster(), chain.Validating).Webhooks[0]; w.Called || w.Reason != "Pending" || w.Detail != "it has not answered" {
+			t.Errorf("explained as %+v", w)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -217,5 +218,33 @@ func TestExplainDoesNotLookUp(t *testing.T) {
 	e := dispatcher.Explain(review, s.Clusters["east"], chain.Validating)
 	if w := e.Webhooks[0]; w.Called || w.Reason != "NamespaceNotLookedUp" || source.times != 0 {
 		t.Errorf("%+v, %d lookups", w, source.times)
+	}
+}
+
+// Why a webhook is not asked is kept for whoever wants to know.
+func TestSkips(t *testing.T) {
+	_, s, _ := selectiveWorld(t, chain.Validating, "Fail", overload.Limits{})
+	for keep, want := range map[bool]int{true: 1, false: 0} {
+		d, err := dispatcher.New(dispatcher.Config{KeepSkips: keep, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := admitPhase(t, chain.Validating, d, s, "west", otherPod, time.Second)
+		if len(v.Skips) != want || want > 0 && (v.Skips[0].Reason != match.ObjectSelector || v.Skips[0].Webhook.Name != "selective.example.com") {
+			t.Errorf("keep %v: %+v", keep, v.Skips)
+		}
+	}
+}
+
+// In the mode Warn a match that cannot be decided is a warning, and no skip: that is what
+// a dry run is.
+func TestWarnSoftensAnUndecidableMatch(t *testing.T) {
+	d, s, source := selectiveWorld(t, chain.Validating, "Fail", overload.Limits{})
+	s.Clusters["east"].Validating.Webhooks[0].Mode = chain.Warn
+	source.answer = make(chan error, 1)
+	source.answer <- match.ErrNoNamespace
+	v := admitPhase(t, chain.Validating, d, s, "east", selectedPod, time.Second)
+	if o := v.Outcomes[0]; !v.Response.Allowed || o.Result != dispatcher.Softened || !o.Softened {
+		t.Errorf("%+v", o)
 	}
 }

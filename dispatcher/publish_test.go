@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -148,7 +149,7 @@ func TestShadowIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			later := make(chan hook.Receiver, 1)
-			d, told, _ := watched(t)
+			d, told, log := watched(t)
 			a := d.newAdmission(t.Context(), request())
 			silent := asking(func(_ hook.Question, to hook.Receiver) { later <- to })
 			inv := d.newBatch().add(&chain.Entry{ID: hook.ID{Name: "a"}, Hook: silent, Mode: chain.Shadow, FailurePolicy: c.policy}, 0, 0)
@@ -159,6 +160,11 @@ func TestShadowIsTold(t *testing.T) {
 			want := []string{"east validate a allowed dropped", "east validate a " + c.want}
 			if !slices.Equal(told.shadows, want) {
 				t.Errorf("told %q, want %q", told.shadows, want)
+			}
+			for _, line := range []string{`"msg":"shadow call dropped: too many under way"`, `"msg":"shadow webhook answered"`, fmt.Sprintf(`"outcome":%q,"allowed":%v`, c.want, c.resp.Allowed)} {
+				if !strings.Contains(log.String(), line) {
+					t.Errorf("logged %s, want %s", log, line)
+				}
 			}
 		})
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -152,5 +154,28 @@ spec: {webhooks: ["w0/*"], mode: Shadow, compression: Gzip}
 		}
 		release()
 		d.Wait()
+	})
+}
+
+// A Shadow webhook that is matched later is matched against the object as it was when its
+// turn came.
+func TestShadowLookupSeesTheMutatedObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := map[string]int{}
+		caller := calling(func(call transport.Call, to hook.Receiver) {
+			calls[path.Base(call.Target.URL())]++
+			answer(call, to, codec.Response{Allowed: true, Patch: []byte(`[{"op":"add","path":"/metadata/labels","value":{"policy":"yes"}}]`)}, nil)
+		})
+		d, s := newWorld(t, caller, overload.Limits{}, fmt.Sprintf(selectiveCluster, "east"),
+			strings.ReplaceAll(fmt.Sprintf(largeWebhook, 0, "Fail"), "name: w0", "name: before"), fmt.Sprintf(selectiveWebhook, "Mutating", "Fail"), shadowBinding)
+		source := &api{answer: make(chan error)}
+		s.Clusters["east"].Namespaces = source
+		if v := admit(t, d, s, "east", otherPod, 10*time.Second); !v.Response.Allowed || calls["w0"] != 1 {
+			t.Errorf("%+v, calls %v", v.Response, calls)
+		}
+		source.answer <- nil
+		if d.Wait(); calls["selective"] != 1 {
+			t.Errorf("calls %v", calls)
+		}
 	})
 }

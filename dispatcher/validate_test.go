@@ -24,6 +24,7 @@ func TestPrepare(t *testing.T) {
 		"B17 dry run with side effects":         {webhook: chain.Entry{SideEffects: chain.SideEffectsSome}, dryRun: true, deadline: time.Minute, want: hook.DryRun, refusal: true},
 		"B17 dry run with unknown side effects": {webhook: chain.Entry{SideEffects: chain.SideEffectsUnknown}, dryRun: true, deadline: time.Minute, want: hook.DryRun, refusal: true},
 		"F23 no time left":                      {webhook: chain.Entry{}, deadline: -time.Second, want: hook.NoTimeLeft},
+		"F23 no time left, with side effects":   {webhook: chain.Entry{SideEffects: chain.SideEffectsSome}, deadline: -time.Second, want: hook.NoTimeLeft},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &admission{Request: Request{Review: &codec.Review{DryRun: c.dryRun}, Deadline: time.Now().Add(c.deadline)}}
