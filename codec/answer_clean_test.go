@@ -61,11 +61,18 @@ func TestMentionsDenial(t *testing.T) {
 		`"message":"{\"allowed\":false}"`: false,
 		`"hallowed":false`:                true, // nobody's key
 		`llowed:false`:                    false,
-		``:                                false,
+		`"followed":false`:                false,
+		`llowed:true,"allowed":false`:     true,
+		`"allowed":` + strings.Repeat(" ", 1024) + `false`: true,
+		`"allowed":` + strings.Repeat(" ", 1025) + `false`: false,
+		``: false,
 		`"allowed":` + strings.Repeat(" ", 2000) + `false`: false,
 	} {
 		if got := codec.MentionsDenial([]byte(text)); got != want {
 			t.Errorf("%.60q: got %v", text, got)
 		}
+	}
+	if codec.MentionsDenial([]byte(`"allowed":false`)[:len(`"allowed":fals`)]) {
+		t.Error("it reads behind the text")
 	}
 }

@@ -75,6 +75,9 @@ func TestVerifyProtobuf(t *testing.T) {
 		{"C5 response twice, merged", enveloped(v1, review, text(2, uid, allow), text(2)), validating, unusable, allows},
 		{"C5 response twice, a denial", enveloped(v1, review, text(2, uid, deny), text(2, allow)), validating, refused, allows},
 		{"C5 raw twice, the last stands", inProtobuf(deny) + text(2, text(2, uid, allow)), validating, refused, allows},
+		{"C5 raw twice, the last leaves allowed out", inProtobuf(allow) + text(2, text(2, uid)), validating, refused, denies},
+		{"C5 raw twice, the last leaves allowed out, uid other", inProtobuf(allow) + text(2, text(2, text(1, "u2"))), validating, refused, unusable},
+		{"C5 raw twice, the last leaves the response out", inProtobuf(allow) + text(2), validating, unusable, unusable},
 		{"C5 status twice", inProtobuf(deny, text(3), text(3)), validating, refused, denies},
 		{"C5 code twice", inProtobuf(deny, text(3, number(6, 403), number(6, 403))), validating, refused, denies},
 		{"C7 allowed a string", inProtobuf(text(2, "true")), validating, unusable, unusable},
@@ -86,9 +89,13 @@ func TestVerifyProtobuf(t *testing.T) {
 		{"C9 truncated", inProtobuf(deny)[:40], validating, unusable, unusable},
 		{"C9 trailing bytes", inProtobuf(deny) + "x", validating, refused, unusable},
 		{"C9 field number 0", inProtobuf(allow) + "\x02\x00", validating, unusable, unusable},
+		{"C9 a length is missing", inProtobuf(allow) + "\x52", validating, unusable, unusable},
+		{"C9 the highest field number", inProtobuf(allow) + string(binary.AppendUvarint(nil, (1<<29-1)<<3)) + "\x00", validating, allows, allows},
+		{"C9 a higher field number", inProtobuf(allow) + string(binary.AppendUvarint(nil, 1<<29<<3)) + "\x00", validating, unusable, unusable},
 		{"C9 a group", inProtobuf(allow, "\x53\x54"), validating, unusable, unusable},
 		{"C9 a length beyond 64 bits", inProtobuf(allow) + "\x52\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", validating, unusable, unusable},
 		{"C9 warning not UTF-8", inProtobuf(allow, text(7, "\xff")), validating, unusable, allows},
+		{"C10 its content named", strings.TrimSuffix(inProtobuf(allow), text(4)) + text(4, codec.MediaTypeProtobuf), validating, allows, allows},
 		{"C10 another content", strings.TrimSuffix(inProtobuf(allow), text(4)) + text(4, "application/json"), validating, unusable, allows},
 		{"C13 an allow with a patch", inProtobuf(allow, op), validating, unusable, unusable},
 		{"C13 a denial with a patch", inProtobuf(deny, op, jsonPatch), validating, refused, unusable},
@@ -201,6 +208,24 @@ func decodeProtobuf(oracle runtime.Decoder, body []byte) (*admissionv1.Admission
 	var typed admissionv1.AdmissionReview
 	_, _, err := oracle.Decode(body, nil, &typed)
 	return &typed, err
+}
+
+// Nothing of one part gets into the next.
+func TestVerifyProtobufKeepsPartsApart(t *testing.T) {
+	cause := func(parts ...string) string { return text(4, parts...) }
+	body := inProtobuf(number(2, 0), text(3, text(5, cause(text(1, "r"), text(2, "m"), text(3, "f")), strings.Repeat(cause(text(2, "n")), 20))),
+		text(6, text(1, "a"), text(2, "v")), text(6, text(1, "b")), text(7, "w"))
+	_, resp := judge(t, body, expect(codec.V1, false, codec.Strict))
+	if len(resp.Causes) != 16 || resp.Causes[0] != (codec.Cause{Type: "r", Field: "f", Message: "m"}) || resp.Causes[15] != (codec.Cause{Message: "n"}) {
+		t.Errorf("got %+v", resp.Causes)
+	}
+	if diff := cmp.Diff([]codec.Annotation{{Key: "a", Value: "v"}, {Key: "b"}}, resp.Annotations); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	_, resp = judge(t, body+text(2, text(2, text(1, "u1"), number(2, 0))), expect(codec.V1, false, codec.APIServer))
+	if diff := cmp.Diff(codec.Response{Code: 400}, resp); diff != "" {
+		t.Errorf("of a raw that another replaces something stays (-want +got)\n%s", diff)
+	}
 }
 
 func TestVerifyProtobufBorrowsNothing(t *testing.T) {

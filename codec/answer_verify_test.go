@@ -7,11 +7,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
@@ -126,6 +130,10 @@ func TestVerify(t *testing.T) {
 		{"C6 both, true", in(allow + `,"Allowed":true`), validating, unusable, allows},
 		{"C6 both, the variant false", in(allow + `,"Allowed":false`), validating, refused, allows},
 		{"C6 both, the exact one false", in(deny + `,"Allowed":true`), validating, refused, denies},
+		{"C6 both, the variant false behind a space", in(allow + `,"Allowed" : false`), validating, refused, allows},
+		{"C6 false, a variant, true", in(deny + `,"Allowed":true,"allowed":true`), validating, refused, allows},
+		{"C6 Response that denies, and a response", `{"Response":{"allowed":false},` + in(allow)[1:], validating, refused, allows},
+		{"C6 response that denies, Response, response", head + `"response":{"uid":"u1",` + deny + `},"Response":{` + allow + `},"response":{` + allow + `}}`, validating, refused, allows},
 		{"C6 variant of uid, a denial", in(deny + `,"UID":"u1"`), validating, refused, denies},
 		{"C6 variant of code, an allow", in(allow + `,"status":{"Code":403}`), validating, unusable, allows},
 		{"C7 allowed a string", in(`"allowed":"true"`), validating, unusable, unusable},
@@ -140,6 +148,13 @@ func TestVerify(t *testing.T) {
 		{"C7 status.metadata, a denial", in(deny + `,"status":{"metadata":{"continue":1}}`), validating, refused, unusable},
 		{"C7 request.uid", `{"request":{"uid":1},` + in(allow)[1:], validating, unusable, unusable},
 		{"C7 request.userInfo.extra", `{"request":{"userInfo":{"extra":{"a":"b"}}},` + in(allow)[1:], validating, unusable, unusable},
+		{"C7 request.uid an array", `{"request":{"uid":[]},` + in(allow)[1:], validating, unusable, unusable},
+		{"C7 request.uid is true", `{"request":{"uid":true},` + in(allow)[1:], validating, unusable, unusable},
+		{"C7 request.dryRun", `{"request":{"dryRun":"true"},` + in(allow)[1:], validating, unusable, unusable},
+		{"C7 request.kind a string", `{"request":{"kind":"Pod"},` + in(allow)[1:], validating, unusable, unusable},
+		{"C7 request.userInfo.groups an object", `{"request":{"userInfo":{"groups":{}}},` + in(allow)[1:], validating, unusable, unusable},
+		{"C7 all of the request", `{"request":{"dryRun":true,"uid":"u","kind":{"kind":"Pod"},"userInfo":{"groups":["a"],"extra":{"a":["b"]}}},` + in(allow + `,"status":{"metadata":{"remainingItemCount":1}}`)[1:], validating, allows, allows},
+		{"C7 request.dryRun is false", `{"request":{"dryRun":false},` + in(allow)[1:], validating, allows, allows},
 		{"C7 request.object", `{"request":{"object":[1]},` + in(allow)[1:], validating, allows, allows},
 		{"C7 nulls", `{"request":{"uid":null,"userInfo":{"groups":[null]}},` + in(allow + `,"status":{"metadata":null,"details":{"name":null}}`)[1:], validating, allows, allows},
 		{"C7 allowed an object", in(`"allowed":{}`), validating, unusable, unusable},
@@ -150,6 +165,7 @@ func TestVerify(t *testing.T) {
 		{"C8 allowed left out, a key twice, uid other", strings.Replace(in(`"warnings":[],"warnings":[]`), "u1", "u2", 1), validating, unusable, unusable},
 		{"C2 a case variant of kind names another", `{"Kind":"Status",` + in(allow)[1:], validating, unusable, allows},
 		{"C2 a later case variant of kind names another", strings.Replace(in(allow), `"response"`, `"Kind":"Status","response"`, 1), validating, unusable, unusable},
+		{"C2 a case variant of kind is a number", `{"Kind":1,` + in(allow)[1:], validating, unusable, unusable},
 		{"C9 empty", ``, validating, unusable, unusable},
 		{"C9 trailing bytes", in(allow) + `x`, validating, unusable, unusable},
 		{"C9 trailing bytes, a denial", in(deny) + `x`, validating, refused, unusable},
@@ -173,6 +189,11 @@ func TestVerify(t *testing.T) {
 		{"C10 YAML, allowed left out", yamlAnswer + "}", validating, denies, denies},
 		{"C10 YAML, allowed twice", yamlAnswer + "allowed: false, allowed: true}", validating, refused, allows},
 		{"C10 YAML with an alias, a denial", yamlAnswer + "allowed: false, x: &a 1, y: *a}", validating, refused, unusable},
+		{"C10 YAML with an ampersand", yamlAnswer + `allowed: true, x: "&"}`, validating, allows, allows},
+		{"C10 YAML with an asterisk", yamlAnswer + `allowed: true, x: "*"}`, validating, allows, allows},
+		{"C10 YAML that begins with an anchor", "&a " + yamlAnswer + "allowed: true}\nx: *a", validating, unusable, unusable},
+		{"C10 YAML of 64 KiB", yamlAnswer + "allowed: true}" + strings.Repeat(" ", 64<<10-len(yamlAnswer+"allowed: true}")), validating, allows, allows},
+		{"C10 YAML of more than 64 KiB", yamlAnswer + "allowed: true}" + strings.Repeat(" ", 64<<10-len(yamlAnswer+"allowed: true}")+1), validating, unusable, unusable},
 		{"C10 YAML of another kind", "kind: Status\napiVersion: v1", validating, unusable, unusable},
 		{"C10 HTML", "<html>", validating, unusable, unusable},
 		{"C13 an allow with a patch", in(allow + `,` + op), validating, unusable, unusable},
@@ -180,6 +201,8 @@ func TestVerify(t *testing.T) {
 		{"C13 a denial with a patch", in(deny + `,` + op + `,` + typed), validating, refused, unusable},
 		{"C13 a denial with a patch type", in(deny + `,` + typed), validating, refused, unusable},
 		{"C13 a denial with a patch that is not base64", in(deny + `,"patch":"!"`), validating, refused, unusable},
+		{"C13 a patch that is not base64, taken back", head + `"response":{"uid":"u1","patch":"!"},"response":null}`, validating, unusable, unusable},
+		{"C13 a patch type, taken back", in(allow + `,` + typed + `,"patchType":null`), validating, unusable, allows},
 		{"C13 an empty patch", in(allow + `,"patch":""`), validating, allows, allows},
 		{"C14 null counts as none", in(allow + `,"patch":null,"patchType":null`), mutating, allows, allows},
 		{"C14 patch without type", in(allow + `,` + op), mutating, unusable, unusable},
@@ -195,6 +218,14 @@ func TestVerify(t *testing.T) {
 		{"C14 not JSON", in(allow + `,` + patch(`[`) + `,` + typed), mutating, unusable, unusable},
 		{"C14 an object", in(allow + `,` + patch(`{}`) + `,` + typed), mutating, unusable, unusable},
 		{"C14 an array of numbers", in(allow + `,` + patch(`[1]`) + `,` + typed), mutating, unusable, unusable},
+		{"C14 cut off", in(allow + `,` + patch(`[{}`) + `,` + typed), mutating, unusable, unusable},
+		{"C14 null and more", in(allow + `,` + patch(`null x`) + `,` + typed), mutating, unusable, unusable},
+		{"C14 bytes in an array", in(allow + `,"patch":[91, 93],` + typed), mutating, allows, allows},
+		{"C14 bytes in an array, one null", in(deny + `,"patch":[91,null,93],` + typed), mutating, denies, denies},
+		{"C14 what is no byte in an array", in(allow + `,"patch":[91,93,256],` + typed), mutating, unusable, unusable},
+		{"C14 what is no byte in the array of a denial", in(deny + `,"patch":[256],` + typed), mutating, refused, unusable},
+		{"C14 bytes after a string", in(allow + `,` + op + `,"patch":[91,93],` + typed), mutating, unusable, allows},
+		{"C14 a patch taken back", in(allow + `,` + op + `,"patch":null`), mutating, unusable, allows},
 		{"C14 trailing bytes", in(allow + `,` + patch(`[{}]x`) + `,` + typed), mutating, unusable, unusable},
 		{"C14 another type of no operation", in(allow + `,` + patch(`[]`) + `,"patchType":"MergePatch"`), mutating, allows, allows},
 		{"C14 an array of null", in(allow + `,` + patch(`[null]`) + `,` + typed), mutating, allows, allows}, // and does not apply
@@ -241,6 +272,7 @@ func TestVerifyPatch(t *testing.T) {
 	tests := []struct{ name, response, want string }{
 		{"C14 decoded", `"patch":"` + b64(operations) + `","patchType":"JSONPatch"`, operations},
 		{"C14 line breaks in base64", `"patch":"` + b64(operations)[:8] + `\r\n` + b64(operations)[8:] + `","patchType":"JSONPatch"`, operations},
+		{"C14 bytes in an array", `"patch":[91, 123,125 ,93],"patchType":"JSONPatch"`, `[{}]`},
 		{"C15 empty array", `"patch":"` + b64(`[]`) + `","patchType":"JSONPatch"`, ""},
 		{"C15 null", `"patch":"` + b64(`null`) + `","patchType":"JSONPatch"`, ""},
 		{"C15 none", `"warnings":[]`, ""},
@@ -253,6 +285,12 @@ func TestVerifyPatch(t *testing.T) {
 			}
 		})
 	}
+	t.Run("C28 dropped from what validates", func(t *testing.T) {
+		got, resp := judge(t, inBeta(`"allowed":true,`+tests[0].response), expect(codec.V1beta1, false, codec.APIServer))
+		if got != allows || resp.Patch != nil {
+			t.Errorf("got %s, %q", got, resp.Patch)
+		}
+	})
 	t.Run("C20 dropped from a denial", func(t *testing.T) {
 		_, resp := judge(t, in(`"allowed":false,`+tests[0].response), expect(codec.V1, true, codec.Strict))
 		if resp.Patch != nil {
@@ -318,6 +356,15 @@ func TestVerifyStatus(t *testing.T) {
 			t.Errorf("got %+q, want %+q", message, want)
 		}
 	})
+	t.Run("C23 what is as it was", func(t *testing.T) {
+		const text = " ~\u00a0\u2030\u206a世\u2027\u202f"
+		if message := verified(t, `{"message":"`+text+`"}`, codec.Strict).Message; message != text {
+			t.Errorf("got %+q, want %+q", message, text)
+		}
+		if message := verified(t, `{"message":"\u202a\u202e\u2066\u2069\r"}`, codec.Strict).Message; message != "\uFFFD\uFFFD\uFFFD\uFFFD\n" {
+			t.Errorf("got %+q", message)
+		}
+	})
 	t.Run("C23 ends of lines", func(t *testing.T) {
 		message := verified(t, `{"message":"a\r\nb\n\nc\rd\r\r\n"}`, codec.Strict).Message
 		if want := "a\nb\n\nc\nd\n\n"; message != want {
@@ -366,6 +413,33 @@ func TestVerifyWarningsAndAnnotations(t *testing.T) {
 			t.Errorf("the last is %q: %q", last.Key, last.Value)
 		}
 	})
+	t.Run("C25 the lowest keys come last", func(t *testing.T) {
+		var list []string
+		for i := range 100 {
+			list = append(list, fmt.Sprintf(`"key%02d":"%d"`, 99-i, i))
+		}
+		_, resp := judge(t, in(`"allowed":true,"auditAnnotations":{`+strings.Join(list, ",")+`}`), expect(codec.V1, false, codec.Strict))
+		if len(resp.Annotations) != 32 || resp.DroppedAnnotations != 68 {
+			t.Fatalf("%d annotations, %d dropped", len(resp.Annotations), resp.DroppedAnnotations)
+		}
+		for i, a := range resp.Annotations {
+			if want := (codec.Annotation{Key: fmt.Sprintf("key%02d", i), Value: fmt.Sprint(99 - i)}); a != want {
+				t.Errorf("%d: got %+v, want %+v", i, a, want)
+			}
+		}
+	})
+	t.Run("C25 letters and digits at their ends, and what is beside them", func(t *testing.T) {
+		_, resp := judge(t, in(`"allowed":true,"auditAnnotations":{"0":"","9":"","A":"","Z":"","a":"","z":"","/":"",":":"","@":"","[":"","\u0060":"","{":""}`), expect(codec.V1, false, codec.Strict))
+		if len(resp.Annotations) != 6 || resp.DroppedAnnotations != 6 {
+			t.Errorf("got %+v, %d dropped", resp.Annotations, resp.DroppedAnnotations)
+		}
+	})
+	t.Run("C25 a value that is not UTF-8", func(t *testing.T) {
+		_, resp := judge(t, in("\"allowed\":true,\"auditAnnotations\":{\"a\":\"\xff\"}"), expect(codec.V1, false, codec.APIServer))
+		if diff := cmp.Diff([]codec.Annotation{{Key: "a", Value: "\uFFFD"}}, resp.Annotations); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
 	t.Run("C25 a key of 63, a value of whole runes", func(t *testing.T) {
 		key := strings.Repeat("k", 63)
 		_, resp := judge(t, in(`"allowed":true,"auditAnnotations":{"`+key+`":"`+strings.Repeat("€", 400)+`","l":"`+strings.Repeat("v", 1024)+`"}`), expect(codec.V1, false, codec.Strict))
@@ -382,6 +456,67 @@ func TestVerifyWarningsAndAnnotations(t *testing.T) {
 			t.Errorf("%d dropped (-want +got)\n%s", resp.DroppedAnnotations, diff)
 		}
 	})
+}
+
+// The reason says what was expected.
+func TestVerifyReasons(t *testing.T) {
+	for body, want := range map[string]string{
+		"<html>":                         "nor an object in YAML",
+		"a: &a 1\nb: *a":                 "nor YAML of at most 64 KiB without aliases",
+		`{"request":{"kind":"x"}}`:       "request.kind must be an object",
+		`{"request":{"uid":{}}}`:         "request.uid must be a string",
+		in(`"allowed":true`) + `x`:       "expected nothing after the document",
+		in(`"allowed":1`):                "response.allowed must be true or false",
+		in(`"patch":[256]`):              "response.patch must be base64",
+		in(`"warnings":{}`):              "response.warnings must be an array of strings",
+		in(`"status":{"code":"c"}`):      "status.code must be an integer of 32 bits",
+		in(`"allowed":true,"patch":"!"`): "response.patch is not base64",
+	} {
+		_, err := codec.Verify([]byte(body), expect(codec.V1, false, codec.APIServer))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", body, err, want)
+		}
+	}
+}
+
+// A value that occurs again is merged, replaced or taken back as kube-apiserver
+// reads it.
+func TestVerifyMergesAsKubernetesDoes(t *testing.T) {
+	for _, response := range []string{
+		`"status" : { "code" : 403, "message":"m", "details":{ "causes":[{"field":"f"}], "retryAfterSeconds": 3 }},"status":{"reason":"r"}`,
+		`"status":{"code":403,"message":"m","reason":"r","details":{"causes":[{"field":"f"}],"retryAfterSeconds":3}},"status":null`,
+		`"status":{"details":{"causes":[{"reason":"r","field":"f","message":"m"},{"field":"g"}]}},"status":{"details":{"causes":[{"reason":"s","field":"h","message":"n"}]}}`,
+		`"status":{"details":{"causes":[{"field":"f"},{"message":"m"}]}}`,
+		`"warnings":["a","b"],"warnings":["c"]`, `"warnings":["a"],"warnings":null`, `"warnings":["a"],"warnings":[]`,
+		`"auditAnnotations":{"a":"1","b":"2"},"auditAnnotations":{"b":"3","c":"4"}`, `"auditAnnotations":{"a":"1"},"auditAnnotations":null`,
+	} {
+		body := []byte(in(response))
+		var typed admissionv1.AdmissionReview
+		if _, _, err := apiServerDecoder.Decode(body, nil, &typed); err != nil {
+			t.Fatalf("%s: %v", response, err)
+		}
+		got, err := codec.Verify(body, expect(codec.V1, false, codec.APIServer))
+		if err != nil {
+			t.Fatalf("%s: %v", response, err)
+		}
+		want := codec.Response{Code: 400, Warnings: typed.Response.Warnings}
+		if s := typed.Response.Result; s != nil {
+			want.Code, want.Message, want.Reason = max(want.Code, s.Code), s.Message, string(s.Reason)
+			if s.Details != nil {
+				want.RetryAfterSeconds = s.Details.RetryAfterSeconds
+				for _, c := range s.Details.Causes {
+					want.Causes = append(want.Causes, codec.Cause{Type: string(c.Type), Field: c.Field, Message: c.Message})
+				}
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(typed.Response.AuditAnnotations)) {
+			want.Annotations = append(want.Annotations, codec.Annotation{Key: key, Value: typed.Response.AuditAnnotations[key]})
+		}
+		got.DroppedAnnotations = 0
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-kube-apiserver +ours)\n%s", response, diff)
+		}
+	}
 }
 
 // What Verify returns must not change when the body is reused.

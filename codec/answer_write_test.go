@@ -89,6 +89,19 @@ func TestAppendAnswerDenial(t *testing.T) {
 }
 
 // TestAppendAnswerProperty: Kubernetes' own types read back what went in.
+func TestAppendAnswerDetails(t *testing.T) {
+	for want, resp := range map[string]codec.Response{
+		`"details":{"causes":[{"reason":"","field":"f"}]}`:                       {Code: 403, Causes: []codec.Cause{{Field: "f"}}},
+		`"details":{"retryAfterSeconds":3}`:                                      {Code: 429, RetryAfterSeconds: 3},
+		`"details":{"causes":[{"reason":"","field":"f"}],"retryAfterSeconds":3}`: {Code: 429, RetryAfterSeconds: 3, Causes: []codec.Cause{{Field: "f"}}},
+	} {
+		got := codec.AppendAnswer(nil, codec.V1, []byte("u"), &resp)
+		if !json.Valid(got) || !strings.Contains(string(got), want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestAppendAnswerProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		resp := anyResponse(t)

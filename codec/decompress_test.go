@@ -55,6 +55,11 @@ func TestDecompress(t *testing.T) {
 				t.Errorf("got %v, %d bytes", err, len(got))
 			}
 		})
+		t.Run("A10 "+encoding+" above the limit, in words", func(t *testing.T) {
+			if _, err := codec.Decompress(nil, encoding, body, 10, nil); err == nil || err.Error() != "decompressed body is too large: more than 10 bytes" {
+				t.Errorf("got %v", err)
+			}
+		})
 		t.Run("A10 "+encoding+" truncated", func(t *testing.T) {
 			if got, err := codec.Decompress(nil, encoding, body[:len(body)-5], len(content), nil); err == nil || !bytes.HasPrefix(content, got) {
 				t.Errorf("got %v, %d bytes", err, len(got))

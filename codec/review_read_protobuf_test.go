@@ -129,6 +129,7 @@ func TestDecodeProtobufRefuses(t *testing.T) {
 		{"B9 uid absent", protobufReview(resource, create), "/request/uid"},
 		{"B9 uid empty", protobufReview(text(1), resource, create), "/request/uid"},
 		{"B9 uid of another type", protobufReview(number(1, 1), resource, create), "/request/uid"},
+		{"B5 invalid UTF-8 in the uid", protobufReview(text(1, "\xff"), resource, create), "/request/uid"},
 		{"B9 uid too long", protobufReview(text(1, strings.Repeat("x", 129))), "/request/uid"},
 		{"B9 uid with control characters", protobufReview(text(1, "a\n")), "/request/uid"},
 		{"another content", strings.TrimSuffix(plain, text(4)) + text(4, "application/json"), ""},
@@ -147,9 +148,12 @@ func TestDecodeProtobufRefuses(t *testing.T) {
 		{"B10 resource absent", protobufReview(uid, create), "/request/resource"},
 		{"B13 object not an object", with(object(`7`)), "/request/object"},
 		{"B3 username twice", with(text(8, text(1, "a"), text(1, "a"))), "/request/userInfo/username"},
+		{"B3 username twice, beside a response", enveloped("admission.k8s.io/v1", "AdmissionReview", text(1, uid, resource, create, text(8, text(1, "a"), text(1, "a"))), text(2, text(1, "u2"))), "/request/userInfo/username"},
+		{"B3 username twice, the content named", strings.TrimSuffix(with(text(8, text(1, "a"), text(1, "a"))), text(4)) + text(4, codec.MediaTypeProtobuf), "/request/userInfo/username"},
 		{"B3 extra twice", with(text(8, text(4, text(1, "k")), text(4, text(1, "k")))), "/request/userInfo/extra/k"},
 		{"B3 duplicate label", with(object(`{"metadata":{"labels":{"a":"b","a":"c"}}}`)), "/request/object/metadata/labels/a"},
 		{"B4 case variant in the object", with(object(`{"Metadata":{}}`)), "/request/object/Metadata"},
+		{"B2 object is not JSON, behind a user", with(text(8, text(1, "ann")) + object(`{"a":01}`)), "/request/object"},
 		{"B5 invalid UTF-8 in a name", with(text(5, "\xff")), "/request/name"},
 		{"B5 invalid UTF-8 in a label", with(object("{\"metadata\":{\"labels\":{\"a\":\"\xff\"}}}")), "/request/object"},
 		{"B6 nesting", with(object(strings.Repeat(`{"a":`, 9_999) + "1" + strings.Repeat("}", 9_999))), "/request/object"},
@@ -171,7 +175,7 @@ func TestDecodeProtobufRefuses(t *testing.T) {
 	}
 	t.Run("accepted", func(t *testing.T) {
 		for _, body := range []string{
-			plain, with(object(`null`)), with(object("{\"a\":\"\xff\"}")), with(object(` {} `)), with(text(9)), with("\xa2\x06\x01x"),
+			plain, strings.TrimSuffix(plain, text(4)) + text(4, codec.MediaTypeProtobuf), with(text(8, text(4, text(1, "k")), text(4, text(2, text(1, "v"))))), with(object(`null`)), with(object("{\"a\":\"\xff\"}")), with(object(` {} `)), with(text(9)), with("\xa2\x06\x01x"),
 			with(object(strings.Repeat(`{"a":`, 9_000) + "1" + strings.Repeat("}", 9_000))),
 		} {
 			if _, err := decodeReview(t, []byte(body)); err != nil {
@@ -179,6 +183,20 @@ func TestDecodeProtobufRefuses(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What a kind or a resource does not say is not what the one before it said.
+func TestDecodeProtobufKeepsPartsApart(t *testing.T) {
+	full := func(field byte, last string) string {
+		return text(field, text(1, "group"), text(2, "version"), text(3, last))
+	}
+	r, err := decodeReview(t, []byte(protobufReview(text(1, "u"), text(7, "CREATE"), full(2, "Pod"), text(3, text(3, "pods")), full(14, "pods"), text(13, text(3, "Pod")))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Resource.Group != nil || r.Resource.Version != nil || r.RequestKind.Group != nil || r.RequestKind.Version != nil {
+		t.Errorf("got resource %q, requestKind %q", r.Resource, r.RequestKind)
+	}
 }
 
 // FuzzDecodeProtobuf: what is a review to us is the same one to Kubernetes.

@@ -293,17 +293,101 @@ func TestDecodeHead(t *testing.T) {
 		}
 	}
 	for name, body := range map[string]string{
-		"two kinds":      `{"kind":"AdmissionReview","kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u",`,
-		"another kind":   `{"kind":"Review","apiVersion":"admission.k8s.io/v1","request":{"uid":"u",`,
-		"no version":     `{"kind":"AdmissionReview","request":{"uid":"u",`,
-		"uid deeper":     `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"object":{"uid":"u"},`,
-		"uid no Unicode": "{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/v1\",\"request\":{\"uid\":\"\xff\",",
-		"uid a control":  `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"\u0000",`,
-		"not JSON":       `{"x":01,"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u",`,
-		"empty":          ``,
+		"two kinds":             `{"kind":"AdmissionReview","kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u",`,
+		"another kind":          `{"kind":"Review","apiVersion":"admission.k8s.io/v1","request":{"uid":"u",`,
+		"another kind first":    `{"kind":"Review","kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u",`,
+		"another version first": `{"kind":"AdmissionReview","apiVersion":"v1","apiVersion":"admission.k8s.io/v1","request":{"uid":"u",`,
+		"two versions":          `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","apiVersion":"admission.k8s.io/v1","request":{"uid":"u",`,
+		"no version":            `{"kind":"AdmissionReview","request":{"uid":"u",`,
+		"uid deeper":            `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"object":{"uid":"u"},`,
+		"uid no Unicode":        "{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/v1\",\"request\":{\"uid\":\"\xff\",",
+		"uid a control":         `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"\u0000",`,
+		"not JSON":              `{"x":01,"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u",`,
+		"empty":                 ``,
 	} {
 		if r, ok := head(body, codec.JSON); ok {
 			t.Errorf("A14 %s: uid %q", name, r.UID)
+		}
+	}
+}
+
+// A14: what a head in protobuf is and is not.
+func TestDecodeHeadProtobuf(t *testing.T) {
+	const v1, kind = "admission.k8s.io/v1", "AdmissionReview"
+	request := text(1, text(1, "u"))
+	whole := "k8s\x00" + text(1, text(1, v1), text(2, kind)) + text(2, request)
+	for _, tt := range []struct {
+		name, body string
+		want       bool
+	}{
+		{"whole", whole, true},
+		{"its content named", whole + text(4, codec.MediaTypeProtobuf), true},
+		{"a response beside the request", "k8s\x00" + text(1, text(1, v1), text(2, kind)) + text(2, request, text(2, text(1, "u2"))), true},
+		{"numbers where texts are not asked for", "k8s\x00" + text(1, text(1, v1), text(2, kind)) + text(2, text(1, number(11, 1), text(1, "u"))), true},
+		{"uid twice", "k8s\x00" + text(1, text(1, v1), text(2, kind)) + text(2, text(1, text(1, "u"), text(1, "u"))), true},
+		{"the type cut off", "k8s\x00" + text(2, request) + text(1, text(1, v1), text(2, kind), text(3, "xxxx"))[:2+2+len(v1)+2+len(kind)], false},
+		{"no length", "k8s\x00" + text(1, text(1, v1), text(2, kind)) + "\x12", false},
+		{"a length that is none", "k8s\x00\x12" + strings.Repeat("\xff", 11), false},
+		{"a number cut off", "k8s\x00\x11\x01", false},
+	} {
+		b := codec.NewBody([]byte(tt.body), nil)
+		r := codec.AcquireReview()
+		if got := r.DecodeHead(b, codec.Protobuf); got != tt.want || got && (string(r.UID) != "u" || r.Version != codec.V1) {
+			t.Errorf("%s: %v, uid %q", tt.name, got, r.UID)
+		}
+		codec.ReleaseReview(r)
+		b.Release()
+	}
+}
+
+// What was read of a review in front of its defect is there, unless it may not be
+// Unicode.
+func TestReadBeforeTheDefect(t *testing.T) {
+	for _, tt := range []struct{ name, body, username string }{
+		{"a key twice", `{"kind":"\u0041dmissionReview","apiVersion":"admission.k8s.io\/v1","request":{"uid":"\u0075","userInfo":{"username":"\u0061nn"},"name":"a","name":"b"}}`, "ann"},
+		{"not Unicode", "{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/v1\",\"request\":{\"uid\":\"u\",\"userInfo\":{\"username\":\"ann\"},\"name\":\"\xff\"}}", ""},
+	} {
+		for _, uid := range []string{"u" + strings.Repeat("x", 100), "u", "u"} { // the later ones in memory that was used
+			freed := 0
+			text := strings.NewReplacer(`"u"`, `"`+uid+`"`, `"\u0075"`, `"\u0075`+uid[1:]+`"`).Replace(tt.body)
+			body := codec.NewBody([]byte(text), func([]byte) { freed++ })
+			r := codec.AcquireReview()
+			err := r.Decode(body)
+			body.Release()
+			if request := (*codec.RequestError)(nil); !errors.As(err, &request) || string(r.UID) != uid || r.Version != codec.V1 || string(r.User.Username) != tt.username {
+				t.Errorf("%s: %v, uid %q of %q", tt.name, err, r.UID, r.User.Username)
+			}
+			if codec.ReleaseReview(r); freed != 1 {
+				t.Errorf("%s: the body was freed %d times", tt.name, freed)
+			}
+		}
+	}
+}
+
+// Keys have to be unique in one object, not in two.
+func TestKeysOfTwoObjects(t *testing.T) {
+	mustDecode(t, plainReview().with("userInfo", raw(`{"x":1,"extra":{"y":[]}}`), "x", 1, "y", 1).json())
+	body := strings.Replace(plainReview().with("userInfo", raw(`{"x":1,"y":1}`)).json(), `"uid":"0f7c9d0e"`, `"uid":"0f7c9d0e","z":1,"z":2`, 1)
+	if _, err := decode(t, body); err == nil || !strings.Contains(err.Error(), "duplicate key") {
+		t.Errorf("a key twice behind objects of two keys: %v", err)
+	}
+}
+
+func TestCheckJSON(t *testing.T) {
+	for text, want := range map[string]bool{`{}`: true, ` [1,"é"] `: true, `"a"`: true, ``: false, `{`: false, `{}x`: false, "\"\xff\"": false, `"\ud800"`: false} {
+		if err := codec.CheckJSON([]byte(text)); (err == nil) != want {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// So many elements are read, and not one more.
+func TestElementsAtTheLimit(t *testing.T) {
+	const most = 1 << 20
+	for n, want := range map[int]bool{most: true, most + 1: false} {
+		groups := `["a"` + strings.Repeat(`,"a"`, n-1) + `]`
+		if _, err := decode(t, plainReview().without("object").with("userInfo", raw(`{"groups":`+groups+`}`)).json()); (err == nil) != want {
+			t.Errorf("%d elements: %v", n, err)
 		}
 	}
 }
@@ -459,6 +543,23 @@ func TestUnescapedStringsSurviveGrowth(t *testing.T) {
 		if string(g) != want[i] {
 			t.Fatalf("group %d is %q", i, g)
 		}
+	}
+}
+
+func TestReviewIsRetained(t *testing.T) {
+	freed := 0
+	body := codec.NewBody([]byte(plainReview().json()), func([]byte) { freed++ })
+	r := codec.AcquireReview()
+	if err := r.Decode(body); err != nil {
+		t.Fatal(err)
+	}
+	body.Release()
+	r.Retain()
+	if codec.ReleaseReview(r); freed != 0 || string(r.Name) != "web" {
+		t.Errorf("the body was freed %d times while the Review is retained, whose name is %q", freed, r.Name)
+	}
+	if codec.ReleaseReview(r); freed != 1 {
+		t.Errorf("the body was freed %d times", freed)
 	}
 }
 
