@@ -18,7 +18,7 @@ import (
 )
 
 // tracerName is the instrumentation scope of attempts' spans.
-const tracerName = "github.com/admission-dispatcher/dispatcher/webhook"
+const tracerName = "github.com/admission-dispatcher/dispatcher/transport"
 
 // attemptSpan is the client span of one attempt. The zero value is that of a call
 // that is not sampled: the parent is asked first, because even a span that

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"testing"
 
 	"go.opentelemetry.io/otel/codes"
@@ -46,6 +47,9 @@ func TestAttemptSpan(t *testing.T) {
 		inject(attempt, &sent)
 		span.end(&c.end, c.end.status > 0)
 		parent.End()
+		if scope := kept.Ended()[0].InstrumentationScope().Name; scope != reflect.TypeFor[Target]().PkgPath() {
+			t.Errorf("%s: the instrumentation scope is %s", name, scope)
+		}
 		spanContext := kept.Ended()[0].SpanContext()
 		if want := fmt.Sprintf("00-%s-%s-01", spanContext.TraceID(), spanContext.SpanID()); sent.parent != want || sent.state != "" {
 			t.Errorf("%s: the webhook is sent %+v, want %s", name, sent, want)
