@@ -22,8 +22,11 @@ type ResolverConfig struct {
 	Targets   func() []*Target
 	Addresses AddressPolicy
 	Interval  time.Duration // between two resolutions of one name; 10 s
-	Timeout   time.Duration // of one lookup; 5 s
-	Server    string        // host:port of a DNS server; empty: the system's
+	// Timeout is how long each Target waits for one lookup; 5 s. The lookup itself, in
+	// which net joins those of one name, may go on for as long as net has it try
+	// (resolv.conf's timeout and attempts); Targets that look meanwhile join it.
+	Timeout time.Duration
+	Server  string // host:port of a DNS server; empty: the system's
 	// Warm connects to the new Endpoints of a Target that has others already. The
 	// Target keeps its Endpoints until Warm returns. nil: the first calls connect.
 	Warm func(added []*Endpoint)

@@ -326,8 +326,10 @@ type DNS struct {
 	// Interval is the time between two look-ups of a name. Default: 10s. Danger:
 	// a webhook that moves is called at its old addresses that much longer.
 	Interval Duration `json:"interval,omitzero"`
-	// Timeout bounds one look-up. Default: 5s. Danger: above the 5s that a new
-	// configuration waits for its first look-ups, the rest are made later.
+	// Timeout bounds how long each webhook waits for one look-up. Default: 5s. A
+	// look-up that nobody waits for any more may go on for as long as resolv.conf has
+	// it try; webhooks of that name that look meanwhile share it. Danger: above the 5s
+	// that a new configuration waits for its first look-ups, the rest are made later.
 	Timeout Duration `json:"timeout,omitzero"`
 }
 
