@@ -12,7 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -391,21 +391,33 @@ func TestKeptGoroutines(t *testing.T) {
 			w.eachRequest(func(*http.Request) string { <-release; return plain("200 OK", "Connection: close\r\n", allowBody) })(c)
 		})
 		target := w.target()
-		before := runtime.NumGoroutine()
 		var calls sync.WaitGroup
 		for range 300 {
 			calls.Go(func() { w.allows(target) })
 		}
-		<-time.After(time.Second)
+		synctest.Wait()
+		if n := attempting(); n != 300 {
+			t.Errorf("%d goroutines make 300 attempts", n)
+		}
 		close(release)
 		calls.Wait()
 		synctest.Wait()
-		// One more is fasthttp's cleaner.
-		if n := runtime.NumGoroutine() - before; n > 256+1 {
+		if n := attempting(); n != 256 {
 			t.Errorf("%d goroutines are kept", n)
 		}
 		w.allows(target)
+		if w.client.Close(); attempting() != 0 {
+			t.Errorf("%d goroutines are kept at the end", attempting())
+		}
 	})
+}
+
+// attempting counts the goroutines that make attempts, or wait for one to make. What
+// else the process does meanwhile does not count.
+func attempting() int {
+	var stacks bytes.Buffer
+	_ = pprof.Lookup("goroutine").WriteTo(&stacks, 2) // into memory
+	return strings.Count(stacks.String(), "/internal/worker.(*Pool[...]).work(")
 }
 
 // F14: net/http says close_notify and FIN when it closes what is idle.
