@@ -26,10 +26,9 @@ type conn struct {
 	until   time.Time // when it is too old to be kept
 	probe   [1]byte
 
-	// reads are those since the connection woke up that left nothing decrypted
-	// behind; full tells whether there was one that may have.
+	// reads are those since the connection woke up that surely left nothing of their
+	// record behind: TLS gives one record at a time, and this one was shorter than asked.
 	reads int
-	full  bool
 }
 
 // newConn returns the connection of which secured reads from plain.
@@ -50,8 +49,6 @@ func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 && n < len(p) {
 		c.reads++
-	} else {
-		c.full = true
 	}
 	return n, err
 }
@@ -71,7 +68,7 @@ func (c *conn) Close() error {
 func (c *conn) wake() bool {
 	stale := c.used && c.readable()
 	c.used, c.idle = true, false
-	c.records.whole, c.reads, c.full = 0, 0, false
+	c.records.whole, c.reads = 0, 0
 	return !stale
 }
 
@@ -102,7 +99,7 @@ func (c *conn) rest() bool {
 // drained reports whether all that came has surely been read: as many records as
 // reads that emptied one. TLS's own messages make it say no.
 func (c *conn) drained() bool {
-	return c.records.between() && !c.full && c.records.whole == c.reads
+	return c.records.between() && c.records.whole == c.reads
 }
 
 // silent asks TLS whether there is more to read. Past its deadline that leaves the

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 	"github.com/admission-dispatcher/dispatcher/transport"
@@ -263,7 +264,7 @@ func TestProbe(t *testing.T) {
 // Three connect timeouts open the Endpoint for all, unless the calls had less time
 // than a connection may take.
 func TestConnectTimeoutsAreCounted(t *testing.T) {
-	for timeout, want := range map[time.Duration]breaker.State{2 * time.Second: breaker.Open, 901 * time.Millisecond: breaker.Open, 899 * time.Millisecond: breaker.Closed} {
+	for timeout, want := range map[time.Duration]breaker.State{2 * time.Second: breaker.Open, 900 * time.Millisecond: breaker.Open, 899 * time.Millisecond: breaker.Closed} {
 		inBubble(t, func(t *testing.T) {
 			w := newPiped(t, transport.ClientConfig{}, allowing)
 			w.gate = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
@@ -655,4 +656,55 @@ func TestIdentity(t *testing.T) {
 	if same := base; same.Identity() != base.Identity() {
 		t.Error("equal specs differ")
 	}
+}
+
+// Probes find a connection while all slots are taken.
+func TestProbesBesideCalls(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		const slots = 8
+		var w *world
+		w = newPiped(t, transport.ClientConfig{Concurrency: slots}, func(c net.Conn) {
+			w.eachRequest(func(*http.Request) string { <-time.After(time.Second); return ok(allowBody) })(c)
+		})
+		target := w.target()
+		var calls sync.WaitGroup
+		for i := range slots { // of as many clusters, so that each has one
+			calls.Go(func() {
+				body := codec.NewBody([]byte(reviewBody), nil)
+				defer body.Release()
+				call := newCall(target, body, patience)
+				call.Cluster = fmt.Sprint(i)
+				if _, err := w.ask(call); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if n := target.Outstanding(); n != slots {
+			t.Errorf("%d calls are under way", n)
+		}
+		if err := w.client.Probe(target, 100*time.Millisecond); err != nil {
+			t.Error(err)
+		}
+		calls.Wait()
+		if n := target.Outstanding(); n != 0 {
+			t.Errorf("%d calls are under way at the end", n)
+		}
+	})
+}
+
+// Close waits for a probe that is under way.
+func TestCloseWaits(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newPiped(t, transport.ClientConfig{}, allowing)
+		w.gate = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
+		target := w.target()
+		go func() { _ = w.client.Probe(target, 500*time.Millisecond) }()
+		synctest.Wait()
+		begin := time.Now()
+		w.client.Close()
+		if took := time.Since(begin); took != 500*time.Millisecond {
+			t.Errorf("it waits %v", took)
+		}
+	})
 }

@@ -4,8 +4,6 @@ package transport
 
 import (
 	"bufio"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -44,7 +42,6 @@ const stoodStill = 250 * time.Millisecond
 // failures map the errors of net, crypto/tls and fasthttp, here and nowhere else, to
 // the closed sets of causes and kinds. The first that fits counts.
 var failures = [...]failure{
-	{isUntrusted, hook.TLS, breaker.TLSFailed, ": ", theError},
 	{isQueuedTooLong, hook.Timeout, breaker.NotSent, " could not be reached in time: ", theError}, // it is our own handshakes that take long
 	{isNoticedLate, hook.Timeout, breaker.Paused, " could not be reached in time: ", theError},
 	{isSlowToConnect, hook.Timeout, breaker.ConnectTimedOut, " could not be reached in time: ", theError},
@@ -88,12 +85,6 @@ func isAny(error, *dialError) bool { return true }
 func isDial(_ error, dial *dialError) bool { return dial != nil }
 
 func isHandshake(_ error, dial *dialError) bool { return dial != nil && dial.tls }
-
-func isUntrusted(err error, dial *dialError) bool {
-	var verification *tls.CertificateVerificationError
-	var unknown x509.UnknownAuthorityError
-	return isHandshake(err, dial) && (errors.As(err, &verification) || errors.As(err, &unknown))
-}
 
 func isTimeout(err error) bool {
 	var timeout interface{ Timeout() bool }

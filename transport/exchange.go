@@ -136,7 +136,7 @@ func talk(pool *fasthttp.HostClient, c net.Conn, req *request, resp *fasthttp.Re
 	w := pool.AcquireWriter(c)
 	err = req.write(w)
 	pool.ReleaseWriter(w)
-	if err != nil && isTimeout(err) {
+	if isTimeout(err) {
 		return false, err
 	}
 	whole := err == nil
@@ -183,7 +183,7 @@ func (e *cutError) Unwrap() error { return e.err }
 func readAnswer(r *bufio.Reader, c net.Conn, resp *fasthttp.Response, limit int, deadline time.Time) (rest int, err error) {
 	err = resp.ReadLimitBody(r, limit)
 	large := r
-	if err != nil && isHeaderTooLarge(err) && startsAnswer(r) {
+	if isHeaderTooLarge(err) && startsAnswer(r) {
 		large = bufio.NewReaderSize(r, maxHeader)
 		err = resp.ReadLimitBody(large, limit)
 	}
@@ -215,8 +215,8 @@ func startsAnswer(r *bufio.Reader) bool {
 	if r.Buffered() < len(version) {
 		return false
 	}
-	start, err := r.Peek(len(version))
-	return err == nil && string(start) == version
+	start, _ := r.Peek(len(version)) // of what is there
+	return string(start) == version
 }
 
 // beyond is the beginning of an answer whose body is over the limit, of which r has

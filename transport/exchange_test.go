@@ -54,13 +54,17 @@ func TestClosingKeepsTheDeadline(t *testing.T) {
 // A call whose time is over does not dial: no time left would mean the dialer's
 // own timeout.
 func TestNoTimeToDial(t *testing.T) {
-	e := &Endpoint{pool: fasthttp.HostClient{Addr: "policy:443", IsTLS: true, DialTimeout: func(string, time.Duration) (net.Conn, error) {
-		t.Error("it dialled")
-		return nil, errors.New("dialled")
-	}}}
-	if err := e.roundTrip(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), time.Now().Add(-time.Second), false); !isTimeout(err) {
-		t.Errorf("the error is %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) { // where no time passes by itself
+		e := &Endpoint{pool: fasthttp.HostClient{Addr: "policy:443", IsTLS: true, DialTimeout: func(string, time.Duration) (net.Conn, error) {
+			t.Error("it dialled")
+			return nil, errors.New("dialled")
+		}}}
+		for _, left := range []time.Duration{0, -time.Second} {
+			if err := e.roundTrip(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), time.Now().Add(left), false); !isTimeout(err) {
+				t.Errorf("the error is %v", err)
+			}
+		}
+	})
 }
 
 func newRequest() *request {

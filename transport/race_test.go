@@ -704,6 +704,41 @@ func TestElapsed(t *testing.T) {
 	})
 }
 
+// How long answers take is known of those that came, or were waited for to the end: not
+// of attempts that nobody got, or that broke.
+func TestLatencyIsOfAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		x.target.unspared = true
+		shed := reply{0, result{err: &hook.CallError{Cause: hook.Shed, Err: errNoSlot}, kind: breaker.NotSent, unsent: true}}
+		for _, r := range []reply{reset, refused, shed} {
+			x.call(Repeat{}, r)
+		}
+		if got := x.target.Latency(); got.Attempts != 0 {
+			t.Errorf("%+v", got)
+		}
+		for _, r := range []reply{says(0, false), malformed, never} {
+			x.call(Repeat{}, r)
+		}
+		if got := x.target.Latency(); got.Attempts != 3 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// What fails in the plain wording, too, is the Target's failure.
+func TestPlainFailureCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		unread := fails(time.Millisecond, hook.HTTPStatus, breaker.ServerError)
+		unread.doubtful = true
+		x.call(Repeat{Safe: true}, unread)
+		if got := x.target.Endpoints()[0].Health(); x.attempts() != 2 || got.Failures != 1 {
+			t.Errorf("of %d attempts: %+v", x.attempts(), got)
+		}
+	})
+}
+
 // A retry is paid for when it begins to wait for its turn, and counted once.
 func TestRetriesArePaidBeforeTheirPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -3,7 +3,9 @@
 package transport
 
 import (
+	"bufio"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +14,9 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -102,6 +106,48 @@ func TestFailedAttempts(t *testing.T) {
 	}
 }
 
+// What an error of the network is called, and whose fault it is.
+func TestFailures(t *testing.T) {
+	reset := &net.OpError{Op: "read", Err: errors.New("reset")}
+	inTime := func(change func(*dialError)) error {
+		e := &dialError{stage: "connect", err: os.ErrDeadlineExceeded}
+		change(e)
+		return e
+	}
+	for _, row := range []struct {
+		err   error
+		cause hook.Cause
+		kind  breaker.Kind
+		text  string
+	}{
+		{&dialError{stage: "TLS handshake", tls: true, err: x509.UnknownAuthorityError{}}, hook.TLS, breaker.TLSFailed, "policy: TLS handshake: x509: certificate signed by unknown authority"},
+		{inTime(func(e *dialError) { e.queued, e.late = true, time.Hour }), hook.Timeout, breaker.NotSent, "policy could not be reached in time: connect: i/o timeout"},
+		{inTime(func(e *dialError) { e.late = stoodStill }), hook.Timeout, breaker.ConnectTimedOut, "policy could not be reached in time: connect: i/o timeout"},
+		{inTime(func(e *dialError) { e.late = stoodStill + 1 }), hook.Timeout, breaker.Paused, "policy could not be reached in time: connect: i/o timeout"},
+		{inTime(func(e *dialError) { e.short = true }), hook.Timeout, breaker.TimedOut, "policy could not be reached in time: connect: i/o timeout"},
+		{os.ErrDeadlineExceeded, hook.Timeout, breaker.TimedOut, "policy did not answer within 1.235s"},
+		{&dialError{stage: "connect", err: syscall.EMFILE}, hook.Unreachable, breaker.NotSent, "policy: connect: too many open files"},
+		{&dialError{stage: "connect", err: syscall.ECONNREFUSED}, hook.Unreachable, breaker.Refused, "policy: connect: connection refused"},
+		{fasthttp.ErrBodyTooLarge, hook.BadAnswer, breaker.BadAnswer, "policy answered with a body over the limit"},
+		{&fasthttp.ErrSmallBuffer{}, hook.BadAnswer, breaker.BadAnswer, "policy answered with more than 64 KiB of headers"},
+		{errNoSlot, hook.Shed, breaker.NotSent, "policy: too many calls are under way"},
+		{fasthttp.ErrNoFreeConns, hook.Shed, breaker.NotSent, "policy: too many calls are under way"},
+		{io.ErrUnexpectedEOF, hook.BadAnswer, breaker.BadAnswer, "policy ended the connection in the middle of its answer"},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}, hook.TLS, breaker.TLSFailed, "policy: remote error: tls: bad certificate"},
+		{&net.OpError{Op: "local error", Err: errors.New("tls: bad record MAC")}, hook.TLS, breaker.TLSFailed, "policy: local error: tls: bad record MAC"},
+		{reset, hook.Unreachable, breaker.Reset, "policy broke the connection: read: reset"},
+		{net.ErrClosed, hook.Unreachable, breaker.Reset, "policy broke the connection: use of closed network connection"},
+		{fasthttp.ErrConnectionClosed, hook.Unreachable, breaker.Reset, "policy broke the connection: " + fasthttp.ErrConnectionClosed.Error()},
+		{bufio.ErrNegativeCount, hook.Unreachable, breaker.Reset, "policy broke the connection: bufio: negative count"},
+		{errors.New("what?"), hook.BadAnswer, breaker.BadAnswer, "policy answered with something else than HTTP"},
+	} {
+		f, err := failureOf(row.err, "policy", 1234567*time.Microsecond)
+		if f.kind != row.kind || err.Cause != row.cause || err.Error() != row.text {
+			t.Errorf("%v is %v, %v: %q; want %v, %v: %q", row.err, err.Cause, f.kind, err.Error(), row.cause, row.kind, row.text)
+		}
+	}
+}
+
 // An answer of which the rest did not come is one if what there is of it denies.
 func TestBeginningsAreJudged(t *testing.T) {
 	cut := &cutError{err: os.ErrDeadlineExceeded}
@@ -155,6 +201,9 @@ func TestTargetURLs(t *testing.T) {
 			t.Errorf("%q is taken", url)
 		}
 	}
+	if _, err := NewTarget(TargetSpec{URL: "https:///b", Endpoints: []EndpointSpec{{Address: "a:443"}}}); err == nil {
+		t.Error("a URL without a host is taken")
+	}
 	for _, url := range []string{"https://a", "https://a:8443/b", "https://[::1]/b"} {
 		if _, err := NewTarget(TargetSpec{URL: url}); err != nil {
 			t.Error(err)
@@ -206,4 +255,29 @@ func TestChooseFromNone(t *testing.T) {
 			t.Error("there is one")
 		}
 	}
+}
+
+// An Endpoint can be reached unless its own circuit is open: on its way back, too.
+func TestIsReachable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 1)
+		is := func(state breaker.State, want bool) {
+			t.Helper()
+			if got := x.target.Endpoints()[0].Health().State; got != state || x.target.isReachable() != want {
+				t.Errorf("it is %v, reachable %v; want %v, %v", got, x.target.isReachable(), state, want)
+			}
+		}
+		is(breaker.Closed, true)
+		for range 3 {
+			x.call(Repeat{}, refused)
+		}
+		is(breaker.Open, false)
+		<-time.After(2 * time.Minute)
+		for range 50 {
+			if x.call(Repeat{}, says(0, true)); x.target.Endpoints()[0].Health().State == breaker.Ramping {
+				break
+			}
+		}
+		is(breaker.Ramping, true)
+	})
 }

@@ -37,12 +37,9 @@ func startSpan(ctx context.Context, t *Target, e *Endpoint, kind Kind) (context.
 			attribute.String("http.request.method", fasthttp.MethodPost),
 			attribute.String("url.full", t.url),
 			attribute.String("admission.attempt.kind", kind.String()),
-		), trace.WithAttributes(serverAttributes(t.url)...))
-	if e != nil && e.address.IsValid() {
-		span.SetAttributes(
 			attribute.String("network.peer.address", e.address.Addr().String()),
-			attribute.Int("network.peer.port", int(e.address.Port())))
-	}
+			attribute.Int("network.peer.port", int(e.address.Port())),
+		), trace.WithAttributes(serverAttributes(t.url)...))
 	return ctx, attemptSpan{span}
 }
 

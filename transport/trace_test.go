@@ -7,15 +7,74 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"testing"
+	"testing/synctest"
 
+	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/hook"
 )
+
+// The webhook is told the state of the trace, too, and no baggage.
+func TestInject(t *testing.T) {
+	state, err := trace.ParseTraceState("vendor=a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	member, err := baggage.NewMember("user", "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bag, err := baggage.New(member)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent traceFields
+	if inject(baggage.ContextWithBaggage(t.Context(), bag), &sent); sent != (traceFields{}) {
+		t.Errorf("without a trace: %+v", sent)
+	}
+	of := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceState: state})
+	inject(trace.ContextWithSpanContext(t.Context(), of), &sent)
+	if want := (traceFields{parent: fmt.Sprintf("00-%s-%s-00", of.TraceID(), of.SpanID()), state: "vendor=a"}); sent != want {
+		t.Errorf("%+v, want %+v", sent, want)
+	}
+}
+
+// Each attempt ends its span, and says what became of it.
+func TestSpansOfARace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := tracetest.NewSpanRecorder()
+		provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(kept))
+		x := newTable(t, 1)
+		ctx, parent := provider.Tracer("").Start(t.Context(), "webhook")
+		x.ctx = ctx
+		x.call(Repeat{Safe: true}, reset, says(0, true))
+		x.attempts()
+		parent.End()
+		var got []string
+		for _, s := range kept.Ended() {
+			got = append(got, s.Name()+" "+s.Status().Code.String())
+		}
+		if want := []string{"POST Error", "POST Unset", "webhook Unset"}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
+}
+
+// Kinds have names; there are no others.
+func TestKinds(t *testing.T) {
+	for k, want := range []string{"first", "retry", "hedge", "unknown"} {
+		if got := Kind(k).String(); got != want {
+			t.Errorf("%d is %q", k, got)
+		}
+	}
+}
 
 // An attempt's span has what HTTP's semantic conventions ask of a client; it is an
 // error where there is no usable answer, never for a denial.
