@@ -57,10 +57,12 @@ func TestOwnAddresses(t *testing.T) {
 	if !slices.Equal(own, want) && !slices.Contains(own, netip.MustParseAddrPort("[::1]:8444")) {
 		t.Errorf("listeners at %v, want %v", own, want)
 	}
-	everywhere := ownAddresses(":8443")
-	for _, at := range []string{"[::]:8443", "127.0.0.1:8443"} {
-		if !slices.Contains(everywhere, netip.MustParseAddrPort(at)) {
-			t.Errorf("a listener on every address is not at %s: %v", at, everywhere)
+	for _, listen := range []string{":8443", "0.0.0.0:8443", "[::]:8443"} {
+		everywhere := ownAddresses(listen)
+		for _, at := range []string{"[::]:8443", "127.0.0.1:8443"} {
+			if !slices.Contains(everywhere, netip.MustParseAddrPort(at)) {
+				t.Errorf("a listener at %s is not at %s: %v", listen, at, everywhere)
+			}
 		}
 	}
 }

@@ -17,9 +17,10 @@ func ownAddresses(listeners ...string) []netip.AddrPort {
 		if err != nil || tcp.Port == 0 {
 			continue
 		}
-		port := uint16(tcp.Port)
-		if ip, ok := netip.AddrFromSlice(tcp.IP); ok && !ip.IsUnspecified() {
-			own = append(own, netip.AddrPortFrom(ip.Unmap(), port))
+		at := tcp.AddrPort()
+		ip, port := at.Addr().Unmap().WithZone(""), at.Port() // 0.0.0.0 may come as ::ffff:0.0.0.0
+		if ip.IsValid() && !ip.IsUnspecified() {
+			own = append(own, netip.AddrPortFrom(ip, port))
 			continue
 		}
 		own = append(own, netip.AddrPortFrom(netip.IPv6Unspecified(), port))
