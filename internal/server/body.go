@@ -149,7 +149,6 @@ func (in *intake) drop() {
 
 // body makes what was received a Body, which has the memory from here on.
 func (in *intake) body() *codec.Body {
-	in.taken = false
 	data := in.data
 	in.data = nil
 	return codec.NewBody(data, in.holder.give)

@@ -186,6 +186,31 @@ func TestSize(t *testing.T) {
 	steady.isFree()
 }
 
+// A body of no bytes is not waited for, and one of as many as there may be is welcome.
+func TestAnnouncedBody(t *testing.T) {
+	const limit = 64 << 10
+	w := newWorld(t, func(cfg *server.Config) { cfg.BodyLimit = limit })
+	w.isRefused(announced(0, ""), http.StatusBadRequest)
+	for length, welcome := range map[int]string{limit: "HTTP/1.1 100 Continue", limit + 1: "HTTP/1.1 413 Request Entity Too Large"} {
+		c := w.dial()
+		c.send(announced(length, "Expect: 100-continue\r\n"))
+		line, err := c.in.ReadString('\n')
+		if err != nil || strings.TrimSpace(line) != welcome {
+			t.Errorf("%d bytes: %q, %v", length, line, err)
+		}
+	}
+}
+
+// The smallest body needs memory, too.
+func TestNoMemoryForTheSmallest(t *testing.T) {
+	w := newWorld(t, func(cfg *server.Config) { cfg.BodyBytes = 31 << 10 }) // half of it holds no buffer
+	c := w.dial()
+	c.denied(c.ask(good("1")), http.StatusTooManyRequests)
+	enough := newWorld(t, func(cfg *server.Config) { cfg.BodyBytes = 32 << 10 })
+	c = enough.dial()
+	c.isAllowed(c.ask(good("1")), "1")
+}
+
 func TestHeadSize(t *testing.T) {
 	w := newWorld(t, nil)
 	t.Run("A16 URI over 8 KiB", func(t *testing.T) {
