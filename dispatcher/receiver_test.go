@@ -4,6 +4,7 @@ package dispatcher
 
 import (
 	"log/slog"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -104,6 +105,18 @@ func lateAnswers(t *testing.T, answer func(hook.Receiver), mode chain.Mode, phas
 		}
 	}
 	storm.Wait()
-	sloppy.again()
-	d.Wait()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		d.Wait()
+	}()
+	for { // a Hook in Shadow may still be asked
+		sloppy.again()
+		select {
+		case <-ended:
+			return
+		default:
+			runtime.Gosched()
+		}
+	}
 }
