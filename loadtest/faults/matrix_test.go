@@ -173,8 +173,11 @@ var matrix = []row{
 	{id: "F29", what: "certificates replaced all the time", binding: "  clientCertificate: {certFile: ../client.crt, keyFile: ../client.key}\n",
 		process: "limits: {connectionAge: 500ms}\n" + patientConnect, begin: renewable, drive: renewals(sized(20, 1000)), check: renewed(sized(20, 1000))},
 	{id: "F30", what: "configuration corrupt, truncated, gone, empty", process: patientConnect, timeout: 5, drive: corrupt},
-	{id: "F31", what: "telemetry collector hangs, log sink blocked", process: patientConnect, timeout: 5, traced: true, rate: 40, fault: blockLog, repair: readLog,
-		during: 4 * time.Second, after: 2 * time.Second, within: 100 * time.Millisecond, check: logIsWhole},
+	{id: "F31", what: "telemetry collector dead, log sink blocked", process: patientConnect, timeout: 5, traced: true, rate: 40, fault: blockLog, repair: readLog,
+		during: 4 * time.Second, after: 2 * time.Second, within: 100 * time.Millisecond, check: logIsWhole, variants: []variant{
+			{"hangs", func(*row) {}},
+			{"refuses", func(r *row) { r.refuses = true }},
+		}},
 	{id: "F32", what: "descriptor limit 256 reached", process: patientConnect, timeout: 5, descriptors: 256, fault: besieged(500), during: 9 * time.Second,
 		losses: true, cuts: true, causes: append([]history.Cause{history.Shed}, unreachable...), recovers: recovered, check: servesInTheEnd},
 	{id: "F33", what: "SIGSTOP for 2 s, then dead webhooks", rate: 36, binding: "  breaker: {openTime: 200ms, failurePercent: 4, minRequests: 4}\n",

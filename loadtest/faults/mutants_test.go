@@ -252,9 +252,9 @@ var firstPair *keyPair
 		}
 		return`, says: "exempt, and denied"},
 	{row: "F38/asking", bug: "a panic before a call ends the admission", file: "dispatcher/ask.go",
-		old: "		if r := recover(); r != nil {\n", new: "		if r := any(nil); r != nil {\n", says: "TODO"},
+		old: "		if r := recover(); r != nil {\n", new: "		if r := any(nil); r != nil {\n", says: "the dispatcher failed"},
 	{row: "F38/attempt", bug: "a panic in an attempt ends the process", file: "transport/attempt.go",
-		old: "		if p := recover(); p != nil {\n", new: "		if p := any(nil); p != nil {\n", says: "TODO"},
+		old: "		if p := recover(); p != nil {\n", new: "		if p := any(nil); p != nil {\n", says: "lost-call"},
 	{row: "G1", bug: "a request has room for the object as it was written, not as it is sent", file: "internal/config/config.go",
 		old: "RequestBytes:  36 << 20,", new: "RequestBytes:  3 << 20,", says: "wrong-deny"},
 	{row: "G2", bug: "what fails for one cluster opens the circuit of all", file: "breaker/breaker.go",

@@ -36,7 +36,8 @@ type row struct {
 	process     string // more of the process's configuration
 	descriptors int    // limit of the process
 	named       bool   // the hurt webhooks are found by name
-	traced      bool   // every admission is traced, to a collector that hangs
+	traced      bool   // every admission is traced, to a collector that takes nothing
+	refuses     bool   // the collector refuses connections; otherwise it hangs
 	hooks       []history.Webhook
 
 	rate      float64 // of each cluster, per second; 30

@@ -122,7 +122,7 @@ func newWorld(t *testing.T, r *row) *world {
 	}
 	w.configure(r)
 	if r.traced {
-		w.hangingCollector()
+		w.deadCollector(r.refuses)
 	}
 	w.front, err = proxy.Listen(w.serve(r).address)
 	w.must(err)
@@ -306,11 +306,15 @@ func (w *world) telemetry() []string {
 	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + w.collector.Addr().String(), "OTEL_TRACES_SAMPLER=always_on", "OTEL_BSP_MAX_QUEUE_SIZE=64", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=16"}
 }
 
-// hangingCollector accepts connections and leaves them alone.
-func (w *world) hangingCollector() {
+// deadCollector accepts connections and leaves them alone, or refuses them.
+func (w *world) deadCollector(refuses bool) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	w.must(err)
 	w.collector = ln
+	if refuses {
+		w.must(ln.Close())
+		return
+	}
 	w.t.Cleanup(func() { _ = ln.Close() })
 }
 
