@@ -81,7 +81,7 @@ func (w *world) goroutines(d *dispatcher) int {
 // idle reports whether a stack is that of a worker that waits for work.
 func idle(stack string) bool {
 	return strings.Contains(stack, ".workerFunc") && !strings.Contains(stack, "serveConn") ||
-		strings.Contains(stack, "(*workers).work") && !strings.Contains(stack, "(*race)")
+		strings.Contains(stack, "worker.(*Pool[") && !strings.Contains(stack, "(*race)") && !strings.Contains(stack, "hook.")
 }
 
 // longest is how long a row waits for what should be there within a second.
