@@ -20,8 +20,6 @@ import (
 // careless is a Hook that answers more than once, and keeps what it was given to answer
 // with for ever.
 type careless struct {
-	answer func(hook.Receiver)
-
 	mu   sync.Mutex
 	kept []hook.Receiver
 }

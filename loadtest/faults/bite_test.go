@@ -100,7 +100,7 @@ func build(t *testing.T, edits ...*mutant) string {
 	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, "./cmd/dispatcher")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build with the edits of %v: %v\n%s", edits, err, out)
+		t.Fatalf("build with edits: %v\n%s", err, out)
 	}
 	return binary
 }
