@@ -87,6 +87,9 @@ func isDial(_ error, dial *dialError) bool { return dial != nil }
 func isHandshake(_ error, dial *dialError) bool { return dial != nil && dial.tls }
 
 func isTimeout(err error) bool {
+	if err == nil { // for whom nothing is allocated
+		return false
+	}
 	var timeout interface{ Timeout() bool }
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
@@ -112,6 +115,9 @@ func isBodyTooLarge(err error, _ *dialError) bool { return errors.Is(err, fastht
 // isHeaderTooLarge reports whether the headers, or trailers, of an answer did not
 // fit.
 func isHeaderTooLarge(err error) bool {
+	if err == nil { // for whom nothing is allocated
+		return false
+	}
 	var small *fasthttp.ErrSmallBuffer
 	return errors.As(err, &small)
 }
