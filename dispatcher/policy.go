@@ -146,7 +146,7 @@ func (o *Outcome) classifyError() {
 	case errors.As(o.Err, &answerErr) && answerErr.Denies:
 		o.Result, o.Cause, o.Code = Refused, hook.BadAnswer, hook.BadAnswer.Code()
 	default:
-		// Caller's contract leaves nothing else; an answer that nobody understands
+		// The contract of a Receiver leaves nothing else; an answer that nobody understands
 		// is no answer.
 		o.Result, o.Cause, o.Code = Failed, hook.BadAnswer, hook.BadAnswer.Code()
 	}

@@ -88,12 +88,18 @@ func (c *localCall) answer(resp codec.Response, err error) {
 
 // call calls the function. What it held is given back before the answer is given.
 func (f *Func) call(c *localCall) {
-	resp, err := f.contained(c)
-	c.timer.Stop()
-	f.slots.Give(c.question.Cluster, 1)
-	c.question.Release()
-	c.answer(resp, err)
+	// A function that ends its goroutine (runtime.Goexit) has not answered.
+	resp, err := codec.Response{}, error(&CallError{Cause: BadAnswer, Err: errNoAnswer})
+	defer func() {
+		c.timer.Stop()
+		f.slots.Give(c.question.Cluster, 1)
+		c.question.Release()
+		c.answer(resp, err)
+	}()
+	resp, err = f.contained(c)
 }
+
+var errNoAnswer = errors.New("it has ended its goroutine without an answer")
 
 // contained calls the function, with a panic as a CallError.
 func (f *Func) contained(c *localCall) (resp codec.Response, err error) {

@@ -202,3 +202,18 @@ func TestViewIsCounted(t *testing.T) {
 		})
 	}
 }
+
+// A function that ends its goroutine has given no answer, and what it held is given back.
+func TestLocalEndsItsGoroutine(t *testing.T) {
+	f := hook.Local(func(context.Context, hook.Question) (codec.Response, error) {
+		runtime.Goexit()
+		return codec.Response{Allowed: true}, nil
+	})
+	defer f.Close()
+	for range 2 * 256 { // more than may be under way
+		err := <-ask(t, f, "east", time.Minute)
+		if call, ok := errors.AsType[*hook.CallError](err); !ok || call.Cause != hook.BadAnswer {
+			t.Fatalf("%v", err)
+		}
+	}
+}

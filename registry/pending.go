@@ -30,7 +30,9 @@ type Pending struct {
 func withheld(next, previous *Snapshot) *Snapshot {
 	silent := map[*transport.Target]error{}
 	for _, h := range next.silent() {
-		silent[h.target] = h.waiting
+		if h.target != nil { // nothing else keeps a webhook from being called
+			silent[h.target] = h.waiting
+		}
 	}
 	if len(silent) == 0 {
 		return next
@@ -110,7 +112,9 @@ func (w *withholding) webhook(hook *chain.Entry, previous *chain.Chain) *chain.E
 	name := hook.Configuration + "/" + hook.Name
 	w.pending[name] = Pending{Webhook: name, URL: hook.Target.URL(), Previous: before != nil, Err: err}
 	if before != nil {
-		w.kept = append(w.kept, before.Target)
+		if before.Target != nil {
+			w.kept = append(w.kept, before.Target)
+		}
 		if before.Stage == hook.Stage {
 			return before
 		}

@@ -43,7 +43,7 @@ type Call struct {
 }
 
 // Start asks, perhaps more than once, and tells to a verified answer or an error:
-// a *CallError, or a *codec.AnswerError whose Denies is set. ctx carries shutdown
+// a *hook.CallError, or a *codec.AnswerError whose Denies is set. ctx carries shutdown
 // and trace; the deadline is the Call's. A hedge that lost may run on, to the deadline.
 func (c *Client) Start(ctx context.Context, call Call, to hook.Receiver) {
 	now := time.Now()

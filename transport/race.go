@@ -29,7 +29,7 @@ type race struct {
 	parts  atomic.Int32 // goroutines that take part, and the timer while it is set
 	over   atomic.Bool  // as in the decision, for those who do not have the lock
 
-	mu       sync.Mutex // held by on alone
+	mu       sync.Mutex // held by decide alone
 	decision decision
 	alarm    time.Time // the decision's for which the timer is set; zero: it is not
 	waits    bool      // with a permit of the caller's to wait for a circuit
@@ -90,7 +90,10 @@ func (r *race) leave() {
 // on takes an event to the decision and returns the step that follows, with what it
 // needs, and notifies the observer.
 func (r *race) on(e event) step {
-	s, learned := r.decide(e)
+	s, learned, last := r.decide(e)
+	if last {
+		r.Message.Release()
+	}
 	if s.denied {
 		r.observer.Refused(r.ctx, r.Owner)
 	}
@@ -110,8 +113,9 @@ func (r *race) on(e event) step {
 }
 
 // decide has the decision made. What is taken under its lock takes no longer than a
-// look at what it takes from: nothing here blocks.
-func (r *race) decide(e event) (s step, learned *Switch) {
+// look at what it takes from: nothing here blocks. A circuit that a ticket changes is
+// notified of here, which must not wait. last: nothing needs the Message any more.
+func (r *race) decide(e event) (s step, learned *Switch, last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.look(&e)
@@ -128,8 +132,7 @@ func (r *race) decide(e event) (s step, learned *Switch) {
 	if s.lesson != 0 {
 		learned = r.Message.Learn(s.lesson, e.now)
 	}
-	r.obey(e.now, s.do == sleep)
-	return s, learned
+	return s, learned, r.obey(e.now, s.do == sleep)
 }
 
 // look fills in what the decision has to know of the world for an event.
@@ -230,8 +233,9 @@ func (r *race) hedgeDelay(now time.Time) time.Duration {
 	return 0
 }
 
-// obey has the timer, the permit to wait and the Message be as is decided.
-func (r *race) obey(now time.Time, sleeps bool) {
+// obey has the timer and the permit to wait be as is decided. last: the Message is to
+// be released.
+func (r *race) obey(now time.Time, sleeps bool) (last bool) {
 	d := &r.decision
 	if r.alarm != d.alarm {
 		if !r.alarm.IsZero() && r.timer.Stop() {
@@ -246,10 +250,10 @@ func (r *race) obey(now time.Time, sleeps bool) {
 		r.waits = false
 		r.caller.waiting.Add(-1)
 	}
-	if r.over.Store(d.over); d.over && d.running == 0 && !r.released {
-		r.released = true
-		r.Message.Release()
-	}
+	r.over.Store(d.over)
+	last = d.over && d.running == 0 && !r.released
+	r.released = r.released || last
+	return last
 }
 
 // set has the alarm ring after a while, on a goroutine of its own.

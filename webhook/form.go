@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"slices"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -29,19 +30,14 @@ const (
 	ProtobufNative
 )
 
+// Encodings are all of them, as configurations spell them.
+var Encodings = [...]string{Auto: "Auto", JSON: "JSON", Protobuf: "Protobuf", ProtobufNative: "ProtobufNative"}
+
+func (e Encoding) String() string { return Encodings[e] }
+
 // ParseEncoding returns the Encoding that configurations spell so, Auto for any
 // other word.
-func ParseEncoding(s string) Encoding {
-	switch s {
-	case "JSON":
-		return JSON
-	case "Protobuf":
-		return Protobuf
-	case "ProtobufNative":
-		return ProtobufNative
-	}
-	return Auto
-}
+func ParseEncoding(s string) Encoding { return Encoding(max(0, slices.Index(Encodings[:], s))) }
 
 // Compression is one of codec's content codings, or what the webhook says that it
 // reads in Accept-Encoding (RFC 7694).

@@ -15,6 +15,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/internal/objectpath"
+	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 const (
@@ -41,7 +42,7 @@ func (c *Config) validate() field.ErrorList {
 		c.Timeouts.validate(field.NewPath("timeouts")),
 		atLeast(field.NewPath("lameDuck"), c.LameDuck, 0),
 		c.DNS.validate(field.NewPath("dns")),
-		oneOf(field.NewPath("encoding"), c.Encoding, "Auto", "JSON", "Protobuf", "ProtobufNative"),
+		oneOf(field.NewPath("encoding"), c.Encoding, webhook.Encodings[:]...),
 		oneOf(field.NewPath("log", "level"), c.Log.Level, "debug", "info", "warn", "error"),
 		notNegative(field.NewPath("log", "allowsPerSecond"), c.Log.AllowsPerSecond),
 		c.Telemetry.DecisionLog.validate(field.NewPath("telemetry", "decisionLog")),

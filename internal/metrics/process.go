@@ -6,6 +6,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -123,7 +124,11 @@ func webhooksOf(s *registry.Snapshot, p chain.Phase) map[servedWebhook]bool {
 		}
 		seen[chain] = true
 		for _, w := range chain.Webhooks {
-			found[servedWebhook{w.Configuration, w.Name, w.Target.URL()}] = true
+			at := "" // a function of this process
+			if located, ok := w.Hook.(hook.Located); ok {
+				at = located.Where()
+			}
+			found[servedWebhook{w.Configuration, w.Name, at}] = true
 		}
 	}
 	return found

@@ -84,7 +84,11 @@ func (c *catalog) id(w *chain.Entry, p chain.Phase) string {
 // shownIdentity is how much of a Target's identity is shown, in bytes.
 const shownIdentity = 6
 
+// targetID is empty for a Hook without a Target.
 func targetID(t *transport.Target) string {
+	if t == nil {
+		return ""
+	}
 	id := t.Identity()
 	return hex.EncodeToString(id[:shownIdentity])
 }

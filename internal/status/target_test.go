@@ -9,6 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
@@ -51,5 +53,13 @@ func TestSamples(t *testing.T) {
 	l.sample(start, nil)
 	if samples := l.of(target); samples == nil || len(samples) != 0 {
 		t.Errorf("after the Target has left: %v", samples)
+	}
+}
+
+// A Hook that is a function of this process is shown without a Target.
+func TestHookWithoutTarget(t *testing.T) {
+	w := newWebhook(&chain.Entry{ID: hook.ID{Configuration: "policies", Name: "own"}, Hook: hook.Local(nil)}, chain.Validating)
+	if w.Name != "own" || w.Target != "" {
+		t.Errorf("%+v", w)
 	}
 }

@@ -58,8 +58,7 @@ var bindingFields = [rows]bindingField{
 	row("join", oneWord(func(s *spec) string { return s.Join },
 		[]word[chain.Join]{{"Enforce", chain.JoinEnforce}, {"WhenReady", chain.JoinWhenReady}}), anyWebhook,
 		func(_ *compiler, w *made, v chain.Join) { w.Join = v }),
-	row("encoding", oneWord(func(s *spec) string { return s.Encoding }, []word[webhook.Encoding]{
-		{"Auto", webhook.Auto}, {"JSON", webhook.JSON}, {"Protobuf", webhook.Protobuf}, {"ProtobufNative", webhook.ProtobufNative}}), anyWebhook,
+	row("encoding", oneWord(func(s *spec) string { return s.Encoding }, named(webhook.Auto, webhook.JSON, webhook.Protobuf, webhook.ProtobufNative)), anyWebhook,
 		func(_ *compiler, w *made, v webhook.Encoding) { w.hook.Wire.Encoding = v }),
 	row("compression", oneWord(func(s *spec) string { return s.Compression }, []word[webhook.Compression]{
 		{"Off", webhook.Uncompressed}, {"Auto", webhook.CompressAuto}, {"Gzip", webhook.CompressGzip}, {"Zstd", webhook.CompressZstd}}), anyWebhook,

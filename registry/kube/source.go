@@ -114,7 +114,7 @@ func (s *Source) LookUpNamespace(name string, deadline time.Time) (labels map[st
 	return s.live.namespace(name, deadline)
 }
 
-// KubernetesVersion implements registry.KubernetesVersioner.
+// KubernetesVersion implements chain.KubernetesVersioner.
 func (s *Source) KubernetesVersion() chain.KubernetesVersion { return s.version.lowest() }
 
 // get asks the cluster for the labels of one namespace.
