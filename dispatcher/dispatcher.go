@@ -36,7 +36,8 @@ type Config struct {
 	Logger          *slog.Logger     // required
 }
 
-const defaultImpatience = time.Second
+// DefaultImpatience is the default of Config.Impatience.
+const DefaultImpatience = time.Second
 
 func (c Config) validate() error {
 	switch {
@@ -77,7 +78,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		return nil, err
 	}
 	if cfg.Impatience == 0 {
-		cfg.Impatience = defaultImpatience
+		cfg.Impatience = DefaultImpatience
 	}
 	return &Dispatcher{
 		grace:      cfg.Grace,

@@ -31,11 +31,12 @@ type Settings struct {
 	Changed func(Change)
 }
 
-const defaultInterval = 2 * time.Second
+// DefaultInterval is the default of Settings.Interval.
+const DefaultInterval = 2 * time.Second
 
 func (s Settings) withDefaults() Settings {
 	if s.Interval <= 0 {
-		s.Interval = defaultInterval
+		s.Interval = DefaultInterval
 	}
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)

@@ -25,11 +25,15 @@ type ClientConfig struct {
 	Observer      Observer // told what calls do; default: nobody is
 }
 
+// The defaults of ClientConfig.
 const (
-	defaultConnectTimeout = time.Second
-	defaultResponseLimit  = 4 << 20
-	defaultConcurrency    = 256
-	userAgent             = "admission-dispatcher"
+	DefaultConnectTimeout = time.Second
+	DefaultResponseLimit  = 4 << 20
+	DefaultConcurrency    = 256
+)
+
+const (
+	userAgent = "admission-dispatcher"
 
 	// maxIdleWorkers is how many goroutines wait for attempts to come.
 	maxIdleWorkers = 256
@@ -68,13 +72,13 @@ func NewClient(cfg ClientConfig) *Client {
 		c.dialer.dial = dialTCP
 	}
 	if c.dialer.timeout == 0 {
-		c.dialer.timeout = defaultConnectTimeout
+		c.dialer.timeout = DefaultConnectTimeout
 	}
 	if c.responseLimit == 0 {
-		c.responseLimit = defaultResponseLimit
+		c.responseLimit = DefaultResponseLimit
 	}
 	if c.concurrency == 0 {
-		c.concurrency = defaultConcurrency
+		c.concurrency = DefaultConcurrency
 	}
 	return c
 }

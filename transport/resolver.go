@@ -35,11 +35,13 @@ type ResolverConfig struct {
 	Circuits func(t *Target, endpoint netip.AddrPort, c breaker.Change)
 }
 
+// The defaults of ResolverConfig.
 const (
-	defaultResolveInterval = 10 * time.Second
-	defaultResolveTimeout  = 5 * time.Second
-	lookupsAtOnce          = 16
+	DefaultResolveInterval = 10 * time.Second
+	DefaultResolveTimeout  = 5 * time.Second
 )
+
+const lookupsAtOnce = 16
 
 // Resolver keeps the Endpoints of Targets current: names are looked up in the
 // background, never on the request path, and the last good addresses are kept.
@@ -52,10 +54,10 @@ type Resolver struct {
 // NewResolver returns a Resolver. It does nothing until Run or Refresh.
 func NewResolver(cfg ResolverConfig) *Resolver {
 	if cfg.Interval == 0 {
-		cfg.Interval = defaultResolveInterval
+		cfg.Interval = DefaultResolveInterval
 	}
 	if cfg.Timeout == 0 {
-		cfg.Timeout = defaultResolveTimeout
+		cfg.Timeout = DefaultResolveTimeout
 	}
 	r := &Resolver{cfg: cfg, dns: net.DefaultResolver, fresh: make(chan struct{}, lookupsAtOnce)}
 	if cfg.Server != "" {

@@ -24,10 +24,14 @@ type Limits struct {
 	ShadowCalls int
 }
 
+// The defaults of Limits.
 const (
-	defaultAdmissions  = 1024
-	defaultBytes       = 512 << 20
-	defaultShadowCalls = 256
+	DefaultAdmissions  = 1024
+	DefaultBytes       = 512 << 20
+	DefaultShadowCalls = 256
+)
+
+const (
 	// queueWait is how long an admission waits for a slot. A queue smooths a
 	// burst; one that is longer than that only makes everybody late.
 	queueWait = 10 * time.Millisecond
@@ -44,16 +48,16 @@ const (
 
 func (l Limits) withDefaults() Limits {
 	if l.Admissions == 0 {
-		l.Admissions = defaultAdmissions
+		l.Admissions = DefaultAdmissions
 	}
 	if l.PerCluster == 0 {
 		l.PerCluster = max(l.Admissions/2, 1)
 	}
 	if l.Bytes == 0 {
-		l.Bytes = defaultBytes
+		l.Bytes = DefaultBytes
 	}
 	if l.ShadowCalls == 0 {
-		l.ShadowCalls = defaultShadowCalls
+		l.ShadowCalls = DefaultShadowCalls
 	}
 	return l
 }
@@ -182,7 +186,7 @@ const LightWork = 64 << 10
 // small admissions always find one, and the clusters take turns.
 func newWorkshop() *limiter {
 	slots := max(runtime.GOMAXPROCS(0)/2, 1)
-	return newLimiter(Limits{Admissions: slots, PerCluster: slots, Bytes: math.MaxInt64}, defaultAdmissions/2)
+	return newLimiter(Limits{Admissions: slots, PerCluster: slots, Bytes: math.MaxInt64}, DefaultAdmissions/2)
 }
 
 // Turn waits until the given time for the cluster's turn to work on so many bytes.

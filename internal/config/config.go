@@ -6,7 +6,12 @@ package config
 import (
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/dispatcher/overload"
 	"github.com/admission-dispatcher/dispatcher/exempt"
+	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // The version and kind of the configuration file.
@@ -92,40 +97,40 @@ func defaults() *Config {
 		Listen:         ":8443",
 		TLS:            TLS{ClientAuth: Require},
 		Admin:          Admin{Listen: DefaultAdmin},
-		ReloadInterval: span(2 * time.Second),
+		ReloadInterval: span(registry.DefaultInterval),
 		Bypass:         Bypass{Defaults: true},
 		FailOpen:       FailOpen{Defaults: true},
 		Limits: Limits{
 			RequestBytes:  36 << 20,
 			BodyBytes:     512 << 20,
-			ResponseBytes: 4 << 20,
+			ResponseBytes: transport.DefaultResponseLimit,
 			Connections:   4096,
 			ConnectionAge: span(5 * time.Minute),
-			ShadowCalls:   256,
+			ShadowCalls:   overload.DefaultShadowCalls,
 
-			Admissions:           1024,
-			AdmissionsPerCluster: 512,
-			ReviewBytes:          512 << 20,
-			CallsPerEndpoint:     256,
+			Admissions:           overload.DefaultAdmissions,
+			AdmissionsPerCluster: overload.DefaultAdmissions / 2,
+			ReviewBytes:          overload.DefaultBytes,
+			CallsPerEndpoint:     transport.DefaultConcurrency,
 		},
 		Deadline: Deadline{
 			Default: span(10 * time.Second),
-			Max:     span(maxDeadline),
+			Max:     span(compile.DefaultMaxTimeout),
 			Grace:   span(100 * time.Millisecond),
 
-			Impatience: span(time.Second),
+			Impatience: span(dispatcher.DefaultImpatience),
 		},
 		Timeouts: Timeouts{
 			Headers: span(5 * time.Second),
 			Body:    span(5 * time.Second),
 			Idle:    span(2 * time.Minute),
-			Connect: span(time.Second),
+			Connect: span(transport.DefaultConnectTimeout),
 		},
 		Encoding: "Auto",
 		LameDuck: span(10 * time.Second),
 		DNS: DNS{
-			Interval: span(10 * time.Second),
-			Timeout:  span(5 * time.Second),
+			Interval: span(transport.DefaultResolveInterval),
+			Timeout:  span(transport.DefaultResolveTimeout),
 		},
 		Log: Log{Level: "info"},
 		Telemetry: Telemetry{DecisionLog: DecisionLog{

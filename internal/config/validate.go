@@ -15,11 +15,11 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/internal/objectpath"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 const (
-	maxDeadline       = 30 * time.Second // the longest timeout that kube-apiserver gives a webhook
 	minReloadInterval = 10 * time.Millisecond
 )
 
@@ -190,7 +190,7 @@ func (d *Deadline) validate(at *field.Path) field.ErrorList {
 		atLeast(at.Child("grace"), d.Grace, 0),
 		above(at.Child("impatience"), d.Impatience),
 	)
-	if d.Max.Duration > maxDeadline {
+	if d.Max.Duration > compile.DefaultMaxTimeout {
 		errs = append(errs, field.Invalid(at.Child("max"), d.Max, "must be at most 30s, the longest that kube-apiserver waits"))
 	}
 	return errs

@@ -31,7 +31,8 @@ type Options struct {
 	Namespaces func(cluster string, access manifest.KubeAccess, labels []string) chain.NamespaceSource
 }
 
-const defaultMaxTimeout = 30 * time.Second
+// DefaultMaxTimeout is the longest timeout that kube-apiserver gives a webhook.
+const DefaultMaxTimeout = 30 * time.Second
 
 // Compiled is everything that the configuration says, compiled: immutable, and one
 // consistent whole.
@@ -56,7 +57,7 @@ type Compiler struct {
 // NewCompiler returns a Compiler.
 func NewCompiler(o Options) *Compiler {
 	if o.MaxTimeout <= 0 {
-		o.MaxTimeout = defaultMaxTimeout
+		o.MaxTimeout = DefaultMaxTimeout
 	}
 	return &Compiler{options: o, cel: celenv.NewCompiler()}
 }
