@@ -65,11 +65,11 @@ func (rec *record) stall() time.Duration {
 // of which the first few say enough.
 func (r *row) wrong(t *testing.T, w *world, rec *record) []string {
 	const shown = 5
+	found := history.Check(r.judged(w, rec), rec.calls, rec.attempts) // first: it notes what checks ask for
 	said := append(slices.Clone(rec.failures), r.late(rec)...)
 	if r.check != nil {
 		said = append(said, findingsOf(t, func(f *findings) { r.check(f, w, rec) })...)
 	}
-	found := history.Check(r.judged(w, rec), rec.calls, rec.attempts)
 	for i, f := range found {
 		if i == shown {
 			return append(said, fmt.Sprintf("and %d more", len(found)-shown))
