@@ -240,17 +240,15 @@ func (a *answer) wrongType(name, must string) bool {
 }
 
 // interpreted is what kube-apiserver takes for kind and apiVersion as it chooses
-// what to decode: there it ignores case.
-func (a *answer) interpreted() (kind, apiVersion []byte) {
+// what to decode: there it ignores case. ok: it could be decoded.
+func (a *answer) interpreted() (kind, apiVersion []byte, ok bool) {
 	if !a.folded {
-		return a.kind, a.apiVersion
+		return a.kind, a.apiVersion, true
 	}
 	var meta struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 	}
-	if stdjson.Unmarshal(a.Data, &meta) != nil {
-		meta.Kind = "undecodable"
-	}
-	return []byte(meta.Kind), []byte(meta.APIVersion)
+	err := stdjson.Unmarshal(a.Data, &meta)
+	return []byte(meta.Kind), []byte(meta.APIVersion), err == nil
 }

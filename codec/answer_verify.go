@@ -180,8 +180,8 @@ func (a *answer) onlyVariant() string {
 // otherKind: the answer names another kind or version, which kube-apiserver cannot
 // decode.
 func (a *answer) otherKind() string {
-	kind, version := a.interpreted()
-	if len(kind) > 0 && string(kind) != reviewKind || !isVersion(version, a.want.Version) {
+	kind, version, ok := a.interpreted()
+	if !ok || len(kind) > 0 && string(kind) != reviewKind || !isVersion(version, a.want.Version) {
 		return a.expectedKind()
 	}
 	return ""
