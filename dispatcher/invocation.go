@@ -98,7 +98,6 @@ func (inv *invocation) endSpan(o *Outcome) {
 		inv.span.SetStatus(codes.Error, string(o.Cause))
 	}
 	inv.span.End()
-	inv.span = nil
 }
 
 // batch is the invocations of one admission, and where their answers arrive. Calls

@@ -36,7 +36,6 @@ func (d *Dispatcher) begin(a *admission, w *chain.Entry, q hook.Question) error 
 		return &hook.CallError{Cause: hook.Shed, Err: err}
 	}
 	q.Retain()
-	q.Over = nil // which is not kept
 	a.transactions = append(a.transactions, transaction{w, q, done})
 	return nil
 }
