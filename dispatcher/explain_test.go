@@ -3,6 +3,7 @@
 package dispatcher_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/dispatcher/overload"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // What Explain says of each webhook, called or not, is what Dispatch would do.
@@ -97,5 +99,105 @@ spec: {webhooks: ["c/last.e.com"], mode: Warn, timeout: 250ms%s}
 	}
 	if diff := cmp.Diff(want("mutate", 1, 2), lines); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// Explain gives the review back. Who is explained has a path of its own where webhooks
+// conflict.
+func TestExplainPaths(t *testing.T) {
+	const conflicting = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: c}
+webhooks:
+- {name: a.e.com, clientConfig: {url: "https://webhook.example.com/1"}, sideEffects: None, admissionReviewVersions: [v1],
+   rules: [{apiGroups: [""], apiVersions: [v1], operations: ["*"], resources: [pods]}]}
+- {name: b.e.com, clientConfig: {url: "https://webhook.example.com/2"}, sideEffects: None, admissionReviewVersions: [v1],
+   rules: [{apiGroups: [""], apiVersions: [v2], operations: ["*"], resources: [pods]}]}
+`
+	_, s := newWorld(t, labeller{}, overload.Limits{}, fmt.Sprintf(largeCluster, "east"), conflicting)
+	review, freed := codec.AcquireReview(), false
+	body := codec.NewBody(zeros(10), func([]byte) { freed = true })
+	if err := review.Decode(body); err != nil {
+		t.Fatal(err)
+	}
+	body.Release()
+	list := s.Clusters["east"].Validating
+	e := dispatcher.Explain(review, s.Clusters["east"], chain.Validating)
+	if len(e.Webhooks) != 2 || e.Paths != 2 {
+		t.Fatalf("%+v", e)
+	}
+	for i, w := range e.Webhooks {
+		segment := list.PathOf(i).Segment
+		if want := "/v1/clusters/east/validate/" + segment; segment == "" || w.Path != want {
+			t.Errorf("%s: the path is %s, want %s", w.Webhook, w.Path, want)
+		}
+	}
+	if e.Webhooks[0].Path == e.Webhooks[1].Path {
+		t.Errorf("both have the path %s", e.Webhooks[0].Path)
+	}
+	if freed {
+		t.Error("the review is gone before its end")
+	}
+	if codec.ReleaseReview(review); !freed {
+		t.Error("the review is still held")
+	}
+}
+
+// explained is a Hook that says what it would do.
+type explained struct {
+	*hook.Func
+	payload string
+	err     error
+}
+
+func (e explained) Explain(*codec.Review) (string, error) { return e.payload, e.err }
+
+// What a Hook says of itself is told: how it would be called, or why it cannot be. Those
+// of one stage that are called have one number, mutating ones one each.
+func TestExplainedByTheHook(t *testing.T) {
+	for phase, want := range map[chain.Phase][]string{
+		chain.Validating: {
+			`says called=true order=1 reason="" payload="JSON"`,
+			`broken called=false order=0 reason="BreakerOpen" payload=""`,
+			`odd called=false order=0 reason="" payload=""`,
+			`silent called=true order=1 reason="" payload=""`,
+			`dry called=false order=0 reason="DryRun" payload=""`,
+			`last called=true order=2 reason="" payload="JSON"`,
+		},
+		chain.Mutating: {
+			`says called=true order=1 reason="" payload="JSON"`,
+			`broken called=false order=0 reason="BreakerOpen" payload=""`,
+			`odd called=false order=0 reason="" payload=""`,
+			`silent called=true order=2 reason="" payload=""`,
+			`dry called=false order=0 reason="DryRun" payload=""`,
+			`last called=true order=3 reason="" payload="JSON"`,
+		},
+	} {
+		play(t, func(l *locals) {
+			add := func(name, payload string, err error) *chain.Entry {
+				return l.add(name, allow, func(e *chain.Entry) { e.Hook = explained{e.Hook.(*hook.Func), payload, err} })
+			}
+			add("says", "JSON", nil)
+			add("broken", "", &hook.CallError{Cause: hook.BreakerOpen, Err: errors.New("away")})
+			add("odd", "", errors.New("odd"))
+			l.add("silent", allow, func(e *chain.Entry) { e.SideEffects = chain.SideEffectsNoneOnDryRun })
+			l.add("dry", allow, func(e *chain.Entry) { e.SideEffects = chain.SideEffectsSome })
+			add("last", "JSON", nil).Stage = chain.StageTransactional
+			review := codec.AcquireReview()
+			defer codec.ReleaseReview(review)
+			body := codec.NewBody([]byte(strings.Replace(string(zeros(10)), `"dryRun":false`, `"dryRun":true`, 1)), nil)
+			defer body.Release()
+			if err := review.Decode(body); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, w := range dispatcher.Explain(review, l.cluster(), phase).Webhooks {
+				got = append(got, fmt.Sprintf("%s called=%v order=%d reason=%q payload=%q", w.Webhook, w.Called, w.Order, w.Reason, w.Payload))
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", phase, diff)
+			}
+		})
 	}
 }

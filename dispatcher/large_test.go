@@ -414,6 +414,25 @@ func TestTurnsOfLargeObjects(t *testing.T) {
 	})
 }
 
+// A condition that looks at a large object takes its turn too. Where that does not come
+// in time nobody knows whether the webhook wants the review: its call has failed.
+func TestConditionWithoutATurn(t *testing.T) {
+	for policy, want := range map[string]dispatcher.Result{"Fail": dispatcher.Failed, "Ignore": dispatcher.FailedOpen} {
+		synctest.Test(t, func(t *testing.T) {
+			caller := calling(func(transport.Call, hook.Receiver) { t.Error("the webhook is called") })
+			conditional := strings.Replace(fmt.Sprintf(largeWebhook, 0, policy), "  sideEffects: None",
+				"  sideEffects: None\n  matchConditions: [{name: web, expression: \"object.metadata.name == 'web'\"}]", 1)
+			d, s := newWorld(t, caller, overload.Limits{}, fmt.Sprintf(largeCluster, "east"), conditional)
+			release := d.Occupy(t, "west", 0)
+			defer release()
+			v := admit(t, d, s, "east", zeros(100_000), time.Second)
+			if len(v.Outcomes) != 1 || v.Outcomes[0].Result != want || v.Outcomes[0].Cause != hook.NoTimeLeft || v.Response.Allowed != (policy == "Ignore") {
+				t.Errorf("%s: %+v", policy, v)
+			}
+		})
+	}
+}
+
 // Webhooks of which the last answers just before the deadline, with objects as large
 // as there are: the answer goes out before the caller has given up, for which it
 // has at least 100 ms more. It takes minutes, and a machine with nothing else to do.

@@ -54,6 +54,7 @@ func hang(_ context.Context, q hook.Question) (codec.Response, error) {
 // locals is a chain of Go functions.
 type locals struct {
 	t     *testing.T
+	ctx   context.Context // of admissions; none: Background
 	cel   *celenv.Compiler
 	list  []*chain.Entry
 	funcs []*hook.Func
@@ -125,7 +126,11 @@ func (l *locals) dispatch(d *dispatcher.Dispatcher, req dispatcher.Request, dryR
 		req.Cluster = l.cluster()
 	}
 	req.Review, req.Snapshot, req.Deadline = review, "snapshot", time.Now().Add(3*time.Second)
-	return d.Dispatch(context.Background(), req)
+	ctx := l.ctx
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	return d.Dispatch(ctx, req)
 }
 
 // play runs a test with virtual time.
@@ -178,6 +183,37 @@ func TestLocalModes(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A Hook is told for whom it is asked, and what about.
+func TestQuestion(t *testing.T) {
+	for _, phase := range []chain.Phase{chain.Validating, chain.Mutating} {
+		play(t, func(l *locals) {
+			var got string
+			e := l.add("f", func(_ context.Context, q hook.Question) (codec.Response, error) {
+				got = fmt.Sprintf("%s %v mutating=%v round=%d repeatable=%v shadow=%v wait=%v in %v of %v",
+					q.Cluster, q.ClusterLabels, q.Mutating, q.Round, q.Repeatable, q.Shadow, q.Wait, time.Until(q.Deadline), q.Timeout)
+				return codec.Response{Allowed: true}, nil
+			}, nil)
+			cluster := l.cluster()
+			cluster.Labels = map[string]string{"region": "north"}
+			ask := func(dryRun bool, want string) {
+				t.Helper()
+				d := l.dispatcher(nil)
+				l.dispatch(d, dispatcher.Request{Cluster: cluster, Phase: phase}, dryRun)
+				if d.Wait(); got != want {
+					t.Errorf("%s: asked %s, want %s", phase, got, want)
+				}
+			}
+			mutating := phase == chain.Mutating
+			ask(false, fmt.Sprintf("east map[region:north] mutating=%v round=0 repeatable=true shadow=false wait=true in 2s of 2s", mutating))
+			e.Mode, e.SideEffects, e.Timeout = chain.Shadow, chain.SideEffectsNoneOnDryRun, 5*time.Second
+			ask(false, fmt.Sprintf("east map[region:north] mutating=%v round=0 repeatable=false shadow=true wait=false in 2.99s of 5s", mutating))
+			ask(true, fmt.Sprintf("east map[region:north] mutating=%v round=0 repeatable=true shadow=true wait=false in 2.99s of 5s", mutating))
+			e.Mode, e.FailurePolicy = chain.Enforce, chain.Ignore
+			ask(false, fmt.Sprintf("east map[region:north] mutating=%v round=0 repeatable=false shadow=false wait=false in 2.99s of 5s", mutating))
+		})
 	}
 }
 

@@ -26,6 +26,8 @@ func TestEffect(t *testing.T) {
 		spared = &hook.CallError{Cause: hook.BreakerOpen, Err: errors.New("spared")}
 		full   = &hook.CallError{Cause: hook.Shed, Err: errors.New("full")}
 		patch  = refusePatch("does not apply")
+		vague  = &codec.AnswerError{Reason: "neither yes nor no"}
+		no     = &codec.AnswerError{Reason: "no, in the wrong words", Denies: true}
 		says   = codec.Response{Code: 403}
 	)
 	for name, c := range map[string]struct {
@@ -46,6 +48,10 @@ func TestEffect(t *testing.T) {
 		"no place":             {chain.Enforce, chain.Fail, full, false, effect{Failed, true, false, true, false}},
 		"no place, Ignore":     {chain.Enforce, chain.Ignore, full, false, effect{FailedOpen, false, true, true, false}},
 		"no place, Warn":       {chain.Warn, chain.Fail, full, false, effect{FailedOpen, false, true, true, false}},
+		"a bad answer":         {chain.Enforce, chain.Fail, vague, false, effect{Failed, true, false, false, true}},
+		"a bad answer, Ignore": {chain.Enforce, chain.Ignore, vague, false, effect{FailedOpen, false, true, false, true}},
+		"a bad denial, Ignore": {chain.Enforce, chain.Ignore, no, false, effect{Refused, true, false, false, true}},
+		"an odd error, Ignore": {chain.Enforce, chain.Ignore, errors.New("odd"), false, effect{FailedOpen, false, true, false, true}},
 		"a bad patch":          {chain.Enforce, chain.Ignore, patch, false, effect{Refused, true, false, false, true}},
 		"a bad patch, Warn":    {chain.Warn, chain.Ignore, patch, false, effect{Softened, false, false, false, true}},
 		"an undecidable match": {chain.Enforce, chain.Fail, refuseMatch(match.Decision{Err: errors.New("?")}), false, effect{Refused, true, false, false, false}},

@@ -3,17 +3,20 @@
 package dispatcher_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"path"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -178,4 +181,63 @@ func TestShadowLookupSeesTheMutatedObject(t *testing.T) {
 			t.Errorf("calls %v", calls)
 		}
 	})
+}
+
+// A panic of what is done about a Shadow webhook is logged, and is nobody else's: the
+// admission is decided, what was held is given back, and the next one is told of.
+func TestShadowPanicIsContained(t *testing.T) {
+	play(t, func(l *locals) {
+		var log bytes.Buffer
+		told := make(shadowed, 9)
+		l.add("f", refuse, func(e *chain.Entry) { e.Mode = chain.Shadow })
+		d := l.dispatcher(func(cfg *dispatcher.Config) {
+			cfg.Limits.ShadowCalls = 2 // of one cluster: one
+			cfg.Shadows = []dispatcher.ShadowObserver{told, broken{}}
+			cfg.Logger = slog.New(slog.NewJSONHandler(&log, nil))
+		})
+		for range 3 {
+			v := l.dispatch(d, dispatcher.Request{}, false)
+			if d.Wait(); !v.Response.Allowed || v.Panicked || d.Held() != 0 {
+				t.Errorf("%+v, %d bytes are held", v, d.Held())
+			}
+		}
+		if diff := cmp.Diff([]string{"denied", "denied", "denied"}, told.list()); diff != "" {
+			t.Errorf("told (-want +got)\n%s", diff)
+		}
+		if n := strings.Count(log.String(), `"msg":"panic while deciding an admission","panic":"a value of type string","stack":"goroutine `); n != 3 {
+			t.Errorf("%d panics are logged: %s", n, log.String())
+		}
+	})
+}
+
+// What a Shadow Hook does that is matched later is its own affair: the admission's
+// Delivery does not wait for it, and it is undone after a dry run.
+func TestShadowLookupOfAnUndoer(t *testing.T) {
+	for dryRun, want := range map[bool]int32{false: 0, true: 1} {
+		play(t, func(l *locals) {
+			var asked, undone atomic.Int32
+			e := l.addUndoing("quota", func(context.Context, hook.Question) (codec.Response, error) {
+				asked.Add(1)
+				return codec.Response{Allowed: true}, nil
+			}, func(context.Context, hook.Question) { undone.Add(1) })
+			e.Mode, e.Spec.NamespaceSelector = chain.Shadow, &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
+			var err error
+			if e.Matcher, err = match.Compile(e.Spec, l.cel); err != nil {
+				t.Fatal(err)
+			}
+			source, cluster := &api{answer: make(chan error)}, l.cluster()
+			cluster.Namespaces = source
+			d := l.dispatcher(nil)
+			var delivery dispatcher.Delivery
+			v := l.dispatch(d, dispatcher.Request{Cluster: cluster, Delivery: &delivery}, dryRun)
+			source.answer <- nil
+			d.Wait()
+			if !v.Response.Allowed || delivery.IsOpen() {
+				t.Errorf("%+v, the delivery is open: %v", v.Response, delivery.IsOpen())
+			}
+			if asked.Load() != 1 || undone.Load() != want || d.Held() != 0 {
+				t.Errorf("dry run %v: asked %d times, undone %d times, %d bytes are held", dryRun, asked.Load(), undone.Load(), d.Held())
+			}
+		})
+	}
 }

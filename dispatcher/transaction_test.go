@@ -81,8 +81,8 @@ func TestDelivery(t *testing.T) {
 					req.Delivery = nil
 				}
 				l.dispatch(d, req, c.dryRun)
-				if delivery.IsOpen() != c.open {
-					t.Errorf("open is %v", delivery.IsOpen())
+				if held := d.Held() > 0; delivery.IsOpen() != c.open || c.open && !held {
+					t.Errorf("open is %v, the review is held: %v", delivery.IsOpen(), held)
 				}
 				waited := make(chan struct{})
 				go func() {
@@ -103,8 +103,8 @@ func TestDelivery(t *testing.T) {
 				for _, delivered := range c.settle {
 					delivery.Settle(delivered)
 				}
-				if <-waited; undone.Load() != 2*c.undone || delivery.IsOpen() {
-					t.Errorf("undone %d of two, open is %v", undone.Load(), delivery.IsOpen())
+				if <-waited; undone.Load() != 2*c.undone || delivery.IsOpen() || d.Held() != 0 {
+					t.Errorf("undone %d of two, open is %v, %d bytes are held", undone.Load(), delivery.IsOpen(), d.Held())
 				}
 			})
 		})

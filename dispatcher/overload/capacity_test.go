@@ -3,6 +3,7 @@
 package overload
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -178,6 +179,36 @@ func TestLookupsAreShared(t *testing.T) {
 		for range 2 { // what is given back is there again
 			if east, west := take("east"), take("west"); east != x.lookups || west != x.left {
 				t.Errorf("of %d admissions %d of east and %d of west look up, want %d and %d", x.admissions, east, west, x.lookups, x.left)
+			}
+			for _, done := range held {
+				done()
+			}
+			held = nil
+		}
+	}
+}
+
+// Twice as many may have to be undone as there are admissions, which clusters share: a
+// third of them is left for each that comes. What is given back is there again.
+func TestUndosAreShared(t *testing.T) {
+	for _, x := range []struct{ admissions, undos, left int }{{1024, 1024, 512}, {8, 8, 4}, {1, 1, 1}} {
+		c := New(Limits{Admissions: x.admissions})
+		var held []func()
+		take := func(cluster string) (n int) {
+			for ; ; n++ {
+				done, err := c.Undo(cluster)
+				if err != nil {
+					if done != nil || !errors.Is(err, errUndo) {
+						t.Fatalf("%s: %v", cluster, err)
+					}
+					return n
+				}
+				held = append(held, done)
+			}
+		}
+		for range 2 {
+			if east, west := take("east"), take("west"); east != x.undos || west != x.left {
+				t.Errorf("of %d admissions %d of east and %d of west may be undone, want %d and %d", x.admissions, east, west, x.undos, x.left)
 			}
 			for _, done := range held {
 				done()
