@@ -413,11 +413,12 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// A function is explained like a webhook, but for where it is.
+// A function is explained like a webhook, but for where it is. Its side effects matter in
+// a dry run only.
 func TestExplainLocal(t *testing.T) {
 	play(t, func(l *locals) {
 		for _, stage := range []chain.Stage{chain.StageTransactional, chain.StageValidating, chain.StagePolicy} {
-			l.add(stage.String(), allow, func(e *chain.Entry) { e.Stage = stage })
+			l.add(stage.String(), allow, func(e *chain.Entry) { e.Stage, e.SideEffects = stage, chain.SideEffectsSome })
 		}
 		review := codec.AcquireReview()
 		defer codec.ReleaseReview(review)
