@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/exempt"
@@ -45,6 +46,65 @@ func TestLongestClaim(t *testing.T) {
 		}
 		if got := p.claimed(all); len(text) != size || got != want {
 			t.Errorf("a claim of %d bytes is said in %.20q", len(text), got)
+		}
+	}
+}
+
+// Labels of namespaces cost a phase as many entries as they may, whatever the number of
+// its paths, and not one more. What is beyond fails closed in all namespaces.
+func TestMostDivided(t *testing.T) {
+	const whole = 1
+	for name, tt := range map[string]struct {
+		labels []int // of the webhooks that are registered apart, how many divide them
+		want   []int // into how many parts
+	}{
+		"one webhook, as many as there may be":           {[]int{2}, []int{4}},
+		"one webhook, more":                              {[]int{3}, []int{whole}},
+		"two share them":                                 {[]int{1, 1}, []int{2, 2}},
+		"the third gets none":                            {[]int{1, 1, 1}, []int{2, 2, whole}},
+		"the second would need more than are left":       {[]int{1, 2}, []int{2, whole}},
+		"one that is too much leaves them to the next":   {[]int{3, 2}, []int{whole, 4}},
+		"one that goes by no label leaves them as well":  {[]int{0, 2}, []int{whole, 4}},
+		"what is undivided in between costs nothing too": {[]int{1, 0, 1}, []int{2, whole, 2}},
+	} {
+		_, validating := configurations()
+		add := func(name, version string, policy admissionregistrationv1.FailurePolicyType, selector *metav1.LabelSelector) {
+			r := anything()
+			r.APIGroups, r.APIVersions, r.Resources = []string{"x"}, []string{version}, []string{"things"}
+			validating.Webhooks = append(validating.Webhooks, admissionregistrationv1.ValidatingWebhook{
+				Name: name + ".example.com", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://hooks.example.com/w")},
+				Rules: []admissionregistrationv1.RuleWithOperations{r}, FailurePolicy: &policy, NamespaceSelector: selector,
+				SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+			})
+		}
+		for i, labels := range tt.labels {
+			version := fmt.Sprintf("v%d", i+1)
+			add("open"+version, version, admissionregistrationv1.Ignore, nil)
+			for n := range labels {
+				add(fmt.Sprint(version, "-", n), version, admissionregistrationv1.Fail, &metav1.LabelSelector{MatchLabels: map[string]string{[]string{"tier", "team", "zone"}[n]: "a"}})
+			}
+		}
+		c := compiled(t, validating)
+		c.Bypass, c.FailOpen = exempt.Compile(nil), exempt.Compile(nil)
+		made, err := New(c, Options{URL: "https://d.example.com"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		divided := map[string]map[string]bool{} // the namespaceSelectors, by what is listed
+		var got []int
+		for i := range made.entries[chain.Validating] {
+			e := &made.entries[chain.Validating][i]
+			listed := e.rules[0].APIVersions[0]
+			if divided[listed] == nil {
+				divided[listed] = map[string]bool{}
+			}
+			divided[listed][e.namespaces.String()] = true
+		}
+		for i := range tt.labels {
+			got = append(got, len(divided[fmt.Sprintf("v%d", i+1)]))
+		}
+		if fmt.Sprint(got) != fmt.Sprint(tt.want) {
+			t.Errorf("%s: %d parts, want %d", name, got, tt.want)
 		}
 	}
 }

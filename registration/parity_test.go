@@ -7,9 +7,12 @@ import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/match"
 )
 
@@ -185,6 +188,48 @@ func TestLabelsThatChange(t *testing.T) {
 	}
 	if judged == 0 || divided == 0 {
 		t.Errorf("the draws were one-sided: %d judged, %d entries of divided parts", judged, divided)
+	}
+}
+
+// TestLabelsOfANamespaceThatChange: webhooks that change the labels of a Namespace,
+// while the API server goes from entry to entry, get it out of no entry and into no
+// second one. Where a webhook that fails closed goes by such labels, it is denied
+// while the dispatcher is down.
+func TestLabelsOfANamespaceThatChange(t *testing.T) {
+	mutating, _ := configurations()
+	for i, policy := range []admissionregistrationv1.FailurePolicyType{admissionregistrationv1.Fail, admissionregistrationv1.Ignore} {
+		hook := diceOf(1).webhook(i)
+		hook.Rules, hook.FailurePolicy = []admissionregistrationv1.RuleWithOperations{anything()}, &policy
+		hook.NamespaceSelector, hook.ObjectSelector = nil, nil
+		if policy == admissionregistrationv1.Fail {
+			hook.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "a", "team": "a"}}
+		}
+		mutating.Webhooks = append(mutating.Webhooks, hook)
+	}
+	c := compiled(t, mutating)
+	c.Bypass, c.FailOpen = exempt.Compile(nil), exempt.Compile(nil)
+	made, err := New(c, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := made.entries[chain.Mutating]
+	if len(entries) < 3 {
+		t.Fatalf("labels divide nothing: %d entries", len(entries))
+	}
+	api := newAPIServer(t, nil, storedNamespaces())
+	labels := []map[string]string{{}, {"tier": "a"}, {"team": "a"}, {"tier": "a", "team": "a"}}
+	q := &sent{operation: codec.Create, resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, name: "new", namespace: "new"}
+	for draw := range 1 << (2 * len(entries)) {
+		var called []string
+		for i := range entries {
+			q.labels = labels[draw>>(2*i)%len(labels)]
+			if _, ok := api.calls(entries[i].wanted(), q); ok {
+				called = append(called, string(entries[i].failurePolicy))
+			}
+		}
+		if len(called) != 1 || called[0] != string(admissionregistrationv1.Fail) {
+			t.Fatalf("labels %d: entries of failurePolicy %q are called", draw, called)
+		}
 	}
 }
 

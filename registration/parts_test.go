@@ -97,6 +97,47 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
+// A webhook that fails closed claims all that its part selects where its rules do, in
+// every namespace and for every object. Of versions only matchPolicy Exact makes a
+// difference: what the API server converts for others it does not want.
+func TestClaimsAll(t *testing.T) {
+	of := func(version, resource string) []admissionregistrationv1.RuleWithOperations {
+		r := anything()
+		r.APIGroups, r.APIVersions, r.Resources = []string{"x"}, []string{version}, []string{resource}
+		return []admissionregistrationv1.RuleWithOperations{normalized(&r)}
+	}
+	named := requirements{{Key: metadataName, Operator: metav1.LabelSelectorOpIn, Values: []string{"shop"}}}
+	owned := requirements{{Key: "owner", Operator: metav1.LabelSelectorOpExists}}
+	exact, equivalent := admissionregistrationv1.Exact, admissionregistrationv1.Equivalent
+	for i, tt := range []struct {
+		part   admissionregistrationv1.MatchPolicyType
+		rules  []admissionregistrationv1.RuleWithOperations // of the part
+		claim  claim
+		claims bool
+	}{
+		{equivalent, of("v1", "things"), claim{rules: of("v1", "things")}, true},
+		{equivalent, of("v1", "things"), claim{rules: of("v2", "things")}, true}, // converted
+		{equivalent, of("v1", "*"), claim{rules: of("v1", "things")}, false},
+		{equivalent, of("v1", "things"), claim{rules: of("v1", "*")}, true},
+		{equivalent, slices.Concat(of("v1", "things"), of("v1", "others")), claim{rules: of("v1", "things")}, false},
+		{equivalent, slices.Concat(of("v1", "things"), of("v1", "others")), claim{rules: slices.Concat(of("v1", "others"), of("v1", "things"))}, true},
+		{exact, of("v1", "things"), claim{exact: true, rules: of("v1", "things")}, true},
+		{exact, of("v1", "things"), claim{exact: true, rules: of("v2", "things")}, false},
+		{exact, of("*", "things"), claim{exact: true, rules: of("v1", "things")}, false},
+		{equivalent, of("v1", "things"), claim{exact: true, rules: of("v1", "things")}, false}, // another version comes converted
+		{equivalent, of("v1", "things"), claim{exact: true, rules: of("*", "things")}, true},
+		{equivalent, of("v1", "*"), claim{exact: true, rules: of("*", "things")}, false},
+		{equivalent, of("v1", "things"), claim{rules: of("v1", "things"), names: named}, false},
+		{equivalent, of("v1", "things"), claim{rules: of("v1", "things"), objects: owned}, false},
+		{equivalent, of("v1", "things"), claim{rules: of("v1", "things"), names: named, objects: owned}, false},
+	} {
+		p := &part{matchPolicy: tt.part, rules: tt.rules}
+		if got := tt.claim.text(p); (got == always) != tt.claims {
+			t.Errorf("claim %d is said as %s", i, got)
+		}
+	}
+}
+
 // Rules of any resource are about Namespaces, too.
 func TestMayBeOfNamespaces(t *testing.T) {
 	for resources, want := range map[string]bool{
