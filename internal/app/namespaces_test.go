@@ -3,6 +3,7 @@
 package app_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -86,6 +89,31 @@ func TestClusterThatDoesNotAnswer(t *testing.T) {
 		return code == http.StatusOK && strings.HasPrefix(body, "ok\nnamespaces of cluster east: never listed: ")
 	})
 	eventually(t, "the log says so", func() bool { return w.logged("the namespaces of a cluster are stale") })
+	if got := p.scrape(); !strings.Contains(got, `dispatcher_namespaces_stale{cluster="east"} 1.0`) {
+		t.Errorf("it is not measured: %s", got)
+	}
+}
+
+// A token that can no longer be read is a note as long as the last good one does: the
+// cluster's namespaces are known, and the process is ready.
+func TestCredentialOfAClusterIsGone(t *testing.T) {
+	w := newWorld(t)
+	w.startAPI(nil)
+	kubeconfig, err := os.ReadFile(filepath.Join(w.dir, "registry/kubeconfig"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write("registry/token", []byte("abc"))
+	w.write("registry/kubeconfig", bytes.Replace(kubeconfig, []byte("token: abc"), []byte("tokenFile: token"), 1))
+	p := w.start("lameDuck: 0s\nreloadInterval: 1h\n")
+	p.awaitReady()
+	eventually(t, "the namespaces are known", func() bool { code, body := p.readiness(); return code == http.StatusOK && body == "ok\n" })
+	if got := p.scrape(); !strings.Contains(got, `dispatcher_namespaces_stale{cluster="east"} 0.0`) {
+		t.Errorf("they are stale: %s", got)
+	}
+	w.remove("registry/token")
+	want := "ok\nnamespaces of cluster east: watched: the files of its credential are not good; the last good ones are used\n"
+	eventually(t, "the readiness says so", func() bool { code, body := p.readiness(); return code == http.StatusOK && body == want })
 }
 
 // TestReadinessSaysNothingOfOthers: a cluster's API answers with words that could

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -143,7 +145,18 @@ func (targetAddress) String() string  { return "192.0.2.1:443" }
 
 // What was built is said as far as it is known.
 func TestBuild(t *testing.T) {
-	if b := build("v1"); b.Version != "v1" || !strings.HasPrefix(b.Go, "go") {
-		t.Errorf("built %+v", b)
+	for name, tt := range map[string]struct {
+		info     *debug.BuildInfo
+		revision string
+	}{
+		"by go run":      {nil, ""},
+		"without git":    {&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.time", Value: "2026-01-01"}}}, ""},
+		"of a revision":  {&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2026-01-01"}}}, "abc"},
+		"of no settings": {&debug.BuildInfo{}, ""},
+	} {
+		b := build("v1", func() (*debug.BuildInfo, bool) { return tt.info, tt.info != nil })
+		if b.Version != "v1" || b.Go != runtime.Version() || b.Revision != tt.revision {
+			t.Errorf("%s: built %+v", name, b)
+		}
 	}
 }

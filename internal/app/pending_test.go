@@ -5,6 +5,7 @@ package app_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -136,4 +137,61 @@ spec: {webhooks: ["late/*"], join: WhenReady, probe: Review}
 		v, err := ask(client)
 		return err == nil && !v.allowed && strings.Contains(v.message, "late says no")
 	})
+}
+
+// A probe asks as the phase of the webhook does: what a mutating webhook answers may
+// change the object, and a validating one's may not. What is wrong with an answer is
+// told apart from a denial that is none.
+func TestE15ProbeReviewIsOfThePhase(t *testing.T) {
+	const patch = `"allowed":true,"patchType":"JSONPatch","patch":"W10="`
+	for name, tt := range map[string]struct {
+		mutating bool
+		answer   func(c *call)
+		pending  string // empty: it joins
+	}{
+		"a patch of a mutating webhook":   {true, func(c *call) { c.say(patch) }, ""},
+		"a patch of a validating webhook": {false, func(c *call) { c.say(patch) }, "the dry-run review of a probe: "},
+		"no review":                       {false, func(c *call) { _, _ = io.WriteString(c.rw, "nonsense") }, "the dry-run review of a probe: "},
+		"a denial":                        {false, (*call).deny, ""},
+		"a denial of another review":      {false, func(c *call) { c.uid = "other"; c.deny() }, "the dry-run review of a probe is answered with an unclear denial: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.register(hook{name: "first"})
+			r.bind("{join: WhenReady, probe: Review}")
+			r.play(tt.answer)
+			r.start()
+			r.register(hook{name: "first"}, hook{name: "policy", mutating: tt.mutating})
+			if tt.pending != "" {
+				r.eventually("it is pending", func() bool {
+					s, err := r.process.status(http.DefaultClient)
+					return err == nil && len(s.Pending) == 1 && strings.Contains(s.Pending[0].Reason, tt.pending)
+				})
+				return
+			}
+			r.eventually("it joins", func() bool {
+				s, err := r.process.status(http.DefaultClient)
+				return err == nil && len(s.Pending) == 0 && s.History[0].Webhooks == 2
+			})
+		})
+	}
+}
+
+// Who stops a webhook's pods waits for the dispatcher to have done with them: as long
+// as a call is under way at a Target that no configuration has any more, it is said.
+func TestDrainingIsSaid(t *testing.T) {
+	r := newRig(t)
+	before, release := r.webhook.URL+"/policy", make(chan struct{})
+	r.bind("mode: Shadow") // such a call outlives its admission
+	r.play(func(c *call) { c.until(release); c.allow() })
+	r.start().allows(question{})
+	r.eventually("a call is under way", func() bool { return len(r.calls("policy")) > 0 })
+	r.register(hook{name: "other"})
+	note := "webhook target " + before + " is draining: not yet safe to stop"
+	r.eventually("it is said", func() bool {
+		status, body := r.process.readiness()
+		return status == http.StatusOK && strings.Contains(body, note)
+	})
+	close(release)
+	r.eventually("it is over", func() bool { _, body := r.process.readiness(); return !strings.Contains(body, note) })
 }

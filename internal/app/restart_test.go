@@ -5,6 +5,7 @@ package app_test
 import (
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -62,15 +63,21 @@ func callUntil(t *testing.T, c *http.Client, over <-chan struct{}, calls, failed
 	}
 }
 
-// A process that is stopping says so, and goes on answering.
+// A process that is stopping says so, goes on answering, and has its callers leave.
 func TestLameDuck(t *testing.T) {
-	w := newWorld(t)
-	p := w.start("lameDuck: 1s\n")
-	address := p.awaitReady()
-	p.stop()
-	eventually(t, "not ready", func() bool { status, _ := p.readiness(); return status == http.StatusServiceUnavailable })
-	got, err := ask(w.clientOf(address))
-	if err != nil || !got.allowed {
-		t.Errorf("verdict is %+v, %v", got, err)
+	r := newRig(t)
+	r.configure("lameDuck: 1s")
+	r.start()
+	client := r.clientAs("east")
+	if r.allows(question{client: client}).close {
+		t.Error("a caller is sent away before")
+	}
+	r.process.stop()
+	r.eventually("it is said", func() bool { return r.logged(`"stopping"`) })
+	if !r.allows(question{client: client}).close {
+		t.Error("a caller that asks again and again stays")
+	}
+	if status, body := r.process.readiness(); status != http.StatusServiceUnavailable || !strings.Contains(body, "stopping") {
+		t.Errorf("readiness is %d %s", status, body)
 	}
 }

@@ -5,12 +5,10 @@ package app_test
 import (
 	"log/slog"
 	"net"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/admission-dispatcher/dispatcher/internal/app"
-	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/internal/logging"
 )
 
@@ -61,12 +59,7 @@ func TestSinksThatBlock(t *testing.T) {
 // startWith is start with a Log for the process's log.
 func (w *world) startWith(sink *logging.Log, more string) *process {
 	w.t.Helper()
-	w.write("dispatcher.yaml", []byte(fileConfig+more))
-	cfg, problems := config.Load(filepath.Join(w.dir, "dispatcher.yaml"))
-	if len(problems) > 0 {
-		w.t.Fatal(problems)
-	}
-	a, err := app.New(cfg, app.Options{Version: "test", Logger: sink.Logger})
+	a, err := app.New(w.load(fileConfig+more), app.Options{Version: "test", Logger: sink.Logger})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func (a *App) source(version string) metrics.Source {
 		Certificates: a.expiries,
 		Namespaces:   a.staleNamespaces,
 		Dropped:      a.dropped,
-		Build:        build(version),
+		Build:        build(version, debug.ReadBuildInfo),
 	}
 }
 
@@ -144,9 +144,9 @@ func (a *App) dropped() map[string]int64 {
 
 // build says what was built: the version as it was stamped, the rest as far as
 // the binary knows.
-func build(version string) metrics.Build {
+func build(version string, read func() (*debug.BuildInfo, bool)) metrics.Build {
 	b := metrics.Build{Version: version, Go: runtime.Version()}
-	info, ok := debug.ReadBuildInfo()
+	info, ok := read()
 	if !ok {
 		return b
 	}

@@ -204,11 +204,7 @@ func (w *world) startFrom(configuration string) *process {
 	if !strings.Contains(configuration, "reloadInterval") {
 		configuration += "reloadInterval: 20ms\n"
 	}
-	w.write("dispatcher.yaml", []byte(configuration))
-	cfg, problems := config.Load(filepath.Join(w.dir, "dispatcher.yaml"))
-	if len(problems) > 0 {
-		w.t.Fatal(problems)
-	}
+	cfg := w.load(configuration)
 	level := slog.LevelDebug
 	if strings.Contains(configuration, "level: ") {
 		if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
@@ -220,6 +216,17 @@ func (w *world) startFrom(configuration string) *process {
 		w.t.Fatal(err)
 	}
 	return w.run(a)
+}
+
+// load reads a configuration from its file.
+func (w *world) load(configuration string) *config.Config {
+	w.t.Helper()
+	w.write("dispatcher.yaml", []byte(configuration))
+	cfg, problems := config.Load(filepath.Join(w.dir, "dispatcher.yaml"))
+	if len(problems) > 0 {
+		w.t.Fatal(problems)
+	}
+	return cfg
 }
 
 func (w *world) run(a *app.App) *process {
