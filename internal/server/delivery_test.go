@@ -89,6 +89,12 @@ const headers = time.Second
 
 func newDelivery(t *testing.T, stage chain.Stage) *delivery {
 	t.Helper()
+	return newSlowDelivery(t, stage, time.Minute)
+}
+
+// newSlowDelivery is newDelivery where one write takes as long as it may.
+func newSlowDelivery(t *testing.T, stage chain.Stage, write time.Duration) *delivery {
+	t.Helper()
 	d := &delivery{conns: make(chan *net.TCPConn, 10)}
 	local := hook.Local(func(_ context.Context, q hook.Question) (codec.Response, error) {
 		if d.decide != nil {
@@ -112,7 +118,7 @@ func newDelivery(t *testing.T, stage chain.Stage) *delivery {
 		t.Fatal(err)
 	}
 	d.world = newWorldOn(t, watched{listen(t), d.conns}, func(cfg *server.Config) {
-		cfg.Decider, cfg.WriteTimeout, cfg.HeaderTimeout = d, time.Minute, headers
+		cfg.Decider, cfg.WriteTimeout, cfg.HeaderTimeout = d, write, headers
 	})
 	return d
 }
@@ -223,6 +229,19 @@ func TestCallerHasLeft(t *testing.T) {
 	}
 }
 
+// Where nothing depends on who gets the answer, a caller that sends no more gets it all
+// the same.
+func TestCallerSendsNoMore(t *testing.T) {
+	d := newDelivery(t, chain.StageValidating)
+	c := d.dial()
+	c.send(good("1"))
+	if err := c.Conn.(*tls.Conn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	c.isAllowed(c.answer(), "1")
+	d.isUndone()
+}
+
 // A caller that has its next request under way has not left, and nothing of that is
 // lost.
 func TestPipeliningCallerIsThere(t *testing.T) {
@@ -249,8 +268,8 @@ func TestPipeliningCallerIsThere(t *testing.T) {
 // An answer that does not go out whole is not delivered: the caller does not read it in
 // time, or the end of the process cuts it.
 func TestCallerDoesNotRead(t *testing.T) {
-	begin := func(t *testing.T, timeout string) *delivery {
-		d := newDelivery(t, chain.StageTransactional)
+	begin := func(t *testing.T, timeout string, write time.Duration) *delivery {
+		d := newSlowDelivery(t, chain.StageTransactional, write)
 		decided := make(chan struct{})
 		d.decided = func(_ dispatcher.Request, v *dispatcher.Verdict) {
 			v.Response.Patch = make([]byte, 12<<20)
@@ -260,9 +279,14 @@ func TestCallerDoesNotRead(t *testing.T) {
 		<-decided
 		return d
 	}
-	t.Run("in time", func(t *testing.T) { begin(t, "400ms").isUndone("1") })
+	t.Run("in time", func(t *testing.T) { begin(t, "400ms", time.Minute).isUndone("1") })
+	t.Run("in the time of one write", func(t *testing.T) {
+		d := begin(t, "30s", 300*time.Millisecond)
+		d.eventually("the connection is cut", func() bool { return d.server.Connections() == 0 })
+		d.isUndone("1")
+	})
 	t.Run("before the end", func(t *testing.T) {
-		d := begin(t, "10s")
+		d := begin(t, "10s", time.Minute)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_ = d.server.Shutdown(ctx)

@@ -3,12 +3,16 @@
 package server_test
 
 import (
+	"context"
 	"crypto/tls"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
 )
@@ -119,10 +123,96 @@ func TestBusyClusterKeepsToItsShare(t *testing.T) {
 	refused := w.dialAs(a)
 	_, _ = io.WriteString(refused, good("2").String())
 	refused.isClosed()
+	w.eventually("it is counted", func() bool { return w.turned.counts()["a too_many_connections"] > 0 })
 	release()
 	for _, c := range of {
 		c.isAllowed(c.answer(), "1")
 	}
+	if n := w.turned.counts()["a too_many_connections"]; n != 1 {
+		t.Errorf("%d are counted", n)
+	}
+}
+
+// Among strangers the oldest makes way for the newest, in the order of their arrival,
+// though none of them has said a word; the others lose nothing.
+func TestStrangersGoInOrder(t *testing.T) {
+	const slots, more = 8, 3
+	w := crowd(t, func(cfg *server.Config) { cfg.Connections = slots })
+	var silent []*caller
+	for range slots + more {
+		silent = append(silent, w.dialPlain())
+	}
+	for i, c := range silent {
+		if i < more {
+			c.isClosed()
+			continue
+		}
+		cfg := w.clientTLS(a)
+		cfg.ServerName = "127.0.0.1"
+		conn := tls.Client(c.Conn, cfg)
+		if err := conn.HandshakeContext(t.Context()); err != nil {
+			t.Errorf("stranger %d of %d is closed: %v", i+1, slots+more, err)
+		}
+	}
+}
+
+// The connection that makes way for another cluster's has been idle for longest: since
+// its last answer, or since its handshake where it was never used. A request goes on.
+func TestIdleConnectionsGoFirst(t *testing.T) {
+	for range 5 { // the server may come to know of the end of an answer later than its caller
+		if idleConnectionsGoFirst(t) {
+			return
+		}
+	}
+	t.Error("others make way")
+}
+
+func idleConnectionsGoFirst(t *testing.T) bool {
+	w := crowd(t, func(cfg *server.Config) { cfg.Connections = 8 }) // 7 of them of clusters
+	entered, release := make(chan struct{}), make(chan struct{})
+	w.judge.do = func(_ context.Context, req dispatcher.Request) codec.Response {
+		if string(req.Review.UID) == "long" {
+			close(entered)
+			<-release
+		}
+		return codec.Response{Allowed: true}
+	}
+	busy := w.dialAs(a)
+	busy.send(good("long"))
+	<-entered
+	late := w.dialPlain() // with a handshake that comes after that of all others
+	var idle []*caller
+	for range 5 {
+		c := w.dialAs(a)
+		c.isAllowed(c.ask(good("1")), "1")
+		idle = append(idle, c)
+	}
+	for range 3 { // it is longer ago for the others
+		idle[0].isAllowed(idle[0].ask(good("2")), "2")
+		idle[4].isAllowed(idle[4].ask(good("2")), "2")
+	}
+	cfg := w.clientTLS(a)
+	cfg.ServerName = "127.0.0.1"
+	used := newCaller(t, tls.Client(late.Conn, cfg))
+	if err := used.Conn.(*tls.Conn).HandshakeContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		w.isAnswered() // as b, and stays
+	}
+	w.eventually("they are counted", func() bool { return w.turned.counts()["a too_many_connections"] == 3 })
+	close(release)
+	for _, c := range []*caller{idle[0], idle[4], used} {
+		c.send(good("3"))
+	}
+	for _, c := range []*caller{busy, idle[0], idle[4], used} {
+		resp, err := http.ReadResponse(c.in, nil)
+		if err != nil {
+			return false
+		}
+		_ = resp.Body.Close()
+	}
+	return true
 }
 
 func TestConnectionAge(t *testing.T) {
@@ -171,6 +261,19 @@ func TestHeadsAreShared(t *testing.T) {
 			}
 		})
 	}
+	t.Run("A4 that are given up take nobody's place", func(t *testing.T) {
+		w := crowd(t, nil)
+		for range 40 {
+			c := w.dialAs(a)
+			c.isAllowed(c.ask(good("1")), "1")
+			c.send(part)
+			_ = c.Close()
+			w.eventually("it is gone", func() bool { return w.server.Connections() == 0 })
+		}
+		if n := w.turned.counts()["a too_many_connections"]; n > 0 {
+			t.Errorf("%d are counted", n)
+		}
+	})
 	t.Run("A4 of another cluster", func(t *testing.T) {
 		w := crowd(t, nil)
 		slow := w.dialAs(b)

@@ -5,14 +5,17 @@ package server_test
 import (
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
+	"github.com/admission-dispatcher/dispatcher/internal/trust"
 )
 
 // isCut fails the test unless the server breaks the TLS connection off with an
@@ -94,6 +97,113 @@ func TestTLS(t *testing.T) {
 		}
 	})
 	w.judge.none(t)
+}
+
+// Whatever configuration is given, by connection too, TLS 1.2 is the oldest, no session
+// is resumed, and the names of no authorities are sent.
+func TestTLSIsHardened(t *testing.T) {
+	lax := func(cfg *server.Config) {
+		cfg.TLS.MinVersion = tls.VersionTLS10
+		cfg.TLS.ClientCAs = newAuthority(t).Pool()
+		cfg.TLS.SetSessionTicketKeys([][32]byte{{1}})
+	}
+	for name, change := range map[string]func(*server.Config){
+		"given": lax,
+		"chosen": func(cfg *server.Config) {
+			lax(cfg)
+			chosen := cfg.TLS
+			cfg.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return chosen, nil }}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, change)
+			old := w.clientTLS(pki.Subject{CommonName: "a"})
+			old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
+			if _, err := tls.Dial("tcp", w.addr, old); err == nil || !strings.Contains(err.Error(), "protocol version not supported") {
+				t.Errorf("TLS 1.1: error %v, want the alert protocol_version", err)
+			}
+			for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+				cfg := w.clientTLS(pki.Subject{CommonName: "a"})
+				own := cfg.Certificates[0]
+				cfg.MinVersion, cfg.MaxVersion = version, version
+				cfg.Certificates, cfg.ClientSessionCache = nil, tls.NewLRUClientSessionCache(1)
+				cfg.GetClientCertificate = func(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+					if n := len(request.AcceptableCAs); n > 0 {
+						t.Errorf("%d authorities are listed", n)
+					}
+					return &own, nil
+				}
+				for range 2 {
+					c := w.dialTLS(cfg)
+					c.isAllowed(c.ask(good("1")), "1") // the answer brings a session, if there is one
+					if c.Conn.(*tls.Conn).ConnectionState().DidResume {
+						t.Error("a session is resumed")
+					}
+				}
+			}
+		})
+	}
+}
+
+// Where a configuration is chosen by connection, none means the one that is given, and
+// an error ends the handshake, whatever else is returned.
+func TestChoiceOfTLS(t *testing.T) {
+	for name, tt := range map[string]struct {
+		chosen bool
+		err    error
+		served bool
+	}{
+		"one":              {true, nil, true},
+		"none":             {false, nil, true},
+		"one and an error": {true, errors.New("no"), false},
+		"an error":         {false, errors.New("no"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(cfg *server.Config) {
+				base := cfg.TLS
+				cfg.TLS = base.Clone()
+				cfg.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+					if tt.chosen {
+						return base, tt.err
+					}
+					return nil, tt.err
+				}
+			})
+			if tt.served {
+				c := w.dial()
+				c.isAllowed(c.ask(good("1")), "1")
+				return
+			}
+			isCut(t, w, w.clientTLS(pki.Subject{CommonName: "a"}))
+		})
+	}
+}
+
+// A bug of ours in the verification of one certificate ends that handshake, and nothing
+// else.
+func TestPanicInTheHandshake(t *testing.T) {
+	var bug atomic.Bool
+	w := newWorld(t, func(cfg *server.Config) {
+		trusted := cfg.Authorities
+		cfg.Authorities = func() *trust.Authorities {
+			if bug.Load() {
+				panic("bug")
+			}
+			return trusted()
+		}
+	})
+	before := w.dial()
+	before.isAllowed(before.ask(good("1")), "1")
+	bug.Store(true)
+	isCut(t, w, w.clientTLS(pki.Subject{CommonName: "a"}))
+	w.judge.forget()
+	before.isAllowed(before.ask(good("2")), "2")
+	if log := strings.Join(w.logs.lines(), "\n"); strings.Count(log, "panic while handling a request") != 1 {
+		t.Errorf("the panic is not recorded: %s", log)
+	}
+	bug.Store(false)
+	after := w.dial()
+	after.isAllowed(after.ask(good("3")), "3")
 }
 
 // always makes a client send a certificate that the server has not asked for.
