@@ -91,7 +91,7 @@ func explain(w *chain.Entry, m match.Decision, r *codec.Review) WebhookExplained
 	if located, ok := w.Hook.(hook.Located); ok {
 		x.URL = located.Where()
 	}
-	if m.Rule >= 0 {
+	if m.Rule >= 0 && m.Rule < len(w.Rules) { // who makes an Entry may not say them
 		x.Rule = match.RuleString(w.Rules[m.Rule])
 	}
 	switch {

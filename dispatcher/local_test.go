@@ -420,6 +420,7 @@ func TestExplainLocal(t *testing.T) {
 		for _, stage := range []chain.Stage{chain.StageTransactional, chain.StageValidating, chain.StagePolicy} {
 			l.add(stage.String(), allow, func(e *chain.Entry) { e.Stage, e.SideEffects = stage, chain.SideEffectsSome })
 		}
+		l.add("unruly", allow, func(e *chain.Entry) { e.Stage, e.SideEffects, e.Rules = chain.StageTransactional, chain.SideEffectsSome, nil })
 		review := codec.AcquireReview()
 		defer codec.ReleaseReview(review)
 		body := codec.NewBody(zeros(10), nil)
@@ -436,6 +437,7 @@ func TestExplainLocal(t *testing.T) {
 			fmt.Sprintf(`Policy called=true order=1 rule=%q payload="" url=""`, rule),
 			fmt.Sprintf(`Validating called=true order=2 rule=%q payload="" url=""`, rule),
 			fmt.Sprintf(`Transactional called=true order=3 rule=%q payload="" url=""`, rule),
+			`unruly called=true order=3 rule="" payload="" url=""`,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

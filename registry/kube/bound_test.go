@@ -68,15 +68,15 @@ func fat(namespaces int) http.HandlerFunc {
 // memory.
 func TestFatNamespaces(t *testing.T) {
 	a := newAPI(t)
-	a.now("list", fat(200))
+	a.now("list", fat(64))
 	var s *kube.Source
 	grown := heap(func() { s = newWorld(t).prepare("east", a.access()) })
-	t.Logf("200 MiB of namespaces: %d KiB of heap", grown>>10)
+	t.Logf("64 MiB of namespaces: %d KiB of heap", grown>>10)
 	if grown > 32<<20 {
 		t.Errorf("%d MiB of heap", grown>>20)
 	}
 	a.now("get", hangs)
-	expectTier(t, s, "shop-199", "gold")
+	expectTier(t, s, "shop-63", "gold")
 }
 
 // TestHugeList is 600 MiB: it is given up, and what is asked for is asked for.
