@@ -32,7 +32,7 @@ func (mute) Ask(_ context.Context, q hook.Question, to hook.Receiver) {
 func said(s sdk.ReadOnlySpan) string {
 	var words []string
 	for _, a := range s.Attributes() {
-		words = append(words, strings.TrimPrefix(string(a.Key), "admission.")+"="+a.Value.Emit())
+		words = append(words, strings.TrimPrefix(string(a.Key), "admission.")+"="+a.Value.String())
 	}
 	words = append(words, s.Status().Code.String(), s.Status().Description)
 	return s.Name() + ": " + strings.TrimSpace(strings.Join(words, " "))
