@@ -111,6 +111,7 @@ func TestExpiryOfEachRole(t *testing.T) {
 		w.write(file, append(w.authority.PEM, first.PEM...))
 	}
 	w.configureMore("policy", "- name: other.example.com\n  clientConfig: {url: \"https://127.0.0.1:1/\"}\n  sideEffects: None\n  admissionReviewVersions: [v1]\n"+
+		"- name: others.example.com\n  clientConfig: {url: \"https://127.0.0.1:9/\"}\n  sideEffects: None\n  admissionReviewVersions: [v1]\n"+
 		"- name: none.example.com\n  clientConfig: {url: \"https://127.0.0.1:2/\"}\n  sideEffects: None\n  admissionReviewVersions: [v1]\n") // to which no certificate is shown
 	for name, webhook := range map[string]string{"client": "policy/policy*", "later": "policy/other*"} {
 		w.write("registry/"+name+".yaml", []byte("apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: "+name+"}\n"+
