@@ -420,7 +420,9 @@ func TestExplainLocal(t *testing.T) {
 		for _, stage := range []chain.Stage{chain.StageTransactional, chain.StageValidating, chain.StagePolicy} {
 			l.add(stage.String(), allow, func(e *chain.Entry) { e.Stage, e.SideEffects = stage, chain.SideEffectsSome })
 		}
-		l.add("unruly", allow, func(e *chain.Entry) { e.Stage, e.SideEffects, e.Rules = chain.StageTransactional, chain.SideEffectsSome, nil })
+		l.add("unruly", allow, func(e *chain.Entry) {
+			e.Stage, e.SideEffects, e.Rules = chain.StageTransactional, chain.SideEffectsSome, nil
+		})
 		review := codec.AcquireReview()
 		defer codec.ReleaseReview(review)
 		body := codec.NewBody(zeros(10), nil)
