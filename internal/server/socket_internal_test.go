@@ -62,7 +62,7 @@ func TestReadArrived(t *testing.T) {
 		s := socket{Conn: near, peeks: true}
 		p := make([]byte, 8)
 		n, err := s.Read(p)
-		for tt.want != os.ErrDeadlineExceeded && errors.Is(err, os.ErrDeadlineExceeded) { // until it is here
+		for !errors.Is(tt.want, os.ErrDeadlineExceeded) && errors.Is(err, os.ErrDeadlineExceeded) { // until it is here
 			n, err = s.Read(p)
 		}
 		if n != len(tt.data) || string(p[:max(n, 0)]) != tt.data || !errors.Is(err, tt.want) {
