@@ -152,7 +152,7 @@ func (o *Outcome) classifyError() {
 	}
 }
 
-// soften is where the mode Warn speaks: what would deny is a warning. A CallError
+// soften applies the mode Warn: what would deny is a warning. A CallError
 // that does not block has failed open, whatever kept it from blocking.
 func (o *Outcome) soften() {
 	switch o.Result {

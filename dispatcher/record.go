@@ -23,7 +23,7 @@ type Record struct {
 	Elapsed time.Duration
 }
 
-// Observer is told of every admission once it is decided, on the goroutine that
+// Observer is notified of every admission once it is decided, on the goroutine that
 // answers it: it must be quick, and must not block. The Record with everything
 // that hangs off it is borrowed until Observe returns.
 type Observer interface {

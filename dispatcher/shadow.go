@@ -146,7 +146,7 @@ type ShadowRecord struct {
 	Dropped bool
 }
 
-// ShadowObserver is told of every invocation in mode Shadow, on several goroutines.
+// ShadowObserver is notified of every invocation in mode Shadow, on several goroutines.
 // The ShadowRecord is borrowed until ObserveShadow returns.
 type ShadowObserver interface {
 	ObserveShadow(ctx context.Context, r *ShadowRecord)

@@ -147,7 +147,7 @@ const (
 	// DecisionAllowed: every webhook that was asked had its say, and none objected
 	// in a way that counts.
 	DecisionAllowed Decision = iota
-	// DecisionFailedOpen: allowed although a webhook was not heard.
+	// DecisionFailedOpen: allowed although a webhook call failed.
 	DecisionFailedOpen
 	// DecisionBypassed: allowed without any webhook being asked.
 	DecisionBypassed
@@ -155,7 +155,7 @@ const (
 	DecisionDenied
 	// DecisionRefused: the dispatcher had to say no, whatever the failure policy.
 	DecisionRefused
-	// DecisionFailed: denied because a webhook was not heard.
+	// DecisionFailed: denied because a webhook call failed.
 	DecisionFailed
 	// DecisionUnreadable: denied because the review cannot be judged.
 	DecisionUnreadable
