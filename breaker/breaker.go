@@ -12,6 +12,7 @@ package breaker
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,7 +27,8 @@ type Breaker struct {
 	swept    time.Time
 	// answered is when a cluster without an open circuit last had an answer.
 	answered time.Time
-	changes  []Change // since the lock was taken
+	changes  []Change    // of which nobody has been told yet
+	untold   atomic.Bool // there are some
 }
 
 // New returns a closed Breaker.
@@ -37,10 +39,11 @@ func New(s Settings) *Breaker {
 }
 
 // Allow asks for leave to make one attempt for a cluster about a resource, such
-// as "apps/deployments". If it is given, the Ticket must be ended exactly once.
+// as "apps/deployments". If it is given, the Ticket must be ended exactly once. Whoever
+// asks calls Tell once it may notify others.
 func (b *Breaker) Allow(cluster, resource string) (Ticket, bool) {
 	now := b.lock()
-	defer b.unlock()
+	defer b.mu.Unlock()
 	return b.ask(cluster, resource, now)
 }
 
@@ -51,7 +54,7 @@ func (b *Breaker) Allow(cluster, resource string) (Ticket, bool) {
 // once; if it fails, nothing changes.
 func (b *Breaker) AllowForced(cluster, resource string) (Ticket, bool) {
 	now := b.lock()
-	defer b.unlock()
+	defer b.mu.Unlock()
 	if t, ok := b.ask(cluster, resource, now); ok {
 		return t, true
 	}
@@ -98,35 +101,6 @@ func (b *Breaker) path(cluster, resource string, now time.Time) (path [3]*circui
 		}
 	}
 	return path
-}
-
-// end hands an outcome to the circuits. The Endpoint comes first: if it opens,
-// connections explain what the clusters have seen.
-func (b *Breaker) end(now time.Time, t *Ticket, r Result) {
-	if c := b.clusters[t.cluster]; c != nil && t.forced > 0 {
-		c.forced.leave(t.forced)
-	}
-	if !t.reached {
-		if t.number < b.endpoint.began {
-			return
-		}
-		was := b.endpoint.state()
-		b.endpoint.end(now, t, 0, r.ofConnection(), standard{outcomes: b.settings.MinRequests})
-		if was == Closed && b.endpoint.state() == Open {
-			clear(b.clusters)
-			return
-		}
-	}
-	c := b.clusters[t.cluster]
-	if c == nil && r == Failure {
-		c = b.remember(t.cluster, now)
-	}
-	if c != nil {
-		c.end(now, t, r, b.enough(c, now, r))
-	}
-	if r == Success && (c == nil || c.isClosed()) {
-		b.answered = now
-	}
 }
 
 // enough returns how many outcomes it takes to open a circuit of a cluster: one,
@@ -205,12 +179,37 @@ func (t *Ticket) Reached() {
 }
 
 // Done ends the attempt. It has no effect on a circuit that has changed its
-// state since, or has given the attempt up.
+// state since, or has given the attempt up. The Endpoint's circuit comes first: if it
+// opens, connections explain what the clusters have seen.
 func (t *Ticket) Done(r Result) {
-	if t.breaker == nil {
+	b := t.breaker
+	if b == nil {
 		return
 	}
-	now := t.breaker.lock()
-	defer t.breaker.unlock()
-	t.breaker.end(now, t, r)
+	now := b.lock()
+	defer b.unlock()
+	if c := b.clusters[t.cluster]; c != nil && t.forced > 0 {
+		c.forced.leave(t.forced)
+	}
+	if !t.reached {
+		if t.number < b.endpoint.began {
+			return
+		}
+		was := b.endpoint.state()
+		b.endpoint.end(now, t, 0, r.ofConnection(), standard{outcomes: b.settings.MinRequests})
+		if was == Closed && b.endpoint.state() == Open {
+			clear(b.clusters)
+			return
+		}
+	}
+	c := b.clusters[t.cluster]
+	if c == nil && r == Failure {
+		c = b.remember(t.cluster, now)
+	}
+	if c != nil {
+		c.end(now, t, r, b.enough(c, now, r))
+	}
+	if r == Success && (c == nil || c.isClosed()) {
+		b.answered = now
+	}
 }

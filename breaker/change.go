@@ -15,10 +15,20 @@ type Change struct {
 	Why      string    // for people; the set is closed
 }
 
-// note keeps a change until the lock is given back.
+// note keeps a change until somebody is told.
 func (b *Breaker) note(c *circuit, to State, at time.Time, why string) {
 	if b.settings.Changed != nil && c.state() != to {
+		b.untold.Store(true)
 		b.changes = append(b.changes, Change{Cluster: c.cluster, Resource: c.resource, From: c.state(), To: to, At: at, Why: why})
+	}
+}
+
+// Tell notifies of what has changed since somebody was told. An attempt that ends, and
+// Status, do the same.
+func (b *Breaker) Tell() {
+	if b.untold.Load() {
+		b.mu.Lock()
+		b.unlock()
 	}
 }
 
@@ -26,6 +36,7 @@ func (b *Breaker) note(c *circuit, to State, at time.Time, why string) {
 func (b *Breaker) unlock() {
 	changes := b.changes
 	b.changes = nil
+	b.untold.Store(false)
 	b.mu.Unlock()
 	for _, c := range changes {
 		b.settings.Changed(c)

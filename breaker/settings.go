@@ -41,9 +41,9 @@ type Settings struct {
 	RampWidth int
 
 	// Changed is notified of each change of a circuit, without the lock, on the
-	// goroutine of whoever asked or ended an attempt: it must not block. Changes
-	// that two goroutines have found may arrive in another order than that of their
-	// times. nil: nobody is.
+	// goroutine of whoever ends an attempt, or calls Tell or Status. Changes that two
+	// goroutines have found may arrive in another order than that of their times. nil:
+	// nobody is.
 	Changed func(Change)
 
 	// Rand returns a number in [0, 1) for the jitter; nil means math/rand/v2.

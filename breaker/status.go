@@ -28,7 +28,7 @@ type Status struct {
 // State returns the state of the Endpoint's own circuit as of now.
 func (b *Breaker) State() State {
 	b.lock()
-	defer b.unlock()
+	defer b.mu.Unlock()
 	return b.endpoint.state()
 }
 
@@ -36,7 +36,7 @@ func (b *Breaker) State() State {
 // of the cluster about the resource; Closed if there is none.
 func (b *Breaker) StateOf(cluster, resource string) State {
 	now := b.lock()
-	defer b.unlock()
+	defer b.mu.Unlock()
 	for _, c := range b.path(cluster, resource, now) {
 		if c != nil && c.state() != Closed {
 			return c.state()

@@ -42,6 +42,19 @@ type Call struct {
 	Owner hook.ID
 }
 
+// Repeat says whether, and when, one call may make more than one attempt. The zero
+// value makes one; only a request of which not a byte has left is sent again.
+type Repeat struct {
+	// Safe: the call has no side effects.
+	Safe bool
+	// NoHedge: no second attempt while the first is under way.
+	NoHedge bool
+	// Failures: any failed attempt is repeated, not only a broken connection.
+	Failures bool
+	// DenyWins: while a hedge is under way, an allow waits a moment for a denial.
+	DenyWins bool
+}
+
 // Start asks, perhaps more than once, and tells to a verified answer or an error:
 // a *hook.CallError, or a *codec.AnswerError whose Denies is set. ctx carries shutdown
 // and trace; the deadline is the Call's. A hedge that lost may run on, to the deadline.
@@ -68,7 +81,7 @@ func (c *Client) launch(r *race, first step) { c.workers.Run(work{r, first}) }
 
 // forget keeps the memory of a race for the next.
 func (c *Client) forget(r *race) {
-	*r = race{rules: r.rules, timer: r.timer}
+	*r = race{common: r.common, timer: r.timer}
 	c.races.Put(r)
 	c.running.Done()
 }

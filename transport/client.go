@@ -64,8 +64,8 @@ func NewClient(cfg ClientConfig) *Client {
 		c.observer = Silent{}
 	}
 	c.workers.Do, c.workers.Idle = func(w work) { w.race.follow(w.first) }, maxIdleWorkers
-	rules := &rules{exchange: c.exchange, start: c.launch, free: c.forget, observer: c.observer}
-	c.races.New = func() any { return &race{rules: rules} }
+	common := &common{exchange: c.exchange, start: c.launch, free: c.forget, observer: c.observer}
+	c.races.New = func() any { return &race{common: common} }
 	c.requests.New = func() any { return new(request) }
 	c.waiters.New = func() any { return make(waiter, 1) }
 	if c.dialer.dial == nil {

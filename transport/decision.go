@@ -29,8 +29,7 @@ const (
 //
 // The first verdict is the answer. An error never beats a verdict that may still
 // come. An allow may have to wait for its twin (held). A wording that the Target
-// perhaps does not read is given up for the plain one, and a denial in it stands
-// unless the plain one brings a verdict (denial).
+// perhaps does not read is given up for the plain one.
 type decision struct {
 	repeat   Repeat
 	deadline time.Time
@@ -42,9 +41,7 @@ type decision struct {
 	redialed bool          // over a fresh connection, for free
 	failed   result        // what a retry that sleeps follows
 
-	plain   bool  // the plain wording is sent from now on
-	doubted error // of an attempt in the first, as long as it is not known whether that was at fault
-	denial  result
+	wording wording
 	held    result
 	holding bool
 
@@ -81,7 +78,7 @@ func (d *decision) first(e *event) step {
 func (d *decision) make(s step) step {
 	d.attempts++
 	d.running++
-	s.do, s.plain = attempt, d.plain
+	s.do, s.plain = attempt, d.wording.plain
 	return s
 }
 
@@ -158,12 +155,12 @@ func (d *decision) ring(e *event) step {
 func (d *decision) end(e *event) step {
 	d.running--
 	end := e.end
-	lesson, doubted := d.learn(&end)
+	lesson, doubted := d.wording.learn(&end)
 	var s step
 	switch {
 	case d.over: // it has lost
 		s.disagreed = d.answered && end.err == nil && end.resp.Allowed != d.allowed
-	case !d.isDoubtful(&end):
+	case !d.wording.doubts(&end):
 		s = d.settle(e, end)
 	default:
 		s = d.fallBack(e, end)
@@ -230,27 +227,21 @@ func (d *decision) mayAttempt(e *event) bool {
 	return d.attempts < maxAttempts && !e.unneeded && e.now.Before(d.deadline)
 }
 
-// isDoubtful reports whether an end is not yet to be taken for an answer: it is
-// perhaps a misreading, or an allow in the wording in which a denial was perhaps one.
-func (d *decision) isDoubtful(end *result) bool {
-	return end.doubtful || d.denial.err != nil && !end.plain && end.allows()
-}
-
 // fallBack has the plain wording sent from now on, and at once if the attempt may be
 // repeated. That takes nothing from the budget: a verdict would be lost by the wording
 // alone, and it happens to the calls under way when the first of them finds out, and
 // to no more of that Target for a while, whether the wording was at fault or not.
 func (d *decision) fallBack(e *event, end result) step {
 	if end.doubtful && end.verdict() && !d.held.plain {
-		d.denial = end
+		d.wording.denial = end
 		if d.holding { // an allow in the same wording: no better
 			d.alarm, d.holding = time.Time{}, false
 		}
 	}
-	if d.plain {
+	if d.wording.plain {
 		return d.undecided(e, end)
 	}
-	d.plain = true
+	d.wording.plain = true
 	if d.repeat.Safe && d.mayAttempt(e) {
 		return d.make(step{choice: again(&end), fallback: true, end: end})
 	}
@@ -260,7 +251,7 @@ func (d *decision) fallBack(e *event, end result) step {
 // fallenBack decides about the end of an attempt that is in doubt, as there is none
 // in the plain wording.
 func (d *decision) fallenBack(e *event, end result) step {
-	doubted := d.giveUp()
+	doubted := d.wording.giveUp()
 	s := d.undecided(e, end)
 	s.lesson, s.doubted = Misread, doubted
 	return s
@@ -273,36 +264,10 @@ func (d *decision) undecided(e *event, end result) step {
 	return d.settle(e, end)
 }
 
-// learn returns what an end says of the first wording, and why that is given up. A
-// misreading is its fault if the plain one brings a verdict, or nothing in time; if
-// that fails too, it is not.
-func (d *decision) learn(end *result) (l Lesson, doubted error) {
-	switch {
-	case end.doubtful && !d.plain:
-		d.doubted = end.err
-	case end.plain && d.doubted != nil && (end.err == nil || end.kind == breaker.TimedOut):
-		return Misread, d.giveUp()
-	case end.plain && d.doubted != nil && end.isAnswer():
-		return Blameless, nil
-	case end.err == nil && !end.plain:
-		return Read, nil
-	}
-	return 0, nil
-}
-
-// giveUp returns why the first wording is given up.
-func (d *decision) giveUp() error {
-	err := d.doubted
-	d.doubted = nil
-	return err
-}
-
 // answer ends the call with end, or with the denial that was perhaps a misreading
 // where the plain wording has brought no verdict.
 func (d *decision) answer(end result) step {
-	if d.denial.err != nil && (!end.verdict() || end.allows() && !end.plain) {
-		end = d.denial
-	}
+	end = d.wording.final(end)
 	d.over, d.alarm = true, time.Time{}
 	d.answered, d.allowed = end.err == nil, end.allows()
 	return step{do: answer, end: end}

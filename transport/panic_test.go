@@ -17,7 +17,7 @@ import (
 func TestPanicOfAnAttempt(t *testing.T) {
 	const secret = "swordfish"
 	r := race{ctx: t.Context(), Call: Call{Target: &Target{unspared: true}, Deadline: time.Now().Add(time.Minute)}}
-	r.rules = &rules{exchange: func(context.Context, *race, *choice) result { panic(secret) }}
+	r.common = &common{exchange: func(context.Context, *race, *choice) result { panic(secret) }}
 	end := r.attempt(choice{endpoint: &Endpoint{}})
 	call, ok := errors.AsType[*hook.CallError](end.err)
 	if !ok || call.Cause != hook.Panic || !strings.Contains(string(call.Stack), "TestPanicOfAnAttempt") {

@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/crash"
 )
 
 // race is one call under way. Each of its goroutines takes what has happened to the
@@ -20,7 +22,7 @@ import (
 type race struct {
 	Call                 // a copy: the caller's may be gone while a loser runs
 	ctx  context.Context // of the trace
-	*rules
+	*common
 	to     hook.Receiver
 	begin  time.Time
 	caller *caller // whose call it is
@@ -31,14 +33,13 @@ type race struct {
 
 	mu       sync.Mutex // held by decide alone
 	decision decision
+	supply   supply
 	alarm    time.Time // the decision's for which the timer is set; zero: it is not
-	waits    bool      // with a permit of the caller's to wait for a circuit
 	released bool      // the Message is
-	called   [maxAttempts]*Endpoint
 }
 
-// rules are what is the same for all races of a Client.
-type rules struct {
+// common is what is the same for all races of a Client.
+type common struct {
 	exchange func(context.Context, *race, *choice) result // one HTTP try
 	start    func(*race, step)                            // a step on a goroutine of its own
 	free     func(*race)                                  // when nothing of the race runs any more
@@ -51,6 +52,7 @@ func (r *race) run(now time.Time) {
 	r.begin = now
 	r.caller, r.size = r.Target.callers.of(r.Cluster, now), r.Message.Len()
 	r.decision = decision{repeat: r.Repeat, deadline: r.Deadline}
+	r.supply = supply{call: &r.Call, caller: r.caller, size: r.size}
 	r.parts.Store(1)
 	defer r.leave()
 	if s := r.on(event{what: begun}); s.do == answer {
@@ -87,10 +89,64 @@ func (r *race) leave() {
 	}
 }
 
+// attempt makes one try, and notes what that says of the Target. A panic is a failed
+// attempt, and says nothing of it.
+func (r *race) attempt(c choice) (end result) {
+	t, begin := r.Target, time.Now()
+	judged := breaker.Excluded
+	c.endpoint.outstanding.Add(1)
+	defer func() {
+		if p := recover(); p != nil {
+			end = result{err: &hook.CallError{Cause: hook.Panic, Err: fmt.Errorf("panic while calling: %s", crash.Text(p)), Stack: debug.Stack()}}
+		}
+		c.endpoint.outstanding.Add(-1)
+		if !t.unspared {
+			c.ticket.Done(judged)
+		}
+	}()
+	t.stats.attempts.Add(1)
+	ctx, span := startSpan(r.ctx, t, c.endpoint, c.kind)
+	end = r.exchange(ctx, r, &c)
+	now := time.Now()
+	if end.pause > 0 {
+		r.caller.pause(now.Add(end.pause))
+	}
+	if end.heard != nil {
+		r.switched(end.heard)
+	}
+	lost := r.over.Load()
+	end.plain, end.doubtful = c.plain, end.doubtful && !c.plain && r.Message.IsNegotiated(now)
+	if judged = end.judge(now.Sub(r.Deadline), r.isFair(r.Deadline.Sub(begin), now), lost); end.doubtful {
+		judged = breaker.Excluded // the same request in another wording may be answered
+	}
+	if judged == breaker.Failure {
+		r.caller.hangs.Store(end.kind == breaker.TimedOut)
+	}
+	span.end(&end, lost)
+	r.observer.Attempted(ctx, Attempt{Owner: r.Owner, Endpoint: c.endpoint, Kind: c.kind, Start: begin, Elapsed: now.Sub(begin), Err: end.err, Lost: lost})
+	if end.answered() {
+		t.latency.record(now, now.Sub(begin))
+		r.caller.durations(r.size).record(now, now.Sub(begin))
+	}
+	return end
+}
+
+// isFair reports whether an attempt that was allowed so much time would have been
+// answered by a server that is well: a good part of the Target's own timeout, or
+// many times what such requests of the cluster take.
+func (r *race) isFair(allowed time.Duration, now time.Time) bool {
+	if 3*allowed >= r.Timeout {
+		return true
+	}
+	median, _, ok := r.caller.durations(r.size).quantiles(now)
+	return ok && allowed >= 10*median
+}
+
 // on takes an event to the decision and returns the step that follows, with what it
-// needs, and notifies the observer.
+// needs, and notifies the observers.
 func (r *race) on(e event) step {
 	s, learned, last := r.decide(e)
+	r.Target.tell()
 	if last {
 		r.Message.Release()
 	}
@@ -113,14 +169,14 @@ func (r *race) on(e event) step {
 }
 
 // decide has the decision made. What is taken under its lock takes no longer than a
-// look at what it takes from: nothing here blocks. A circuit that a ticket changes is
-// notified of here, which must not wait. last: nothing needs the Message any more.
+// look at what it takes from: nothing here blocks. last: nothing needs the Message any
+// more.
 func (r *race) decide(e event) (s step, learned *Switch, last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.look(&e)
+	r.supply.look(&e)
 	s = r.decision.decide(e)
-	for !r.grant(&s, e.now) {
+	for !r.supply.grant(&s, e.now) {
 		refused := s
 		e.what, e.refused = unavailable, refused
 		s = r.decision.decide(e)
@@ -133,104 +189,6 @@ func (r *race) decide(e event) (s step, learned *Switch, last bool) {
 		learned = r.Message.Learn(s.lesson, e.now)
 	}
 	return s, learned, r.obey(e.now, s.do == sleep)
-}
-
-// look fills in what the decision has to know of the world for an event.
-func (r *race) look(e *event) {
-	e.now = time.Now()
-	e.unneeded = r.Over != nil && r.Over.Load()
-	switch {
-	case e.end.err != nil:
-		e.others, e.jitter = r.others(), rand.Float64()
-	case r.decision.attempts == 0:
-		e.reachable = e.what == begun || r.Target.isReachable()
-		e.hedge, e.jitter = r.hedgeDelay(e.now), rand.Float64()
-	}
-}
-
-// grant takes what a step needs. It reports false if that is not to be had.
-func (r *race) grant(s *step, now time.Time) bool {
-	if s.do == sleep && s.kind == First {
-		return r.mayWait()
-	}
-	if s.do != attempt && s.do != sleep {
-		return true
-	}
-	if !r.pay(s, now) {
-		return false
-	}
-	return s.do == sleep || r.choose(s, now)
-}
-
-// pay takes an extra attempt from the cluster's budget. There is none while the
-// server asks the cluster for a pause.
-func (r *race) pay(s *step, now time.Time) bool {
-	if s.price == free {
-		return true
-	}
-	if now.UnixNano() < r.caller.spared.Load() {
-		return false
-	}
-	take := r.caller.budget.take
-	if s.price == hedgePrice {
-		take = r.caller.budget.hedge
-	}
-	if !take(now) {
-		r.Target.stats.refused.Add(1)
-		s.denied = true
-	}
-	return !s.denied
-}
-
-// choose picks an Endpoint, one that this call has not called if there is one.
-func (r *race) choose(s *step, now time.Time) bool {
-	before := r.decision.attempts - 1
-	var ok bool
-	if s.endpoint, s.ticket, ok = r.Target.choose(r.Cluster, r.Resource, r.called[:before]); !ok {
-		return false
-	}
-	r.called[before] = s.endpoint
-	switch s.kind {
-	case First:
-		r.caller.budget.first(now)
-	case Retry:
-		r.Target.stats.retries.Add(1)
-	case Hedge:
-		r.Target.stats.hedges.Add(1)
-	}
-	return true
-}
-
-// others reports whether there is an Endpoint that this call has not called.
-func (r *race) others() bool {
-	for _, e := range r.Target.Endpoints() {
-		if rank(e, r.called[:r.decision.attempts]) == 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// mayWait reports whether the call, which no circuit lets through, waits for one.
-// That is for a Target that hangs, for which a direct call would wait as well: one
-// that cannot be reached, or that answers with errors, says so at once.
-func (r *race) mayWait() bool {
-	if !r.waits {
-		r.waits = r.Wait && r.caller.hangs.Load() && r.Target.isReachable() && r.caller.enterWait()
-	}
-	return r.waits
-}
-
-// hedgeDelay returns after what time the first attempt is hedged; 0: it is not.
-func (r *race) hedgeDelay(now time.Time) time.Duration {
-	if !r.Repeat.Safe || r.Repeat.NoHedge {
-		return 0
-	}
-	left := r.Deadline.Sub(now)
-	if delay := r.caller.durations(r.size).hedgeDelay(now, left); delay < left {
-		return delay
-	}
-	return 0
 }
 
 // obey has the timer and the permit to wait be as is decided. last: the Message is to
@@ -246,9 +204,8 @@ func (r *race) obey(now time.Time, sleeps bool) (last bool) {
 			r.set(d.alarm.Sub(now))
 		}
 	}
-	if r.waits && !sleeps {
-		r.waits = false
-		r.caller.waiting.Add(-1)
+	if !sleeps {
+		r.supply.endWait()
 	}
 	r.over.Store(d.over)
 	last = d.over && d.running == 0 && !r.released

@@ -174,7 +174,7 @@ func (x *table) make(repeat Repeat, timeout time.Duration) (codec.Response, erro
 		Call: Call{Target: x.target, Message: &x.message, Repeat: repeat, Deadline: now.Add(timeout), Wait: x.wait, Over: &x.over, Resource: "pods", Owner: hook.ID{Name: "owner"}},
 		ctx:  x.ctx,
 		to:   hook.NewReceiver(answers, 0),
-		rules: &rules{
+		common: &common{
 			exchange: x.exchange,
 			observer: x.observer,
 			start:    func(r *race, s step) { go r.follow(s) },
@@ -812,14 +812,42 @@ func TestHedgesAreForTheFew(t *testing.T) {
 // There is no hedge that could begin only when the call is over.
 func TestNoHedgeAtTheDeadline(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	r := &race{Call: Call{Repeat: Repeat{Safe: true}}, caller: &caller{}}
+	u := supply{call: &Call{Repeat: Repeat{Safe: true}}, caller: &caller{}}
 	for range recentWarm {
-		r.caller.durations(0).record(now.Add(-recentRefresh), time.Millisecond)
+		u.caller.durations(0).record(now.Add(-recentRefresh), time.Millisecond)
 	}
 	for left, want := range map[time.Duration]time.Duration{hedgeFloor: 0, hedgeFloor + 1: hedgeFloor} {
-		r.Deadline = now.Add(left)
-		if got := r.hedgeDelay(now); got != want {
+		u.call.Deadline = now.Add(left)
+		if got := u.hedgeDelay(now); got != want {
 			t.Errorf("with %v left it is hedged after %v, want %v", left, got, want)
 		}
 	}
+}
+
+// Of a circuit that an attempt changes its observer is notified before the attempt is
+// made, and without the lock of the race: it may take its time.
+func TestCircuitsAreToldWithoutTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTable(t, 0)
+		var told []breaker.State
+		settings := breaker.Settings{OpenTime: time.Second, Changed: func(c breaker.Change) {
+			if r := x.last; !r.mu.TryLock() {
+				t.Errorf("to %v under the lock of the race", c.To)
+			} else {
+				r.mu.Unlock()
+			}
+			told = append(told, c.To)
+		}}
+		x.target.endpoints.Store(&[]*Endpoint{newEndpoint(&origin{}, netip.MustParseAddrPort("10.0.0.1:443"), settings)})
+		for range 3 {
+			x.call(Repeat{}, refused)
+		}
+		<-time.After(2 * time.Second)
+		x.before = func(*Endpoint) {
+			if want := []breaker.State{breaker.Open, breaker.HalfOpen}; !slices.Equal(told, want) {
+				t.Errorf("told %v, want %v", told, want)
+			}
+		}
+		x.call(Repeat{}, says(0, true))
+	})
 }

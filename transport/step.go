@@ -9,19 +9,6 @@ import (
 	"github.com/admission-dispatcher/dispatcher/breaker"
 )
 
-// Repeat says whether, and when, one call may make more than one attempt. The zero
-// value makes one; only a request of which not a byte has left is sent again.
-type Repeat struct {
-	// Safe: the call has no side effects.
-	Safe bool
-	// NoHedge: no second attempt while the first is under way.
-	NoHedge bool
-	// Failures: any failed attempt is repeated, not only a broken connection.
-	Failures bool
-	// DenyWins: while a hedge is under way, an allow waits a moment for a denial.
-	DenyWins bool
-}
-
 // event is something that happened to a call, with what the decision has to know
 // of the world.
 type event struct {

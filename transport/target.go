@@ -145,7 +145,8 @@ func (t *Target) Connections() int {
 }
 
 // choose returns the first Endpoint, as balance orders them, whose breaker lets an
-// attempt of a cluster about a resource. ok is false where there is none.
+// attempt of a cluster about a resource. ok is false where there is none. Of circuits
+// that change thereby, tell notifies.
 func (t *Target) choose(cluster, resource string, avoid []*Endpoint) (e *Endpoint, ticket breaker.Ticket, ok bool) {
 	var buf [8]*Endpoint
 	order := append(buf[:0], t.Endpoints()...)
@@ -164,6 +165,13 @@ func (t *Target) choose(cluster, resource string, avoid []*Endpoint) (e *Endpoin
 		}
 	}
 	return nil, ticket, false
+}
+
+// tell notifies of circuits that have changed as somebody chose an Endpoint.
+func (t *Target) tell() {
+	for _, e := range t.Endpoints() {
+		e.breaker.Tell()
+	}
 }
 
 // isReachable reports whether an Endpoint's own circuit lets attempts through.

@@ -22,8 +22,8 @@ var mutants = []mutant{
 	{row: "F2", bug: "an attempt that nobody got is not repeated elsewhere", file: "transport/decision.go", old: "	case end.unsent && e.others:",
 		new: "	case end.unsent && e.others:\n		return d.answer(end)\n	case false:", says: "(Unreachable)"},
 	{row: "F2", bug: "60 ms pass before an Endpoint with an open circuit is passed over", file: "breaker/breaker.go",
-		old: "	defer b.unlock()\n	return b.ask(cluster, resource, now)",
-		new: "	t, ok := b.ask(cluster, resource, now)\n	b.unlock()\n	if !ok {\n		time.Sleep(60 * time.Millisecond)\n	}\n	return t, ok", says: "answers come late under the fault"},
+		old: "	defer b.mu.Unlock()\n	return b.ask(cluster, resource, now)",
+		new: "	t, ok := b.ask(cluster, resource, now)\n	b.mu.Unlock()\n	if !ok {\n		time.Sleep(60 * time.Millisecond)\n	}\n	return t, ok", says: "answers come late under the fault"},
 	noBreaker("F3", "calls failed, at most 30.0 % may"),
 	{row: "F3", bug: "a connection may take as long as a call", file: "transport/dial.go", old: capped, new: uncapped, says: "answers come late under the fault"},
 	{row: "F4", bug: "a connection may take as long as a call, and is not counted as under way", file: "transport/dial.go",
@@ -80,7 +80,7 @@ var mutants = []mutant{
 	}
 	*req = request{} // it has borrowed`, says: "have followed a redirect"},
 	{row: "F17/each", bug: "an answer with status 422 is read", file: "webhook/answer.go", old: "	case !reply.IsSuccess():", new: "	case !reply.IsSuccess() && status != 422:", says: "wrong-allow"},
-	{row: "F17/each", bug: "60 ms pass before an HTTP error is noticed", file: "transport/attempt.go", old: "	if end.pause > 0 {",
+	{row: "F17/each", bug: "60 ms pass before an HTTP error is noticed", file: "transport/race.go", old: "	if end.pause > 0 {",
 		new: "	if end.status >= 400 {\n		time.Sleep(60 * time.Millisecond)\n	}\n	if end.pause > 0 {", says: "answers come late under the fault"},
 	noBreaker("F17/open", "calls failed, at most 70.0 % may"),
 	{row: "F17/open", bug: "the first failure opens a circuit", file: "breaker/settings.go", old: "positive(s.MinRequests, 10)", new: "positive(s.MinRequests, 1)",
@@ -100,8 +100,8 @@ var mutants = []mutant{
 		old: " > maxWaiting {\n", new: " > 100*maxWaiting {\n", says: "wait at a time"},
 	{row: "F20", bug: "a half-open circuit lets everybody through", file: "breaker/state.go",
 		old: "	if h.probing {\n", new: "	if false {\n", says: "wait at a time"},
-	{row: "F20", bug: "whoever may not wait is told 20 ms later", file: "transport/race.go",
-		old: "	return r.waits\n", new: "	if !r.waits {\n		time.Sleep(20 * time.Millisecond)\n	}\n	return r.waits\n", says: "that may not wait are told after"},
+	{row: "F20", bug: "whoever may not wait is told 20 ms later", file: "transport/supply.go",
+		old: "	return u.waits\n", new: "	if !u.waits {\n		time.Sleep(20 * time.Millisecond)\n	}\n	return u.waits\n", says: "that may not wait are told after"},
 	{row: "F20", bug: "an open circuit stays open", file: "breaker/state.go",
 		old: "	if now.Before(o.until) {\n", new: "	if true {\n", says: "follows those that hang"},
 	{row: "F21", bug: "an error ends the race", file: "transport/decision.go",
@@ -253,7 +253,7 @@ var firstPair *keyPair
 		return`, says: "exempt, and denied"},
 	{row: "F38/asking", bug: "a panic before a call ends the admission", file: "dispatcher/ask.go",
 		old: "		if r := recover(); r != nil {\n", new: "		if r := any(nil); r != nil {\n", says: "the dispatcher failed"},
-	{row: "F38/attempt", bug: "a panic in an attempt ends the process", file: "transport/attempt.go",
+	{row: "F38/attempt", bug: "a panic in an attempt ends the process", file: "transport/race.go",
 		old: "		if p := recover(); p != nil {\n", new: "		if p := any(nil); p != nil {\n", says: "lost-call"},
 	{row: "G1", bug: "a request has room for the object as it was written, not as it is sent", file: "internal/config/config.go",
 		old: "RequestBytes:  36 << 20,", new: "RequestBytes:  3 << 20,", says: "wrong-deny"},
@@ -287,8 +287,8 @@ var firstPair *keyPair
 }
 
 func hedgingOff(row, says string) mutant {
-	return mutant{row: row, bug: "no hedging", file: "transport/race.go",
-		old: "	if !r.Repeat.Safe || r.Repeat.NoHedge {\n", new: "	if true {\n", says: says}
+	return mutant{row: row, bug: "no hedging", file: "transport/supply.go",
+		old: "	if !u.call.Repeat.Safe || u.call.Repeat.NoHedge {\n", new: "	if true {\n", says: says}
 }
 
 func noBudget(row, says string) mutant {
