@@ -19,13 +19,13 @@ import (
 // Dispatch; what a call needs is copied into its invocation.
 type admission struct {
 	Request
-	ctx     context.Context
-	chain   *chain.Chain
-	subject match.Subject // with the View of the object as it is now, under the uid of the round
+	dispatcher *Dispatcher
+	ctx        context.Context
+	chain      *chain.Chain
+	subject    match.Subject // with the View of the object as it is now, under the uid of the round
 
-	capacity *overload.Capacity
-	slot     overload.Slot // once asked for
-	shed     error         // why there was none
+	slot overload.Slot // once asked for
+	shed error         // why there was none
 
 	batch    *batch              // its invocations
 	patch    []byte              // concatenated operations of all applied patches
@@ -44,10 +44,9 @@ type admission struct {
 func (d *Dispatcher) newAdmission(ctx context.Context, req Request) *admission {
 	a := d.admissions.Get().(*admission)
 	a.Request = req
-	a.ctx = ctx
+	a.dispatcher, a.ctx = d, ctx
 	a.chain = req.Cluster.Chain(req.Phase)
 	a.subject = newSubject(req, d.capacity, d.transcoder)
-	a.capacity = d.capacity
 	return a
 }
 
@@ -71,7 +70,8 @@ func newSubject(req Request, account hook.Account, t codec.Transcoder) match.Sub
 
 // release gives back the admission's View, and its own memory. Hooks that still answer
 // keep their own references.
-func (d *Dispatcher) release(a *admission) {
+func (a *admission) release() {
+	d := a.dispatcher
 	a.subject.Release()
 	*a = admission{}
 	d.admissions.Put(a)
@@ -82,7 +82,7 @@ func (d *Dispatcher) release(a *admission) {
 // be called has failed with cause Shed, and its failure policy decides what that means.
 func (a *admission) admit() error {
 	if a.slot == (overload.Slot{}) && a.shed == nil {
-		a.slot, a.shed = a.capacity.Admit(a.Cluster.Name, a.Review.Body, a.Deadline)
+		a.slot, a.shed = a.dispatcher.capacity.Admit(a.Cluster.Name, a.Review.Body, a.Deadline)
 	}
 	if a.shed != nil {
 		return &hook.CallError{Cause: hook.Shed, Err: a.shed}

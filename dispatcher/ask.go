@@ -16,27 +16,27 @@ import (
 )
 
 // ask asks the Hook of inv, before following others are asked.
-func (d *Dispatcher) ask(a *admission, inv *invocation, following int) {
+func (a *admission) ask(inv *invocation, following int) {
 	if inv.undecided {
-		d.shadowLater(a, inv)
+		a.shadowLater(inv)
 		return
 	}
-	q := a.question(inv, following, d.impatience)
-	if err := d.begin(a, inv.webhook, q); err != nil {
+	q := a.question(inv, following)
+	if err := a.begin(inv.webhook, q); err != nil {
 		a.settleUncalled(inv, a.judge(inv, codec.Response{}, err, 0))
 		return
 	}
 	if q.Shadow {
-		d.shadow(a, inv, q)
+		a.shadow(inv, q)
 		return
 	}
 	inv.waiting = true
-	d.start(inv.startSpan(a.ctx), inv, q)
+	a.dispatcher.start(inv.startSpan(a.ctx), inv, q)
 }
 
 // question is what the Hook of inv is asked, if following others are to be asked after
 // it.
-func (a *admission) question(inv *invocation, following int, impatience time.Duration) hook.Question {
+func (a *admission) question(inv *invocation, following int) hook.Question {
 	w := inv.webhook
 	denies, _ := a.failurePolicy(w)
 	q := hook.Question{
@@ -46,7 +46,7 @@ func (a *admission) question(inv *invocation, following int, impatience time.Dur
 		Shadow:     w.Mode == chain.Shadow,
 		Wait:       denies == Failed && w.Mode == chain.Enforce,
 	}
-	q.Deadline, q.Timeout = a.until(w, following, impatience)
+	q.Deadline, q.Timeout = a.until(w, following)
 	return q
 }
 
@@ -57,13 +57,13 @@ func (a *admission) question(inv *invocation, following int, impatience time.Dur
 //
 // A webhook that is ignored when it fails must not starve one that is not
 // (kubernetes#128162): where others follow, patience with it is bounded too.
-func (a *admission) until(w *chain.Entry, following int, impatience time.Duration) (deadline time.Time, full time.Duration) {
+func (a *admission) until(w *chain.Entry, following int) (deadline time.Time, full time.Duration) {
 	now := time.Now()
 	left := a.Deadline.Sub(now)
 	left -= min(hearingTime, left/10)
 	full = w.Timeout
 	if following > 0 && w.FailurePolicy == chain.Ignore {
-		full = min(full, impatience)
+		full = min(full, a.dispatcher.impatience)
 	}
 	return now.Add(min(full, left-reserve(left, following))), full
 }
@@ -98,7 +98,7 @@ func (d *Dispatcher) start(ctx context.Context, inv *invocation, q hook.Question
 
 // join gives all that have been asked their Outcome: those who answer until the grace
 // after the first denial is over, or the deadline has come, by their answers.
-func (d *Dispatcher) join(a *admission) {
+func (a *admission) join() {
 	waiting := 0
 	for _, inv := range a.batch.list {
 		if inv.waiting {
@@ -121,7 +121,7 @@ func (d *Dispatcher) join(a *admission) {
 			waiting--
 			if a.hear(inv).Denies() && !denied {
 				denied = true
-				timer.Reset(min(d.grace, time.Until(a.Deadline)))
+				timer.Reset(min(a.dispatcher.grace, time.Until(a.Deadline)))
 			}
 		case <-timer.C:
 			denied = a.hearPresent(denied)

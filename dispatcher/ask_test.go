@@ -19,7 +19,7 @@ import (
 
 // asked returns an admission until a deadline, whose webhooks have been asked.
 func asked(d *Dispatcher, deadline time.Duration, webhooks ...*chain.Entry) *admission {
-	a := &admission{Request: Request{Cluster: &chain.Cluster{}, Review: &codec.Review{}, Deadline: time.Now().Add(deadline)}, batch: d.newBatch()}
+	a := &admission{Request: Request{Cluster: &chain.Cluster{}, Review: &codec.Review{}, Deadline: time.Now().Add(deadline)}, batch: d.newBatch(), dispatcher: d}
 	for i, w := range webhooks {
 		a.batch.add(w, i, 0).waiting = true
 	}
@@ -43,7 +43,7 @@ func TestGraceEndsAtTheDeadline(t *testing.T) {
 			a := asked(d, time.Second, &chain.Entry{ID: hook.ID{Name: "a"}}, &chain.Entry{ID: hook.ID{Name: "never"}})
 			begin := time.Now()
 			time.AfterFunc(c.denial, func() { deny(a.batch.list[0]) })
-			d.join(a)
+			a.join()
 			if took := time.Since(begin); took != c.want || a.outcomes[1].Result != Abandoned {
 				t.Errorf("denied at %v: waited %v, want %v; outcomes are %+v", c.denial, took, c.want, a.outcomes)
 			}
@@ -59,7 +59,7 @@ func TestGraceBeginsOnce(t *testing.T) {
 		begin := time.Now()
 		time.AfterFunc(10*time.Millisecond, func() { deny(a.batch.list[0]) })
 		time.AfterFunc(60*time.Millisecond, func() { deny(a.batch.list[1]) })
-		d.join(a)
+		a.join()
 		if took := time.Since(begin); took != 110*time.Millisecond || a.outcomes[1].Result != Denied || a.outcomes[2].Result != Abandoned {
 			t.Errorf("waited %v; outcomes are %+v", took, a.outcomes)
 		}
@@ -168,7 +168,7 @@ func TestJoinHearsWhatIsThere(t *testing.T) {
 	for range 50 { // a select chooses at random
 		a := asked(d, -time.Second, &chain.Entry{ID: hook.ID{Name: "a"}, FailurePolicy: chain.Ignore}, &chain.Entry{ID: hook.ID{Name: "b"}, FailurePolicy: chain.Ignore})
 		deny(a.batch.list[1])
-		d.join(a)
+		a.join()
 		if len(a.outcomes) != 2 || !a.denied() {
 			t.Fatalf("outcomes are %+v", a.outcomes)
 		}
@@ -186,7 +186,7 @@ func TestJoinKeepsStagesApart(t *testing.T) {
 	second.waiting = true
 	deny(first)
 	deny(second)
-	d.join(a)
+	a.join()
 	if len(a.outcomes) != 2 || a.outcomes[0].Webhook != late || a.outcomes[1].Webhook != next || a.outcomes[1].Result != Denied {
 		t.Errorf("outcomes are %+v", a.outcomes)
 	}
@@ -218,8 +218,8 @@ func TestShareOfTheDeadline(t *testing.T) {
 		{50 * ms, chain.Fail, 30 * s, 0, 45 * ms, 30 * s}, // a tenth, where that is less than 10 ms
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			a := &admission{Request: Request{Deadline: time.Now().Add(c.left)}}
-			deadline, full := a.until(&chain.Entry{FailurePolicy: c.policy, Timeout: c.timeout}, c.following, s)
+			a := &admission{Request: Request{Deadline: time.Now().Add(c.left)}, dispatcher: &Dispatcher{impatience: s}}
+			deadline, full := a.until(&chain.Entry{FailurePolicy: c.policy, Timeout: c.timeout}, c.following)
 			if got := time.Until(deadline); got != c.want || full != c.full {
 				t.Errorf("%+v: it gets %v of %v", c, got, full)
 			}

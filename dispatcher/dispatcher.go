@@ -58,15 +58,11 @@ type Dispatcher struct {
 	grace      time.Duration
 	impatience time.Duration
 	capacity   *overload.Capacity
-	observers  []Observer
 	shadows    []ShadowObserver
 	transcoder codec.Transcoder
 	keepSkips  bool
-	log        *slog.Logger
+	recorder   recorder
 
-	bypasses   bypassLog
-	allows     throttle.Throttle // lines about them, all clusters'
-	denials    throttle.PerCluster
 	calls      sync.WaitGroup // those that may outlive their Dispatch
 	batches    sync.Pool      // of *batch
 	admissions sync.Pool      // of *admission
@@ -84,13 +80,15 @@ func New(cfg Config) (*Dispatcher, error) {
 		grace:      cfg.Grace,
 		impatience: cfg.Impatience,
 		capacity:   overload.New(cfg.Limits),
-		observers:  cfg.Observers,
 		shadows:    cfg.Shadows,
 		transcoder: cfg.Transcoder,
 		keepSkips:  cfg.KeepSkips,
-		log:        cfg.Logger,
-		allows:     throttle.Throttle{Burst: cfg.AllowsPerSecond, Window: time.Second},
-		denials:    throttle.PerCluster{Burst: denialsPerSecond, Window: time.Second},
+		recorder: recorder{
+			log:       cfg.Logger,
+			observers: cfg.Observers,
+			allows:    throttle.Throttle{Burst: cfg.AllowsPerSecond, Window: time.Second},
+			denials:   throttle.PerCluster{Burst: denialsPerSecond, Window: time.Second},
+		},
 		admissions: sync.Pool{New: func() any { return new(admission) }},
 	}, nil
 }
@@ -120,7 +118,7 @@ type Request struct {
 func (d *Dispatcher) Dispatch(ctx context.Context, req Request) Verdict {
 	start := time.Now()
 	v := d.contained(ctx, req)
-	d.publish(ctx, req, &v, start)
+	d.recorder.publish(ctx, req, &v, start)
 	return v
 }
 
@@ -136,7 +134,7 @@ type Defect struct {
 // as of what Dispatch decides.
 func (d *Dispatcher) Decline(ctx context.Context, req Request, defect Defect) Verdict {
 	v := unreadable(defect)
-	d.publish(ctx, req, &v, time.Now())
+	d.recorder.publish(ctx, req, &v, time.Now())
 	return v
 }
 
@@ -144,7 +142,7 @@ func (d *Dispatcher) Decline(ctx context.Context, req Request, defect Defect) Ve
 func (d *Dispatcher) contained(ctx context.Context, req Request) (v Verdict) {
 	defer func() {
 		if value := recover(); value != nil {
-			d.recordPanic(ctx, crash.Text(value), debug.Stack())
+			d.recorder.panicked(ctx, crash.Text(value), debug.Stack())
 			v = panicked()
 		}
 	}()
@@ -159,15 +157,15 @@ func (d *Dispatcher) dispatch(ctx context.Context, req Request) (v Verdict) {
 	}
 	a := d.newAdmission(ctx, req)
 	a.keepSkips = d.keepSkips
-	defer d.release(a)
+	defer a.release()
 	defer func() { a.slot.Release() }()
-	defer func() { d.settleTransactions(a, &v) }() // also after a panic, which denies
+	defer func() { a.settleTransactions(&v) }() // also after a panic, which denies
 	if req.Phase == chain.Mutating {
-		d.mutate(a)
+		a.mutate()
 	} else {
-		d.validate(a)
+		a.validate()
 	}
-	d.tellUncalled(a)
+	a.tellUncalledShadows()
 	return merge(a)
 }
 

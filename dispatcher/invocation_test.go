@@ -87,7 +87,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	again := false
 	for range 100 {
 		a := d.newAdmission(t.Context(), request())
-		d.release(a)
+		a.release()
 		again = again || d.newAdmission(t.Context(), request()) == a
 	}
 	if !again {

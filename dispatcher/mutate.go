@@ -12,26 +12,26 @@ import (
 
 // mutate asks the matching webhooks one after the other, each with the object as
 // the ones before left it, and perhaps some of them once more.
-func (d *Dispatcher) mutate(a *admission) {
+func (a *admission) mutate() {
 	var buf [16]int
 	candidates := a.candidates(buf[:0])
 	if len(candidates) == 0 {
 		return
 	}
-	a.batch = d.newBatch()
+	a.batch = a.dispatcher.newBatch()
 	defer a.batch.close()
 	var again reinvocation
-	d.round(a, candidates, 0, &again)
+	a.round(candidates, 0, &again)
 	if a.patches > 0 && !a.denied() {
 		a.renew()
-		d.round(a, candidates, 1, &again)
+		a.round(candidates, 1, &again)
 	}
 }
 
 // round asks those of the webhooks at positions that want the object as it is
 // when their turn comes, and in the second round are due. The first denial ends
 // it.
-func (d *Dispatcher) round(a *admission, positions []int, round int, again *reinvocation) {
+func (a *admission) round(positions []int, round int, again *reinvocation) {
 	for n, i := range positions {
 		if round > 0 && !again.isDue(i) {
 			if a.recheck(i, round); a.denied() {
@@ -48,11 +48,11 @@ func (d *Dispatcher) round(a *admission, positions []int, round int, again *rein
 		}
 		a.subject.Variables().Forget()
 		before := a.subject.Generation
-		d.ask(a, inv, again.following(positions[n+1:], round))
+		a.ask(inv, again.following(positions[n+1:], round))
 		if inv.webhook.Mode == chain.Shadow { // never due
 			continue
 		}
-		d.join(a)
+		a.join()
 		again.invoked(i, inv.webhook.Reinvocation, a.subject.Generation != before)
 		if o := a.outcomes[len(a.outcomes)-1]; o.Denies() {
 			return

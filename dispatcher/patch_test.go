@@ -25,16 +25,16 @@ func TestLargeDocumentIsNotKept(t *testing.T) {
 func testLargeDocument(t *testing.T) {
 	object := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"list":[` + strings.Repeat("0,", 40_000) + `0]}}`)
 	a := &admission{
-		Request:  Request{Cluster: &chain.Cluster{}, Review: &codec.Review{Operation: codec.Create}, Deadline: time.Now().Add(time.Minute)},
-		capacity: overload.New(overload.Limits{}),
+		Request:    Request{Cluster: &chain.Cluster{}, Review: &codec.Review{Operation: codec.Create}, Deadline: time.Now().Add(time.Minute)},
+		dispatcher: &Dispatcher{capacity: overload.New(overload.Limits{})},
 	}
-	all, release := turns(a.capacity, "other")
+	all, release := turns(a.dispatcher.capacity, "other")
 	release()
 	if err := codec.ScanObject(&a.Review.Object, object); err != nil {
 		t.Fatal(err)
 	}
 	a.Review.Object.Raw = object
-	a.subject = newSubject(a.Request, a.capacity, nil)
+	a.subject = newSubject(a.Request, a.dispatcher.capacity, nil)
 	apply := func(patch string, kept bool, generation int) {
 		t.Helper()
 		if _, err := a.apply(&chain.Entry{ID: hook.ID{Name: "w"}}, []byte(patch)); err != nil {
@@ -63,7 +63,7 @@ func testLargeDocument(t *testing.T) {
 			t.Errorf("the object lacks %s: %.200s", want, a.subject.Object.Raw)
 		}
 	}
-	free, release := turns(a.capacity, "other")
+	free, release := turns(a.dispatcher.capacity, "other")
 	if release(); free != all {
 		t.Errorf("%d turns of %d are taken", all-free, all)
 	}

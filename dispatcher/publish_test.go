@@ -103,7 +103,7 @@ func TestPanicOfACallIsNotQuoted(t *testing.T) {
 	inv := d.newBatch().add(&chain.Entry{ID: hook.ID{Name: "a"}, Hook: crashing}, 0, 0)
 	d.start(t.Context(), inv, hook.Question{})
 	v := Verdict{Outcomes: []Outcome{a.judge(inv, codec.Response{}, (<-inv.batch.answers).err, 1)}}
-	d.record(t.Context(), a.Request, &v, time.Second)
+	d.recorder.record(t.Context(), a.Request, &v, time.Second)
 	if text := log.String() + v.Outcomes[0].message(); strings.Contains(text, secret) || !strings.Contains(text, "a value of type string") {
 		t.Errorf("told %s", text)
 	}
@@ -153,8 +153,8 @@ func TestShadowIsTold(t *testing.T) {
 			a := d.newAdmission(t.Context(), request())
 			silent := asking(func(_ hook.Question, to hook.Receiver) { later <- to })
 			inv := d.newBatch().add(&chain.Entry{ID: hook.ID{Name: "a"}, Hook: silent, Mode: chain.Shadow, FailurePolicy: c.policy}, 0, 0)
-			d.shadow(a, inv, a.question(inv, 0, 0))
-			d.shadow(a, inv, a.question(inv, 0, 0)) // while the other is under way
+			a.shadow(inv, a.question(inv, 0))
+			a.shadow(inv, a.question(inv, 0)) // while the other is under way
 			(<-later).Receive(c.resp, c.err)
 			d.Wait()
 			want := []string{"east validate a allowed dropped", "east validate a " + c.want}
@@ -194,7 +194,7 @@ func testShadowCallsAreShared(t *testing.T, said, calls int) {
 			req.Cluster = &chain.Cluster{Name: cluster}
 			a := d.newAdmission(t.Context(), req)
 			inv := d.newBatch().add(&chain.Entry{ID: hook.ID{Name: "a"}, Hook: silent, Mode: chain.Shadow}, 0, 0)
-			d.shadow(a, inv, a.question(inv, 0, 0))
+			a.shadow(inv, a.question(inv, 0))
 		}
 		return 2*calls - len(told.shadows)
 	}
@@ -242,8 +242,8 @@ func TestShadowHoldsBytes(t *testing.T) {
 		if err := a.prepare(inv.webhook); err != nil {
 			t.Error(err)
 		}
-		d.shadow(a, inv, a.question(inv, 0, 0))
-		d.release(a)
+		a.shadow(inv, a.question(inv, 0))
+		a.release()
 		codec.ReleaseReview(req.Review)
 	}
 	ask(101) // more than there is

@@ -30,17 +30,26 @@ type Observer interface {
 	Observe(ctx context.Context, r *Record)
 }
 
+// recorder tells what was decided: to the log, within rates, and to observers.
+type recorder struct {
+	log       *slog.Logger
+	observers []Observer
+	bypasses  bypassLog
+	allows    throttle.Throttle // lines about them, all clusters'
+	denials   throttle.PerCluster
+}
+
 // publish logs the decision and tells the observers of it.
-func (d *Dispatcher) publish(ctx context.Context, req Request, v *Verdict, start time.Time) {
+func (c *recorder) publish(ctx context.Context, req Request, v *Verdict, start time.Time) {
 	elapsed := time.Since(start)
-	d.record(ctx, req, v, elapsed)
-	if len(d.observers) > 0 {
-		d.tell(ctx, &Record{Request: req, Verdict: v, Start: start, Elapsed: elapsed})
+	c.record(ctx, req, v, elapsed)
+	if len(c.observers) > 0 {
+		c.tell(ctx, &Record{Request: req, Verdict: v, Start: start, Elapsed: elapsed})
 	}
 }
 
-func (d *Dispatcher) tell(ctx context.Context, r *Record) {
-	for _, o := range d.observers {
+func (c *recorder) tell(ctx context.Context, r *Record) {
+	for _, o := range c.observers {
 		o.Observe(ctx, r)
 	}
 }
@@ -51,38 +60,38 @@ const maxLogged = 512
 // record logs one admission: whatever failed open always, denials up to a rate of
 // each cluster, a bypass now and then, an allow when debugging. Nothing from inside an object is logged, and
 // no message of a webhook: it is for the user, and may quote the object.
-func (d *Dispatcher) record(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
+func (c *recorder) record(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
 	for i := range v.Outcomes {
 		o := &v.Outcomes[i]
 		if o.Cause == hook.Panic {
-			d.recordCallPanic(ctx, o)
+			c.callPanic(ctx, o)
 		}
 		switch o.Result {
 		case Softened:
-			d.recordUnheard(ctx, req, o, slog.LevelInfo, "webhook softened")
+			c.unheard(ctx, req, o, slog.LevelInfo, "webhook softened")
 		case FailedOpen, Skipped:
-			d.recordUnheard(ctx, req, o, slog.LevelWarn, "webhook "+o.Result.String())
+			c.unheard(ctx, req, o, slog.LevelWarn, "webhook "+o.Result.String())
 		}
 	}
 	if v.Bypass != "" {
-		d.recordBypass(ctx, req, v.Bypass)
+		c.bypass(ctx, req, v.Bypass)
 		return
 	}
 	if v.Response.Allowed {
-		d.recordAllow(ctx, req, v, elapsed)
+		c.allow(ctx, req, v, elapsed)
 		return
 	}
-	d.recordDenial(ctx, req, v, elapsed)
+	c.denial(ctx, req, v, elapsed)
 }
 
 // denialsPerSecond is how many denials of one cluster get a line in each second.
 const denialsPerSecond = 100
 
-func (d *Dispatcher) recordDenial(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
-	if !d.log.Enabled(ctx, slog.LevelInfo) {
+func (c *recorder) denial(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
+	if !c.log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	leftOut, ok := d.denials.Pass(req.Cluster.Name, time.Now())
+	leftOut, ok := c.denials.Pass(req.Cluster.Name, time.Now())
 	if !ok {
 		return
 	}
@@ -90,7 +99,7 @@ func (d *Dispatcher) recordDenial(ctx context.Context, req Request, v *Verdict, 
 	if leftOut > 0 {
 		attrs = append(attrs, slog.Int("left_out", leftOut))
 	}
-	d.log.LogAttrs(ctx, slog.LevelInfo, "admission denied", append(attrs, denialAttrs(v)...)...)
+	c.log.LogAttrs(ctx, slog.LevelInfo, "admission denied", append(attrs, denialAttrs(v)...)...)
 }
 
 // denialAttrs say who denied, and what was wrong where that was no decision.
@@ -119,54 +128,54 @@ func denialAttrs(v *Verdict) []slog.Attr {
 	return attrs
 }
 
-// recordAllow logs an allow if it is one of the sample, or when debugging.
-func (d *Dispatcher) recordAllow(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
+// allow logs an allow if it is one of the sample, or when debugging.
+func (c *recorder) allow(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
 	level := slog.LevelInfo
 	leftOut, ok := 0, false
-	if d.allows.Burst > 0 {
-		leftOut, ok = d.allows.Pass(time.Now())
+	if c.allows.Burst > 0 {
+		leftOut, ok = c.allows.Pass(time.Now())
 	}
 	if !ok {
 		level = slog.LevelDebug
 	}
-	if !d.log.Enabled(ctx, level) {
+	if !c.log.Enabled(ctx, level) {
 		return
 	}
 	attrs := decidedAttrs(req, v, elapsed)
 	if leftOut > 0 {
 		attrs = append(attrs, slog.Int("left_out", leftOut))
 	}
-	d.log.LogAttrs(ctx, level, "admission allowed", attrs...)
+	c.log.LogAttrs(ctx, level, "admission allowed", attrs...)
 }
 
 func decidedAttrs(req Request, v *Verdict, elapsed time.Duration) []slog.Attr {
 	return append(admissionAttrs(req), slog.Float64("elapsed_seconds", elapsed.Seconds()), slog.Int("outcomes", len(v.Outcomes)))
 }
 
-// recordUnheard logs that a webhook did not have its say and that this did not
+// unheard logs that a webhook did not have its say and that this did not
 // decide.
-func (d *Dispatcher) recordUnheard(ctx context.Context, req Request, o *Outcome, level slog.Level, message string) {
+func (c *recorder) unheard(ctx context.Context, req Request, o *Outcome, level slog.Level, message string) {
 	attrs := append(admissionAttrs(req), outcomeAttrs(o.Webhook, o.Err)...)
 	attrs = append(attrs,
 		slog.String("cause", causeType(o)),
 		slog.String("policy", o.policy()),
 		slog.String("mode", o.Webhook.Mode.String()),
 		slog.Float64("elapsed_seconds", o.Elapsed.Seconds()))
-	d.log.LogAttrs(ctx, level, message, attrs...)
+	c.log.LogAttrs(ctx, level, message, attrs...)
 }
 
-// recordPanic logs a panic of ours. The line on the denial follows.
-func (d *Dispatcher) recordPanic(ctx context.Context, text string, stack []byte) {
-	d.log.LogAttrs(ctx, slog.LevelError, "panic while deciding an admission", slog.String("panic", text), slog.String("stack", string(stack)))
+// panicked logs a panic of ours. The line on the denial follows.
+func (c *recorder) panicked(ctx context.Context, text string, stack []byte) {
+	c.log.LogAttrs(ctx, slog.LevelError, "panic while deciding an admission", slog.String("panic", text), slog.String("stack", string(stack)))
 }
 
-func (d *Dispatcher) recordCallPanic(ctx context.Context, o *Outcome) {
+func (c *recorder) callPanic(ctx context.Context, o *Outcome) {
 	attrs := outcomeAttrs(o.Webhook, o.Err)
 	var call *hook.CallError
 	if errors.As(o.Err, &call) {
 		attrs = append(attrs, slog.String("stack", string(call.Stack)))
 	}
-	d.log.LogAttrs(ctx, slog.LevelError, "panic while calling a webhook", attrs...)
+	c.log.LogAttrs(ctx, slog.LevelError, "panic while calling a webhook", attrs...)
 }
 
 func admissionAttrs(req Request) []slog.Attr {
@@ -231,13 +240,13 @@ func (l *bypassLog) of(rule string) *throttle.PerCluster {
 	return p
 }
 
-// recordBypass logs a bypass, with the request that it let pass, at most once per
+// bypass logs a bypass, with the request that it let pass, at most once per
 // interval for a rule in a cluster.
-func (d *Dispatcher) recordBypass(ctx context.Context, req Request, rule string) {
-	requests, due := d.bypasses.count(req.Cluster.Name, rule, time.Now())
+func (c *recorder) bypass(ctx context.Context, req Request, rule string) {
+	requests, due := c.bypasses.count(req.Cluster.Name, rule, time.Now())
 	if !due {
 		return
 	}
 	attrs := append(admissionAttrs(req), slog.String("rule", rule), slog.Int("requests", requests))
-	d.log.LogAttrs(ctx, slog.LevelInfo, "admissions bypassed", attrs...)
+	c.log.LogAttrs(ctx, slog.LevelInfo, "admissions bypassed", attrs...)
 }

@@ -17,8 +17,8 @@ import (
 // no time: whatever may wait is done on a goroutine of its own, the form of the review
 // included. Above the cluster's share of the Shadow calls under way, or of the bytes that
 // are held, this one is dropped, visibly.
-func (d *Dispatcher) shadow(a *admission, inv *invocation, q hook.Question) {
-	s, done := d.newShadowed(a), d.mayShadow(a, inv.webhook)
+func (a *admission) shadow(inv *invocation, q hook.Question) {
+	d, s, done := a.dispatcher, a.newShadowed(), a.mayShadow(inv.webhook)
 	if done == nil {
 		return
 	}
@@ -39,8 +39,8 @@ func (d *Dispatcher) shadow(a *admission, inv *invocation, q hook.Question) {
 
 // shadowLater finds out whether inv wants the review, where that takes a lookup, and
 // makes the call then. What is matched is an admission of its own, for the one webhook.
-func (d *Dispatcher) shadowLater(a *admission, inv *invocation) {
-	done := d.mayShadow(a, inv.webhook)
+func (a *admission) shadowLater(inv *invocation) {
+	d, done := a.dispatcher, a.mayShadow(inv.webhook)
 	if done == nil {
 		return
 	}
@@ -48,10 +48,10 @@ func (d *Dispatcher) shadowLater(a *admission, inv *invocation) {
 	req.Host, req.Delivery = nil, nil // borrowed, and the admission's own
 	d.goShadow(ctx, func() {
 		own := d.newAdmission(ctx, req)
-		defer d.release(own)
+		defer own.release()
 		own.shadows = true
 		own.subject.Release()
-		own.subject.View = view // as the object was, which d.release gives back
+		own.subject.View = view // as the object was, which own.release gives back
 		own.batch = d.newBatch()
 		defer own.batch.close()
 		decided := func() *invocation {
@@ -59,20 +59,20 @@ func (d *Dispatcher) shadowLater(a *admission, inv *invocation) {
 			return own.consider(position, round)
 		}()
 		if decided != nil {
-			d.ask(own, decided, 0)
+			own.ask(decided, 0)
 		}
-		d.tellUncalled(own)
+		own.tellUncalledShadows()
 		// The verdict is not known here. Mostly the admission takes place.
-		d.settleTransactions(own, &Verdict{Response: codec.Response{Allowed: true}})
+		own.settleTransactions(&Verdict{Response: codec.Response{Allowed: true}})
 	})
 }
 
 // mayShadow takes the share of one Shadow call, until done, or drops it: done is nil.
-func (d *Dispatcher) mayShadow(a *admission, w *chain.Entry) (done func()) {
-	done, err := d.capacity.Shadow(a.Cluster.Name, a.Review.Body)
+func (a *admission) mayShadow(w *chain.Entry) (done func()) {
+	done, err := a.dispatcher.capacity.Shadow(a.Cluster.Name, a.Review.Body)
 	if err != nil {
-		d.recordShadowDropped(a.ctx, a.Cluster, w)
-		s := d.newShadowed(a)
+		s := a.newShadowed()
+		s.recordDropped(w)
 		s.tell(&Outcome{Webhook: w}, true)
 		return nil
 	}
@@ -84,7 +84,7 @@ func (d *Dispatcher) goShadow(ctx context.Context, f func()) {
 	d.calls.Go(func() {
 		defer func() {
 			if value := recover(); value != nil {
-				d.recordPanic(ctx, crash.Text(value), debug.Stack())
+				d.recorder.panicked(ctx, crash.Text(value), debug.Stack())
 			}
 		}()
 		f()
@@ -101,14 +101,14 @@ type shadowed struct {
 	unheard    Result // what a CallError would have come to
 }
 
-func (d *Dispatcher) newShadowed(a *admission) shadowed {
-	return shadowed{dispatcher: d, cluster: a.Cluster, phase: a.Phase, ctx: context.WithoutCancel(a.ctx)}
+func (a *admission) newShadowed() shadowed {
+	return shadowed{dispatcher: a.dispatcher, cluster: a.Cluster, phase: a.Phase, ctx: context.WithoutCancel(a.ctx)}
 }
 
-// tellUncalled tells of the Shadow webhooks of a that could not be called.
-func (d *Dispatcher) tellUncalled(a *admission) {
+// tellUncalledShadows tells of the Shadow webhooks of a that could not be called.
+func (a *admission) tellUncalledShadows() {
 	for i := range a.shadowed {
-		s := d.newShadowed(a)
+		s := a.newShadowed()
 		s.tell(&a.shadowed[i], false)
 	}
 }
@@ -123,7 +123,7 @@ func (s *shadowed) conclude(inv *invocation) {
 	if o.Result == Failed {
 		o.Result = s.unheard
 	}
-	s.dispatcher.recordShadow(s.ctx, s.view, &o)
+	s.record(&o)
 	s.tell(&o, false)
 	inv.endSpan(&o)
 }
@@ -152,18 +152,18 @@ type ShadowObserver interface {
 	ObserveShadow(ctx context.Context, r *ShadowRecord)
 }
 
-func (d *Dispatcher) recordShadow(ctx context.Context, v *hook.View, o *Outcome) {
+func (s *shadowed) record(o *Outcome) {
 	attrs := append(outcomeAttrs(o.Webhook, o.Err),
-		slog.String("cluster", v.Cluster),
-		slog.String("uid", cutBytes(string(v.UID), maxLogged)),
+		slog.String("cluster", s.cluster.Name),
+		slog.String("uid", cutBytes(string(s.view.UID), maxLogged)),
 		slog.String("outcome", o.Result.String()),
 		slog.Bool("allowed", o.Result == Allowed),
 		slog.Int("code", int(o.Response.Code)),
 		slog.Float64("elapsed_seconds", o.Elapsed.Seconds()))
-	d.log.LogAttrs(ctx, slog.LevelInfo, "shadow webhook answered", attrs...)
+	s.dispatcher.recorder.log.LogAttrs(s.ctx, slog.LevelInfo, "shadow webhook answered", attrs...)
 }
 
-func (d *Dispatcher) recordShadowDropped(ctx context.Context, cluster *chain.Cluster, w *chain.Entry) {
-	attrs := append(outcomeAttrs(w, nil), slog.String("cluster", cluster.Name), slog.Int("limit", d.capacity.Limits().ShadowCalls))
-	d.log.LogAttrs(ctx, slog.LevelWarn, "shadow call dropped: too many under way", attrs...)
+func (s *shadowed) recordDropped(w *chain.Entry) {
+	attrs := append(outcomeAttrs(w, nil), slog.String("cluster", s.cluster.Name), slog.Int("limit", s.dispatcher.capacity.Limits().ShadowCalls))
+	s.dispatcher.recorder.log.LogAttrs(s.ctx, slog.LevelWarn, "shadow call dropped: too many under way", attrs...)
 }

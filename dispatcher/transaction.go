@@ -27,11 +27,11 @@ type transaction struct {
 
 // begin keeps q if w can take back what it is about to do, with the room to do that. While
 // too many of the cluster's hang there is none, and the call has failed.
-func (d *Dispatcher) begin(a *admission, w *chain.Entry, q hook.Question) error {
+func (a *admission) begin(w *chain.Entry, q hook.Question) error {
 	if _, ok := w.Hook.(hook.Undoer); !ok || w.Stage != chain.StageTransactional {
 		return nil
 	}
-	done, err := d.capacity.Undo(q.Cluster)
+	done, err := a.dispatcher.capacity.Undo(q.Cluster)
 	if err != nil {
 		return &hook.CallError{Cause: hook.Shed, Err: err}
 	}
@@ -48,52 +48,18 @@ func (t *transaction) end() {
 
 // settleTransactions has Hooks take back what they did, unless v has the admission take
 // place. Where it does, its Delivery says whether the caller knows.
-func (d *Dispatcher) settleTransactions(a *admission, v *Verdict) {
+func (a *admission) settleTransactions(v *Verdict) {
 	if len(a.transactions) == 0 {
 		return
 	}
-	ctx, takesPlace := context.WithoutCancel(a.ctx), v.Response.Allowed && !a.Review.DryRun
+	open := Delivery{a.dispatcher, context.WithoutCancel(a.ctx), a.transactions}
+	takesPlace := v.Response.Allowed && !a.Review.DryRun
 	if takesPlace && a.Delivery != nil {
-		d.calls.Add(1)
-		*a.Delivery = Delivery{d, ctx, a.transactions}
+		open.dispatcher.calls.Add(1)
+		*a.Delivery = open
 		return
 	}
-	d.settle(ctx, a.transactions, takesPlace)
-}
-
-func (d *Dispatcher) settle(ctx context.Context, transactions []transaction, takesPlace bool) {
-	for _, t := range transactions {
-		if takesPlace {
-			t.end()
-		} else {
-			d.undo(ctx, t)
-		}
-	}
-}
-
-// undo has a Hook take back what it did. It does not wait, and Wait waits for undoTime at
-// most: a Hook that hangs keeps its slot, a goroutine and a View.
-func (d *Dispatcher) undo(ctx context.Context, t transaction) {
-	attrs := append(outcomeAttrs(t.entry, nil), slog.String("cluster", t.question.Cluster))
-	ctx, cancel := context.WithTimeout(ctx, undoTime)
-	d.calls.Add(1)
-	context.AfterFunc(ctx, func() {
-		defer d.calls.Done()
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			d.log.LogAttrs(ctx, slog.LevelError, "undo has not ended in time", attrs...)
-		}
-	})
-	go func() {
-		defer cancel()
-		defer t.end()
-		defer func() {
-			if value := recover(); value != nil {
-				d.log.LogAttrs(ctx, slog.LevelError, "panic in undo", append(attrs,
-					slog.String("panic", crash.Text(value)), slog.String("stack", string(debug.Stack())))...)
-			}
-		}()
-		t.entry.Hook.(hook.Undoer).Undo(ctx, t.question)
-	}()
+	open.end(takesPlace)
 }
 
 // Delivery is what is open of an admission until it is known whether the caller got the
@@ -117,5 +83,42 @@ func (d *Delivery) Settle(delivered bool) {
 	open := *d
 	*d = Delivery{}
 	defer open.dispatcher.calls.Done()
-	open.dispatcher.settle(open.ctx, open.transactions, delivered)
+	open.end(delivered)
+}
+
+// end ends the transactions: those of an admission that does not take place are undone.
+func (d *Delivery) end(takesPlace bool) {
+	for _, t := range d.transactions {
+		if takesPlace {
+			t.end()
+		} else {
+			d.undo(t)
+		}
+	}
+}
+
+// undo has a Hook take back what it did. It does not wait, and Wait waits for undoTime at
+// most: a Hook that hangs keeps its slot, a goroutine and a View.
+func (d *Delivery) undo(t transaction) {
+	calls, log := &d.dispatcher.calls, d.dispatcher.recorder.log
+	attrs := append(outcomeAttrs(t.entry, nil), slog.String("cluster", t.question.Cluster))
+	ctx, cancel := context.WithTimeout(d.ctx, undoTime)
+	calls.Add(1)
+	context.AfterFunc(ctx, func() {
+		defer calls.Done()
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			log.LogAttrs(ctx, slog.LevelError, "undo has not ended in time", attrs...)
+		}
+	})
+	go func() {
+		defer cancel()
+		defer t.end()
+		defer func() {
+			if value := recover(); value != nil {
+				log.LogAttrs(ctx, slog.LevelError, "panic in undo", append(attrs,
+					slog.String("panic", crash.Text(value)), slog.String("stack", string(debug.Stack())))...)
+			}
+		}()
+		t.entry.Hook.(hook.Undoer).Undo(ctx, t.question)
+	}()
 }

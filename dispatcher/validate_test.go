@@ -57,8 +57,8 @@ func TestAdmit(t *testing.T) {
 		capacity := overload.New(overload.Limits{Admissions: 2})
 		admission := func(cluster string) *admission {
 			return &admission{
-				Request:  Request{Cluster: &chain.Cluster{Name: cluster}, Review: &codec.Review{Body: codec.NewBody(nil, nil)}, Deadline: time.Now().Add(time.Minute)},
-				capacity: capacity,
+				Request:    Request{Cluster: &chain.Cluster{Name: cluster}, Review: &codec.Review{Body: codec.NewBody(nil, nil)}, Deadline: time.Now().Add(time.Minute)},
+				dispatcher: &Dispatcher{capacity: capacity},
 			}
 		}
 		first, second, third := admission("east"), admission("west"), admission("north")

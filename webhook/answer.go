@@ -9,31 +9,21 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
-// Judge implements transport.Message: what an HTTP answer means.
-func (m *Message) Judge(reply transport.Reply) transport.Judgment {
-	if reply.Cut != nil {
-		return transport.Judgment{Err: deniesPart(&reply)}
-	}
-	j := m.judge(&reply)
-	j.Switch = m.negotiation.hear(&reply, j.Err == nil, time.Now())
-	return j
-}
-
-func (m *Message) judge(reply *transport.Reply) transport.Judgment {
-	if err := checkHTTP(reply, m.target); err != nil {
+// meaningOf says what an HTTP answer of a Target means that must fit what is wanted.
+func meaningOf(reply *transport.Reply, from *transport.Target, want codec.Expectation) transport.Judgment {
+	if err := checkHTTP(reply, from); err != nil {
 		return transport.Judgment{Err: err, Doubtful: isMisreading(reply)}
 	}
 	sent := contentOf(reply)
-	resp, err := codec.Verify(sent.content, m.Want)
+	resp, err := codec.Verify(sent.content, want)
 	if sent.defect != "" {
-		err = sent.unusable(resp, err, m.Want.Compat)
+		err = sent.unusable(resp, err, want.Compat)
 	}
 	if err != nil {
 		return transport.Judgment{Err: unusable(err), Doubtful: true}

@@ -87,6 +87,16 @@ func (m *Message) Payload(plain bool) (transport.Payload, error) {
 	return transport.Payload{Fields: formFields(m.plain), Body: body.Bytes()}, nil
 }
 
+// Judge implements transport.Message.
+func (m *Message) Judge(reply transport.Reply) transport.Judgment {
+	if reply.Cut != nil {
+		return transport.Judgment{Err: deniesPart(&reply)}
+	}
+	j := meaningOf(&reply, m.target, m.Want)
+	j.Switch = m.negotiation.hear(&reply, j.Err == nil, time.Now())
+	return j
+}
+
 // IsNegotiated implements transport.Message.
 func (m *Message) IsNegotiated(now time.Time) bool {
 	return m.plain != m.form && m.negotiation.isTrusted(now)
