@@ -77,9 +77,9 @@ func lateAnswers(t *testing.T, answer func(hook.Receiver), mode chain.Mode, phas
 		c := (&chain.Chain{}).With([]*chain.Entry{e})
 		return &chain.Cluster{Name: "east", Validating: c, Mutating: c}
 	}
-	admit := func(c *chain.Cluster) Verdict {
+	admit := func(c *chain.Cluster, within time.Duration) Verdict {
 		req := request()
-		req.Cluster, req.Phase, req.Deadline = c, phase, time.Now().Add(20*time.Millisecond)
+		req.Cluster, req.Phase, req.Deadline = c, phase, time.Now().Add(within)
 		req.Review.Operation, req.Review.Resource.Resource = codec.Create, []byte("pods")
 		defer codec.ReleaseReview(req.Review)
 		return d.Dispatch(t.Context(), req)
@@ -96,9 +96,9 @@ func lateAnswers(t *testing.T, answer func(hook.Receiver), mode chain.Mode, phas
 	}), chain.Enforce)
 	var storm sync.WaitGroup
 	for range 20 {
-		admit(first)
+		admit(first, 20*time.Millisecond)
 		storm.Go(sloppy.again)
-		if v := admit(strict); v.Response.Allowed || len(v.Outcomes) != 1 || v.Outcomes[0].Result != Denied {
+		if v := admit(strict, time.Minute); v.Response.Allowed || len(v.Outcomes) != 1 || v.Outcomes[0].Result != Denied {
 			t.Fatalf("%+v", v)
 		}
 	}
