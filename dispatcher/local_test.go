@@ -155,7 +155,12 @@ func TestLocalModes(t *testing.T) {
 				for _, phase := range []chain.Phase{chain.Validating, chain.Mutating} {
 					t.Run(fmt.Sprint(name, mode, policy, phase), func(t *testing.T) {
 						play(t, func(l *locals) {
-							l.add("f", f, func(e *chain.Entry) { e.Mode, e.FailurePolicy = mode, policy })
+							asked := 0
+							counted := func(ctx context.Context, q hook.Question) (codec.Response, error) {
+								asked++
+								return f(ctx, q)
+							}
+							l.add("f", counted, func(e *chain.Entry) { e.Mode, e.FailurePolicy = mode, policy })
 							begin := time.Now()
 							v := l.admit(phase, false)
 							failed := name != fine && name != no
@@ -167,10 +172,14 @@ func TestLocalModes(t *testing.T) {
 								t.Errorf("it took %v", took)
 							}
 							if mode == chain.Shadow {
-								if len(v.Outcomes) != 0 {
-									t.Errorf("outcomes are %+v", v.Outcomes)
+								if len(v.Outcomes) != 0 || len(v.Response.Warnings) != 0 || asked != 1 {
+									t.Errorf("asked %d times, %+v", asked, v)
 								}
 								return
+							}
+							warned := name != fine && (mode == chain.Warn || failed && policy == chain.Ignore)
+							if asked != 1 || (len(v.Response.Warnings) == 1) != warned {
+								t.Errorf("asked %d times, warnings are %q", asked, v.Response.Warnings)
 							}
 							if o := v.Outcomes[0]; o.Cause != causes[name] || strings.Contains(v.Response.Message, "swordfish") {
 								t.Errorf("cause %q, %+v", o.Cause, v.Response)

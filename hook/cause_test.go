@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -68,6 +69,20 @@ func TestCausesAreDocumented(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, codes); diff != "" {
 		t.Errorf("docs/contract.md does not say what the code does (-code +page):\n%s", diff)
+	}
+}
+
+// The judge of the conformance tests shares no code with the dispatcher, and knows the
+// causes of denials by their words. A webhook's own denial has none.
+func TestCausesOfTheConformanceTests(t *testing.T) {
+	named := regexp.MustCompile(`\n\tcause\w+ += "(\w+)"`).FindAllStringSubmatch(page(t, "conformance/pair/denial.go"), -1)
+	if len(named) < 10 {
+		t.Errorf("it names %d", len(named))
+	}
+	for _, word := range named {
+		if word[1] != "Denied" && !slices.Contains(hook.Causes(), hook.Cause(word[1])) {
+			t.Errorf("there is no cause %q", word[1])
+		}
 	}
 }
 

@@ -33,7 +33,8 @@ const (
 	failed
 )
 
-// Causes of the dispatcher by which one denial is known from another.
+// Causes of the dispatcher by which one denial is known from another. This module shares
+// no code with it: a test of package hook compares them with hook.Causes.
 const (
 	causeDenied         = "Denied"
 	causeDryRun         = "DryRun"
@@ -41,6 +42,10 @@ const (
 	causeNotConvertible = "NotConvertible"
 	causeBadAnswer      = "BadAnswer"
 	causeBadPatch       = "BadPatch"
+	causeTimeout        = "Timeout"
+	causeUnreachable    = "Unreachable"
+	causeTLS            = "TLS"
+	causeHTTPStatus     = "HTTPStatus"
 )
 
 // causes are those that the dispatcher may name for a denial. One that converts is of
@@ -53,7 +58,7 @@ func (e *expected) causes(converts bool) []string {
 	case e.kind == rejected:
 		return []string{causeDenied}
 	case e.kind == failed:
-		return []string{"Timeout", "Unreachable", "TLS", "HTTPStatus", causeBadAnswer}
+		return []string{causeTimeout, causeUnreachable, causeTLS, causeHTTPStatus, causeBadAnswer}
 	case strings.Contains(e.status.Message, script.RefusalText):
 		return []string{causeBadAnswer}
 	case dryRun.MatchString(e.status.Message):
