@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,9 +156,9 @@ func TestLocalModes(t *testing.T) {
 				for _, phase := range []chain.Phase{chain.Validating, chain.Mutating} {
 					t.Run(fmt.Sprint(name, mode, policy, phase), func(t *testing.T) {
 						play(t, func(l *locals) {
-							asked := 0
+							var asked atomic.Int32
 							counted := func(ctx context.Context, q hook.Question) (codec.Response, error) {
-								asked++
+								asked.Add(1)
 								return f(ctx, q)
 							}
 							l.add("f", counted, func(e *chain.Entry) { e.Mode, e.FailurePolicy = mode, policy })
@@ -172,14 +173,14 @@ func TestLocalModes(t *testing.T) {
 								t.Errorf("it took %v", took)
 							}
 							if mode == chain.Shadow {
-								if len(v.Outcomes) != 0 || len(v.Response.Warnings) != 0 || asked != 1 {
-									t.Errorf("asked %d times, %+v", asked, v)
+								if len(v.Outcomes) != 0 || len(v.Response.Warnings) != 0 || asked.Load() != 1 {
+									t.Errorf("asked %d times, %+v", asked.Load(), v)
 								}
 								return
 							}
 							warned := name != fine && (mode == chain.Warn || failed && policy == chain.Ignore)
-							if asked != 1 || (len(v.Response.Warnings) == 1) != warned {
-								t.Errorf("asked %d times, warnings are %q", asked, v.Response.Warnings)
+							if asked.Load() != 1 || (len(v.Response.Warnings) == 1) != warned {
+								t.Errorf("asked %d times, warnings are %q", asked.Load(), v.Response.Warnings)
 							}
 							if o := v.Outcomes[0]; o.Cause != causes[name] || strings.Contains(v.Response.Message, "swordfish") {
 								t.Errorf("cause %q, %+v", o.Cause, v.Response)
