@@ -15,6 +15,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/internal/tracecontext"
 )
 
 // invocation is one Entry that wants the review, and what its Hook answers. It may
@@ -66,6 +67,9 @@ const tracerName = "github.com/admission-dispatcher/dispatcher/dispatcher"
 // startSpan begins the span of one invocation where the admission is sampled. The
 // parent is asked first: even a span that records nothing costs microseconds.
 func (inv *invocation) startSpan(ctx context.Context) context.Context {
+	if tracecontext.IsUnsampled(ctx) {
+		return ctx
+	}
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
 		return ctx

@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/internal/tracecontext"
 )
 
 // exchange is one HTTP try, which ends by the call's deadline. Nothing is sent once
@@ -37,8 +38,7 @@ func (c *Client) exchange(ctx context.Context, r *race, chosen *choice) result {
 	resp := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(resp)
 	req := c.requests.Get().(*request)
-	*req = request{head: &call.Target.head, payload: payload, timeout: left, cluster: call.Cluster, race: r}
-	inject(ctx, &req.trace)
+	*req = request{head: &call.Target.head, payload: payload, timeout: left, cluster: call.Cluster, trace: tracecontext.Inject(ctx), race: r}
 	err = e.roundTrip(req, resp, &chosen.ticket, call.Deadline, chosen.fresh)
 	*req = request{} // it has borrowed
 	c.requests.Put(req)

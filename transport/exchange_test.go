@@ -22,6 +22,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/tracecontext"
 )
 
 // F5: a webhook that reads nothing any more does not keep a call beyond its
@@ -76,7 +77,7 @@ func newRequest() *request {
 func TestRequest(t *testing.T) {
 	var out bytes.Buffer
 	head := newHead("policy.shop.svc:8443", "/check", "Bearer secret")
-	req := request{head: &head, timeout: 1500 * time.Millisecond, cluster: "east", payload: Payload{Fields: "Content-Type: application/json\r\n", Body: []byte(`{"a":1}`)}, trace: traceFields{parent: "00-a-b-01", state: "c=d"}}
+	req := request{head: &head, timeout: 1500 * time.Millisecond, cluster: "east", payload: Payload{Fields: "Content-Type: application/json\r\n", Body: []byte(`{"a":1}`)}, trace: tracecontext.Fields{Parent: []byte("00-a-b-01"), State: []byte("c=d")}}
 	if err := req.write(bufio.NewWriter(&out)); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"bufio"
 	"strconv"
 	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/tracecontext"
 )
 
 // request is a Payload on its way to a Target. It borrows all that it points to.
@@ -14,8 +16,8 @@ type request struct {
 	payload Payload
 	timeout time.Duration // rounded up to seconds for ?timeout=
 	cluster string
-	trace   traceFields
-	race    *race // that needs the answer, or not any more; nil: somebody does
+	trace   tracecontext.Fields // what the webhook is told of the trace that it takes part in
+	race    *race               // that needs the answer, or not any more; nil: somebody does
 }
 
 // head is what all requests to one Target begin with.
@@ -44,13 +46,13 @@ func (q *request) write(w *bufio.Writer) error {
 	_, _ = w.WriteString(q.payload.Fields)
 	_, _ = w.WriteString("Admission-Cluster: ")
 	_, _ = w.WriteString(q.cluster)
-	if q.trace.parent != "" {
+	if len(q.trace.Parent) > 0 {
 		_, _ = w.WriteString("\r\ntraceparent: ")
-		_, _ = w.WriteString(q.trace.parent)
+		_, _ = w.Write(q.trace.Parent)
 	}
-	if q.trace.state != "" {
+	if len(q.trace.State) > 0 {
 		_, _ = w.WriteString("\r\ntracestate: ")
-		_, _ = w.WriteString(q.trace.state)
+		_, _ = w.Write(q.trace.State)
 	}
 	_, _ = w.WriteString("\r\nContent-Length: ")
 	_, _ = w.Write(strconv.AppendInt(w.AvailableBuffer(), int64(len(q.payload.Body)), 10))

@@ -11,10 +11,10 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/tracecontext"
 )
 
 // tracerName is the instrumentation scope of attempts' spans.
@@ -27,6 +27,9 @@ type attemptSpan struct{ span trace.Span }
 
 // startSpan begins the span of an attempt where the call is sampled.
 func startSpan(ctx context.Context, t *Target, e *Endpoint, kind Kind) (context.Context, attemptSpan) {
+	if tracecontext.IsUnsampled(ctx) {
+		return ctx, attemptSpan{}
+	}
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
 		return ctx, attemptSpan{}
@@ -83,30 +86,3 @@ func causeOf(err error) hook.Cause {
 	}
 	return hook.BadAnswer
 }
-
-// inject tells the webhook which trace it takes part in. Baggage stays here.
-func inject(ctx context.Context, f *traceFields) {
-	if trace.SpanContextFromContext(ctx).IsValid() {
-		propagation.TraceContext{}.Inject(ctx, f)
-	}
-}
-
-// traceFields are the header fields of a trace (W3C Trace Context), as a
-// propagation.TextMapCarrier. Other fields are dropped.
-type traceFields struct{ parent, state string }
-
-// Get implements propagation.TextMapCarrier; only extracting asks.
-func (f *traceFields) Get(string) string { return "" }
-
-// Set implements propagation.TextMapCarrier.
-func (f *traceFields) Set(key, value string) {
-	switch key {
-	case "traceparent":
-		f.parent = value
-	case "tracestate":
-		f.state = value
-	}
-}
-
-// Keys implements propagation.TextMapCarrier; only extracting asks.
-func (f *traceFields) Keys() []string { return nil }

@@ -11,40 +11,14 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/tracecontext"
 )
-
-// The webhook is told the state of the trace, too, and no baggage.
-func TestInject(t *testing.T) {
-	state, err := trace.ParseTraceState("vendor=a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	member, err := baggage.NewMember("user", "ann")
-	if err != nil {
-		t.Fatal(err)
-	}
-	bag, err := baggage.New(member)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sent traceFields
-	if inject(baggage.ContextWithBaggage(t.Context(), bag), &sent); sent != (traceFields{}) {
-		t.Errorf("without a trace: %+v", sent)
-	}
-	of := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceState: state})
-	inject(trace.ContextWithSpanContext(t.Context(), of), &sent)
-	if want := (traceFields{parent: fmt.Sprintf("00-%s-%s-00", of.TraceID(), of.SpanID()), state: "vendor=a"}); sent != want {
-		t.Errorf("%+v, want %+v", sent, want)
-	}
-}
 
 // Each attempt ends its span, and says what became of it.
 func TestSpansOfARace(t *testing.T) {
@@ -102,16 +76,15 @@ func TestAttemptSpan(t *testing.T) {
 		ctx, parent := provider.Tracer("").Start(t.Context(), "webhook")
 		e := newEndpoint(&origin{}, netip.MustParseAddrPort("10.0.0.1:443"), breaker.Settings{})
 		attempt, span := startSpan(ctx, &Target{url: c.url}, e, Hedge)
-		var sent traceFields
-		inject(attempt, &sent)
+		sent := tracecontext.Inject(attempt)
 		span.end(&c.end, c.end.status > 0)
 		parent.End()
 		if scope := kept.Ended()[0].InstrumentationScope().Name; scope != reflect.TypeFor[Target]().PkgPath() {
 			t.Errorf("%s: the instrumentation scope is %s", name, scope)
 		}
 		spanContext := kept.Ended()[0].SpanContext()
-		if want := fmt.Sprintf("00-%s-%s-01", spanContext.TraceID(), spanContext.SpanID()); sent.parent != want || sent.state != "" {
-			t.Errorf("%s: the webhook is sent %+v, want %s", name, sent, want)
+		if want := fmt.Sprintf("00-%s-%s-01", spanContext.TraceID(), spanContext.SpanID()); string(sent.Parent) != want || len(sent.State) > 0 {
+			t.Errorf("%s: the webhook is sent %q, want %s", name, sent, want)
 		}
 		got := map[string]string{}
 		for _, a := range kept.Ended()[0].Attributes() {

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/internal/tracecontext"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -227,15 +227,5 @@ func (s *Server) reply(ctx *fasthttp.RequestCtx, review *codec.Review, response 
 // traced returns the context of an admission: shutdown, and the caller's trace, if its
 // headers have one that is valid (W3C Trace Context). Baggage is not taken over.
 func (s *Server) traced(h *fasthttp.RequestHeader) context.Context {
-	if len(h.Peek("traceparent")) == 0 {
-		return s.decisions
-	}
-	return propagation.TraceContext{}.Extract(s.decisions, carrier{h})
+	return tracecontext.Extract(s.decisions, tracecontext.Fields{Parent: h.Peek("traceparent"), State: h.Peek("tracestate")})
 }
-
-// carrier is a request's headers as a propagation.TextMapCarrier.
-type carrier struct{ h *fasthttp.RequestHeader }
-
-func (c carrier) Get(key string) string { return string(c.h.Peek(key)) }
-func (c carrier) Set(key, value string) { c.h.Set(key, value) }
-func (c carrier) Keys() []string        { return nil } // nobody asks

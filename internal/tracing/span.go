@@ -15,6 +15,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/excerpt"
+	"github.com/admission-dispatcher/dispatcher/internal/tracecontext"
 )
 
 // Decider decides admissions; *dispatcher.Dispatcher does.
@@ -57,6 +58,9 @@ func (d tracedDecider) Decline(ctx context.Context, req dispatcher.Request, defe
 // nil. Where the caller has decided against it, the caller's context goes on to the
 // webhooks.
 func (t *Tracing) start(ctx context.Context, req dispatcher.Request) (context.Context, trace.Span) {
+	if t.obedient && tracecontext.IsUnsampled(ctx) {
+		return ctx, nil
+	}
 	if parent := trace.SpanContextFromContext(ctx); t.obedient && parent.IsValid() && !parent.IsSampled() {
 		return ctx, nil
 	}
