@@ -88,6 +88,7 @@ func New(cfg Config) (*Dispatcher, error) {
 			observers: cfg.Observers,
 			allows:    throttle.Throttle{Burst: cfg.AllowsPerSecond, Window: time.Second},
 			denials:   throttle.PerCluster{Burst: denialsPerSecond, Window: time.Second},
+			records:   sync.Pool{New: func() any { return new(Record) }},
 		},
 		admissions: sync.Pool{New: func() any { return new(admission) }},
 	}, nil

@@ -37,21 +37,23 @@ type recorder struct {
 	bypasses  bypassLog
 	allows    throttle.Throttle // lines about them, all clusters'
 	denials   throttle.PerCluster
+	records   sync.Pool // of *Record
 }
 
 // publish logs the decision and tells the observers of it.
 func (c *recorder) publish(ctx context.Context, req Request, v *Verdict, start time.Time) {
 	elapsed := time.Since(start)
 	c.record(ctx, req, v, elapsed)
-	if len(c.observers) > 0 {
-		c.tell(ctx, &Record{Request: req, Verdict: v, Start: start, Elapsed: elapsed})
+	if len(c.observers) == 0 {
+		return
 	}
-}
-
-func (c *recorder) tell(ctx context.Context, r *Record) {
+	r := c.records.Get().(*Record)
+	*r = Record{Request: req, Verdict: v, Start: start, Elapsed: elapsed}
 	for _, o := range c.observers {
 		o.Observe(ctx, r)
 	}
+	*r = Record{}
+	c.records.Put(r)
 }
 
 // maxLogged bounds what a user or a webhook can put into one log attribute.

@@ -28,8 +28,9 @@ type race struct {
 	caller *caller // whose call it is
 	size   int     // of the Message
 	timer  *time.Timer
-	parts  atomic.Int32 // goroutines that take part, and the timer while it is set
-	over   atomic.Bool  // as in the decision, for those who do not have the lock
+	parts  atomic.Int32        // goroutines that take part, and the timer while it is set
+	over   atomic.Bool         // as in the decision, for those who do not have the lock
+	made   [maxAttempts]choice // the attempts; each belongs to the goroutine that makes it
 
 	mu       sync.Mutex // held by decide alone
 	decision decision
@@ -91,8 +92,10 @@ func (r *race) leave() {
 
 // attempt makes one try, and notes what that says of the Target. A panic is a failed
 // attempt, and says nothing of it.
-func (r *race) attempt(c choice) (end result) {
+func (r *race) attempt(chosen choice) (end result) {
 	t, begin := r.Target, time.Now()
+	c := &r.made[chosen.number]
+	*c = chosen
 	judged := breaker.Excluded
 	c.endpoint.outstanding.Add(1)
 	defer func() {
@@ -106,7 +109,7 @@ func (r *race) attempt(c choice) (end result) {
 	}()
 	t.stats.attempts.Add(1)
 	ctx, span := startSpan(r.ctx, t, c.endpoint, c.kind)
-	end = r.exchange(ctx, r, &c)
+	end = r.exchange(ctx, r, c)
 	now := time.Now()
 	if end.pause > 0 {
 		r.caller.pause(now.Add(end.pause))

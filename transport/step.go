@@ -58,6 +58,7 @@ type step struct {
 // choice is an attempt that is about to be made: how, and, once it has been granted,
 // at which Endpoint, with the leave of its breaker.
 type choice struct {
+	number   int // of the attempt: 0, 1 ...
 	kind     Kind
 	plain    bool // in the plain wording
 	fresh    bool // over a new connection

@@ -73,7 +73,7 @@ func (u *supply) choose(s *step, now time.Time) bool {
 	if s.endpoint, s.ticket, ok = u.call.Target.choose(u.call.Cluster, u.call.Resource, u.called[:u.attempts]); !ok {
 		return false
 	}
-	u.called[u.attempts] = s.endpoint
+	u.called[u.attempts], s.number = s.endpoint, u.attempts
 	u.attempts++
 	switch s.kind {
 	case First:

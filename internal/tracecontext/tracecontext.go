@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Fields are the header fields of a trace, as a propagation.TextMapCarrier. Baggage, and
@@ -49,16 +50,28 @@ func Extract(ctx context.Context, f Fields) context.Context {
 	case len(f.State) == 0 && isUnsampled(f.Parent):
 		return &unsampled{Context: ctx, parent: [parentSize]byte(f.Parent)}
 	}
+	return extract(ctx, f)
+}
+
+// extract is Extract of any trace. What it is given goes to the heap.
+func extract(ctx context.Context, f Fields) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, &f)
 }
 
 // Inject returns the fields that tell of the trace that ctx is part of, the zero value
 // where it is not part of any. They are borrowed from ctx.
-func Inject(ctx context.Context) (f Fields) {
+func Inject(ctx context.Context) Fields {
 	if u, ok := ctx.(*unsampled); ok {
-		f.Parent = u.parent[:]
-		return f
+		return Fields{Parent: u.parent[:]}
 	}
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return Fields{}
+	}
+	return inject(ctx)
+}
+
+// inject is Inject of any trace.
+func inject(ctx context.Context) (f Fields) {
 	propagation.TraceContext{}.Inject(ctx, &f)
 	return f
 }

@@ -115,6 +115,16 @@ func TestInjectTellsOfTheSpanBelow(t *testing.T) {
 	}
 }
 
+// Nothing is allocated where there is no trace, and one context for one that is not sampled.
+func TestAllocations(t *testing.T) {
+	fields, ctx := tracecontext.Fields{Parent: []byte(parent + "00")}, t.Context()
+	for want, f := range map[float64]tracecontext.Fields{0: {}, 1: fields} {
+		if n := testing.AllocsPerRun(100, func() { tracecontext.Inject(tracecontext.Extract(ctx, f)) }); n != want {
+			t.Errorf("%v allocations, want %v", n, want)
+		}
+	}
+}
+
 func FuzzExtract(f *testing.F) {
 	for _, flags := range []string{"00", "01", "02", "04", "0"} {
 		f.Add([]byte(parent+flags), []byte(nil))
