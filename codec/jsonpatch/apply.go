@@ -2,23 +2,43 @@
 
 package jsonpatch
 
+import (
+	"bytes"
+	"encoding/json"
+)
+
 // Apply applies p, and reports whether the document may be another one since: it
 // never reports false for one that says something else than before. After an
 // error, an *Error, the Document is of no use.
 func (d *Document) Apply(p Patch, limits Limits) (changed bool, err error) {
+	a := newApplication(d, p, limits)
+	return a.run(p)
+}
+
+// application is one Apply under way.
+type application struct {
+	*Document
+	limits    Limits
+	comparing meter // what telling whether something changed may still cost
+	changed   bool
+}
+
+func newApplication(d *Document, p Patch, limits Limits) application {
 	d.meter.restart(limits)
-	d.limits = limits
-	d.comparing, d.changed = comparing(p), false
+	return application{Document: d, limits: limits, comparing: meter{bounded: true, left: 8*p.bytes + stride}}
+}
+
+func (a *application) run(p Patch) (changed bool, err error) {
 	for i := range p.operations {
-		if err := d.apply(&p.operations[i]); err != nil {
+		if err := a.apply(&p.operations[i]); err != nil {
 			return false, operationError(i, &p.operations[i], err)
 		}
 	}
-	return d.changed, nil
+	return a.changed, nil
 }
 
-func (d *Document) apply(op *operation) error {
-	if err := d.meter.check(); err != nil {
+func (a *application) apply(op *operation) error {
+	if err := a.meter.check(); err != nil {
 		return err
 	}
 	if !op.path.ok {
@@ -26,44 +46,44 @@ func (d *Document) apply(op *operation) error {
 	}
 	switch op.kind.value {
 	case "add":
-		return d.add(op.path.value, op.node())
+		return a.add(op.path.value, op.node())
 	case "remove":
-		return d.remove(op.path.value)
+		return a.remove(op.path.value)
 	case "replace":
-		return d.replace(op)
+		return a.replace(op)
 	case "move":
-		return d.move(op)
+		return a.move(op)
 	case "copy":
-		return d.copy(op)
+		return a.copy(op)
 	case "test":
-		return d.test(op)
+		return a.test(op)
 	}
 	return reason("the operation is unknown")
 }
 
-func (d *Document) add(path string, n node) error {
-	at, token, err := d.locate(path)
+func (a *application) add(path string, n node) error {
+	at, token, err := a.locate(path)
 	if err != nil {
 		return err
 	}
-	d.note(func() bool { return !d.has(at, token, &n) })
-	return at.add(token, n, &d.meter)
+	a.changed = a.changed || !a.has(at, token, &n)
+	return at.add(token, n, &a.meter)
 }
 
-func (d *Document) remove(path string) error {
-	at, token, err := d.locate(path)
+func (a *application) remove(path string) error {
+	at, token, err := a.locate(path)
 	if err != nil {
 		return err
 	}
-	d.changed = true
-	return at.remove(token, &d.meter)
+	a.changed = true
+	return at.remove(token, &a.meter)
 }
 
-func (d *Document) replace(op *operation) error {
+func (a *application) replace(op *operation) error {
 	if op.path.value == "" {
-		return d.replaceRoot(op)
+		return a.replaceRoot(op)
 	}
-	at, token, err := d.locate(op.path.value)
+	at, token, err := a.locate(op.path.value)
 	if err != nil {
 		return err
 	}
@@ -72,71 +92,143 @@ func (d *Document) replace(op *operation) error {
 		return err
 	}
 	if n == nil {
-		d.changed = true
-		return at.add(token, op.node(), &d.meter)
+		a.changed = true
+		return at.add(token, op.node(), &a.meter)
 	}
 	value := op.node()
-	d.note(func() bool { return !d.same(n, &value) })
+	a.changed = a.changed || !a.same(n, &value)
 	*n = value
 	return nil
 }
 
-func (d *Document) replaceRoot(op *operation) error {
+func (a *application) replaceRoot(op *operation) error {
 	n := op.node()
-	d.note(func() bool { return !d.same(&node{open: d.root}, &n) })
-	root, err := n.enter(&d.meter)
+	a.changed = a.changed || !a.same(&node{open: a.root}, &n)
+	root, err := n.enter(&a.meter)
 	if err != nil {
 		return err
 	}
 	if root == nil {
 		return reason("the document can only be replaced by an object or an array")
 	}
-	d.root = root
+	a.root = root
 	return nil
 }
 
-func (d *Document) move(op *operation) error {
-	n, err := d.source(op)
+func (a *application) move(op *operation) error {
+	n, err := a.source(op)
 	if err != nil {
 		return err
 	}
 	if n == nil {
 		return reason("there is nothing to move")
 	}
-	moved, before := *n, d.changed
-	if err := d.remove(op.from.value); err != nil {
+	moved, before := *n, a.changed
+	if err := a.remove(op.from.value); err != nil {
 		return err
 	}
-	if err := d.add(op.path.value, moved); err != nil {
+	if err := a.add(op.path.value, moved); err != nil {
 		return err
 	}
 	if op.path.value == op.from.value {
-		d.changed = before // it stands where it stood
+		a.changed = before // it stands where it stood
 	}
 	return nil
 }
 
-func (d *Document) copy(op *operation) error {
-	n, err := d.source(op)
+func (a *application) copy(op *operation) error {
+	n, err := a.source(op)
 	if err != nil {
 		return err
 	}
-	duplicate, err := d.copyOf(n)
+	duplicate, err := a.copyOf(n)
 	if err != nil {
 		return err
 	}
-	return d.add(op.path.value, duplicate)
+	return a.add(op.path.value, duplicate)
 }
 
 // source returns the value that the operation moves or copies, nil for a
 // missing member.
-func (d *Document) source(op *operation) (*node, error) {
+func (a *application) source(op *operation) (*node, error) {
 	if !op.from.ok {
 		return nil, reason("the operation has no from")
 	}
-	at, token, err := d.locate(op.from.value)
+	at, token, err := a.locate(op.from.value)
 	if err != nil {
 		return nil, err
 	}
 	return at.get(token)
+}
+
+func (a *application) test(op *operation) error {
+	holds, err := a.holds(op)
+	if err == nil && !holds {
+		return reason("the value is another one than tested for")
+	}
+	return err
+}
+
+// holds reports whether the test operation passes.
+func (a *application) holds(op *operation) (bool, error) {
+	want, tested := op.node(), comparison{meter: &a.meter, tests: true}
+	if op.path.value == "" {
+		return tested.equal(&node{open: a.root}, &want)
+	}
+	at, token, err := a.locate(op.path.value)
+	if err != nil {
+		return false, err
+	}
+	n, err := at.get(token)
+	switch {
+	case err != nil:
+		return false, err
+	case n == nil, n.isNull() && n.origin == given:
+		return want.isNull(), nil
+	case n.isNull():
+		return n.origin == added && want.origin == added, nil
+	}
+	return tested.equal(n, &want)
+}
+
+// has reports whether the member that token names is n already. An array has
+// nothing: what is added to it moves the rest.
+func (a *application) has(at container, token string, n *node) bool {
+	o, ok := at.(*object)
+	if !ok {
+		return false
+	}
+	i := o.find(token)
+	return i >= 0 && a.same(&o.members[i].value, n)
+}
+
+// same reports whether two values say the same. It leaves both as they are, and reports
+// false where finding out would cost more than a few passes over the values that the
+// patch brings.
+func (a *application) same(x, y *node) bool {
+	same, _ := comparison{meter: &a.comparing}.equal(x, y) // an error is no
+	return same
+}
+
+// copyOf returns a copy of n, or of null if n is missing.
+func (a *application) copyOf(n *node) (node, error) {
+	switch {
+	case n == nil:
+		return node{text: null}, nil
+	case n.origin != given: // a null
+		return node{text: null, origin: copied}, a.charge(len(null))
+	}
+	// v4 escapes what it copies as in HTML, and a later test sees the difference.
+	var text bytes.Buffer
+	json.HTMLEscape(&text, n.append(nil))
+	return node{text: text.String(), nesting: n.depth()}, a.charge(text.Len())
+}
+
+// charge counts size bytes against the limit for copying.
+func (a *application) charge(size int) error {
+	a.copied += size
+	if a.limits.CopyBytes > 0 && a.copied > a.limits.CopyBytes {
+		return limitf("the patch copies more than %d bytes", a.limits.CopyBytes)
+	}
+	return a.meter.spend(size)
 }

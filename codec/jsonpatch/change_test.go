@@ -31,6 +31,8 @@ func TestChangedByHabits(t *testing.T) {
 		{"replace by another in its depth", `[{"op":"replace","path":"/spec","value":{"list":[1,{"b":3}],"n":1.0}}]`, true},
 		{"replace by the same text, with a key twice", `[{"op":"replace","path":"/twice","value":{"a":1,"a":2}}]`, false},
 		{"a change and then none", `[{"op":"add","path":"/spec/n","value":2},{"op":"add","path":"/metadata/labels/a","value":"1"}]`, true},
+		{"a change and then a replacement by the same", `[{"op":"add","path":"/spec/n","value":2},{"op":"replace","path":"/metadata/labels/a","value":"1"}]`, true},
+		{"a change and then the root by the same", `[{"op":"remove","path":"/spec"},{"op":"replace","path":"","value":` + strings.Replace(doc, `"spec":{"list":[1,{"b":2}],"n":1.0},`, "", 1) + `}]`, true},
 		{"replace by a list what is an object", `[{"op":"replace","path":"/metadata/labels","value":["1"]}]`, true},
 		{"null by null", `[{"op":"replace","path":"/metadata/annotations","value":null}]`, false},
 		{"replace the root by itself", `[{"op":"replace","path":"","value":` + doc + `}]`, false},
@@ -82,6 +84,30 @@ func TestChangedAfterRemoval(t *testing.T) {
 	}
 }
 
+// Whether something changed does not hang on where a null came from, as a test does.
+func TestChangedOfNulls(t *testing.T) {
+	d, err := Open([]byte(`{"a":{},"list":[null, 1]}`), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		patch string
+		want  bool
+	}{
+		{`[{"op":"add","path":"/a/x","value":null}]`, true},
+		{`[{"op":"replace","path":"/a","value":{"x": null}}]`, false},
+		{`[{"op":"replace","path":"/list","value":[null,1]}]`, false},
+	} {
+		p, err := Decode([]byte(step.patch), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changed, err := d.Apply(p, Limits{}); err != nil || changed != step.want {
+			t.Errorf("%s: changed = %v, %v", step.patch, changed, err)
+		}
+	}
+}
+
 // What may be compared is what the patch is worth, to the byte.
 func TestComparingAtItsBound(t *testing.T) {
 	const patch = `[{"op":"replace","path":"/a","value":[]}]`
@@ -118,12 +144,13 @@ func TestComparingIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		kept := d.Footprint()
-		changed, err := d.Apply(p, Limits{})
+		a := newApplication(d, p, Limits{})
+		changed, err := a.run(p)
 		if err != nil || !changed {
 			t.Errorf("changed = %v, %v", changed, err)
 		}
-		if most := 8*p.bytes + stride; d.comparing.left < -most {
-			t.Errorf("%d of work for a patch of %d bytes", most-d.comparing.left, p.bytes)
+		if most := 8*p.bytes + stride; a.comparing.left < -most {
+			t.Errorf("%d of work for a patch of %d bytes", most-a.comparing.left, p.bytes)
 		}
 		if d.Footprint() != kept {
 			t.Error("comparing has opened the document")

@@ -4,7 +4,6 @@ package jsonpatch
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -18,11 +17,7 @@ import (
 type Document struct {
 	root   container
 	meter  meter
-	limits Limits // of the Apply under way
-	copied int    // bytes copied so far, by all patches
-
-	comparing meter // what telling whether something changed may still cost
-	changed   bool  // by the Apply under way
+	copied int // bytes copied so far, by all patches
 }
 
 // Open reads doc, which must be a JSON object or array, and must not be written as
@@ -133,27 +128,4 @@ func (d *Document) walk(pointer string) (container, error) {
 		}
 	}
 	return at, nil
-}
-
-// copyOf returns a copy of n, or of null if n is missing.
-func (d *Document) copyOf(n *node) (node, error) {
-	switch {
-	case n == nil:
-		return node{text: null}, nil
-	case n.origin != given: // a null
-		return node{text: null, origin: copied}, d.charge(len(null))
-	}
-	// v4 escapes what it copies as in HTML, and a later test sees the difference.
-	var text bytes.Buffer
-	json.HTMLEscape(&text, n.append(nil))
-	return node{text: text.String(), nesting: n.depth()}, d.charge(text.Len())
-}
-
-// charge counts size bytes against the limit for copying.
-func (d *Document) charge(size int) error {
-	d.copied += size
-	if d.limits.CopyBytes > 0 && d.copied > d.limits.CopyBytes {
-		return limitf("the patch copies more than %d bytes", d.limits.CopyBytes)
-	}
-	return d.meter.spend(size)
 }

@@ -26,7 +26,6 @@ func roles() map[string]string {
 		"decode.go":       "strict decoding into objects",
 		"check.go":        "whether a configuration can be meant",
 		"demo.go":         "the demo",
-		"equal.go":        "whether two values are equal",
 		"error.go":        "the errors of a package",
 		"explain.go":      "what would become of a review, and why",
 		"form.go":         "the form in which a review is sent",
