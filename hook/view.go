@@ -16,6 +16,14 @@ import (
 // made once for all. It is reference-counted: whoever uses it after its own frame
 // retains it first. What it has does not change, and is safe for concurrent use.
 type View struct {
+	generation
+	refs atomic.Int32
+	mu   sync.Mutex // guards forms and resource
+}
+
+// generation is what a View has. It is replaced whole, so that nothing of one review is
+// left for the next.
+type generation struct {
 	Source
 	// Object is the object as mutated so far; &Review.Object as received.
 	Object *codec.Object
@@ -23,11 +31,10 @@ type View struct {
 	UID        []byte
 	Generation int // how often the object was mutated
 
-	refs      atomic.Int32
 	variables celenv.Variables
-	mu        sync.Mutex // guards what follows, which is made when first asked for
-	forms     codec.Forms
-	resource  string
+	// What follows is made when first asked for.
+	forms    codec.Forms
+	resource string
 }
 
 // Source is what all Views of one review have in common.
@@ -128,8 +135,7 @@ func (v *View) Release() {
 	}
 	v.forms.Release()
 	codec.ReleaseReview(v.Review)
-	v.Source, v.Object, v.UID, v.Generation, v.resource = Source{}, nil, nil, 0, ""
-	v.forms, v.variables = codec.Forms{}, celenv.Variables{}
+	v.generation = generation{}
 	views.Put(v)
 }
 

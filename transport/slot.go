@@ -142,6 +142,7 @@ func (p *slotPool) next() *holding {
 func (p *slotPool) forget(who holder, h *holding) {
 	if h.taken == 0 && len(h.waiting) == 0 {
 		delete(p.holders, who)
+		*h = holding{waiting: h.waiting}
 		p.spare = h
 	}
 }

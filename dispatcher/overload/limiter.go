@@ -121,11 +121,11 @@ func (l *limiter) tenant(cluster string) *tenant {
 	}
 	t := l.spare
 	if t == nil {
-		t = &tenant{limiter: l, rank: [2]int{-1, -1}}
+		t = new(tenant)
 		t.done = t.release
 	}
 	l.spare = nil
-	t.name = cluster
+	*t = tenant{limiter: l, name: cluster, waiting: t.waiting, rank: [2]int{-1, -1}, done: t.done}
 	l.tenants[cluster] = t
 	return t
 }

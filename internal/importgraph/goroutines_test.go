@@ -44,6 +44,17 @@ func TestGoroutinesAreWatched(t *testing.T) {
 	}
 }
 
+// TestPooledMemoryIsChecked has every package that pools memory check that it comes back
+// empty.
+func TestPooledMemoryIsChecked(t *testing.T) {
+	for name := range imported(t) {
+		product, tests := sources(t, name)
+		if has(product, isCall("sync", "Pool")) && !has(tests, isCall("pooled", "Check")) {
+			t.Errorf("package %s has a sync.Pool, and its tests call pooled.Check for nothing of it", name)
+		}
+	}
+}
+
 // TestWhatSkipsForTheRaceDetectorIsRun has every test that the race detector makes skip run in
 // the step allocations, which looks for them by name.
 func TestWhatSkipsForTheRaceDetectorIsRun(t *testing.T) {

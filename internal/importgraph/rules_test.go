@@ -76,8 +76,9 @@ func packages() map[string][]string {
 		"loadtest/payload":         {},
 		"internal/harness/process": {},
 		// What the fuzz targets of scanners run on, in tests only.
-		"internal/harness/fuzz": {},
-		"loadtest/replica":      {},
+		"internal/harness/pooled": {},
+		"internal/harness/fuzz":   {},
+		"loadtest/replica":        {},
 		// The naive peer of the benchmarks: nothing of ours is in it.
 		"loadtest/plain": {},
 		// It starts binaries, and sees of them what anybody could.
