@@ -11,12 +11,9 @@ import (
 	"fmt"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // Phase is mutating or validating.
@@ -89,14 +86,12 @@ type Chain struct {
 type Entry struct {
 	hook.ID
 	Hook          hook.Hook
-	Noun          string                                       // what messages call the Hook; "": webhook
-	DenialPrefix  string                                       // how the message of a rejection begins; "": as kube-apiserver words a webhook's
-	PathID        string                                       // names it in the segments of Paths
-	Rules         []admissionregistrationv1.RuleWithOperations // for explain
+	Noun          string // what messages call the Hook; "": webhook
+	DenialPrefix  string // how the message of a rejection begins; "": as kube-apiserver words a webhook's
+	PathID        string // names it in the segments of Paths
 	Matcher       *match.Matcher
-	Spec          match.Spec // what Matcher is compiled from; Rules are the same
+	Spec          match.Spec // what Matcher is compiled from
 	Bindings      []string   // names of the WebhookBindings whose globs select it
-	Target        *transport.Target
 	FailurePolicy FailurePolicy
 	SideEffects   SideEffects
 	Reinvocation  bool // reinvocationPolicy: IfNeeded
@@ -279,15 +274,19 @@ func (w *Entry) Denial(message, reason string) string {
 	return begin + " without explanation"
 }
 
-// Sum is over all that w says.
+// ServedBy returns the Identity of the Resource that the Hook needs; "": it needs none.
+func (w *Entry) ServedBy() string {
+	if h, ok := w.Hook.(Served); ok {
+		return h.ServedBy()
+	}
+	return ""
+}
+
+// Sum is over all that w says, and over where it is served.
 func (w *Entry) Sum() []byte {
 	said := *w
-	said.Matcher, said.Target = nil, nil // Spec says the one, its identity the other
-	text, _ := json.Marshal(said)        // plain data always has a text
-	if w.Target != nil {
-		id := w.Target.Identity()
-		text = append(text, id[:]...)
-	}
-	sum := sha256.Sum256(text)
+	said.Matcher = nil            // Spec says it
+	text, _ := json.Marshal(said) // plain data always has a text
+	sum := sha256.Sum256(append(text, w.ServedBy()...))
 	return sum[:]
 }

@@ -4,6 +4,7 @@ package chain_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -17,7 +18,6 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
-	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // The classes of side effects say who may be called in a dry run, and who twice.
@@ -127,20 +127,28 @@ func TestDenial(t *testing.T) {
 	}
 }
 
+// served is a Hook that needs a Resource.
+type served struct{ by string }
+
+func (served) Ask(context.Context, hook.Question, hook.Receiver) {}
+func (s served) ServedBy() string                                { return s.by }
+
+// An entry needs what its Hook says, or nothing.
+func TestServedBy(t *testing.T) {
+	for want, h := range map[string]hook.Hook{"a": served{"a"}, "": hook.Local(nil)} {
+		if got := (&chain.Entry{Hook: h}).ServedBy(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // Two entries that differ in anything, where they are served included, have two sums.
 func TestSum(t *testing.T) {
-	target := func(url string) *transport.Target {
-		made, err := transport.NewTarget(transport.TargetSpec{URL: url})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return made
-	}
 	_, matchers := entries(t, "v1")
 	known := map[string]int{}
 	for i, w := range []chain.Entry{
 		{}, {Noun: "plugin"}, {Mode: chain.Warn}, {Timeout: time.Second}, {Order: 1}, {ID: hook.ID{Name: "w"}},
-		{Target: target("https://a/")}, {Target: target("https://b/")},
+		{Hook: served{"a"}}, {Hook: served{"b"}},
 	} {
 		sum := string(w.Sum())
 		if other, ok := known[sum]; ok {
@@ -153,7 +161,7 @@ func TestSum(t *testing.T) {
 			t.Errorf("%d has another sum the next time", i)
 		}
 	}
-	if a, b := (chain.Entry{Target: target("https://a/")}), (chain.Entry{Target: target("https://a/")}); !bytes.Equal(a.Sum(), b.Sum()) {
+	if a, b := (chain.Entry{Hook: served{"a"}}), (chain.Entry{Hook: served{"a"}}); !bytes.Equal(a.Sum(), b.Sum()) {
 		t.Error("two that are alike have two sums")
 	}
 }

@@ -33,6 +33,12 @@ type Resource interface {
 	String() string
 }
 
+// Served is a Hook that answers only while a Resource does. A Hook that is not one needs
+// nothing: it takes part at once.
+type Served interface {
+	ServedBy() string // the Resource's Identity
+}
+
 // A DryRun is a review that a webhook is to answer before it takes part (probe:
 // Review), as this webhook of this cluster.
 type DryRun struct {

@@ -91,8 +91,8 @@ func explain(w *chain.Entry, m match.Decision, r *codec.Review) WebhookExplained
 	if located, ok := w.Hook.(hook.Located); ok {
 		x.URL = located.Where()
 	}
-	if m.Rule >= 0 && m.Rule < len(w.Rules) { // who makes an Entry may not say them
-		x.Rule = match.RuleString(w.Rules[m.Rule])
+	if m.Rule >= 0 && m.Rule < len(w.Spec.Rules) { // who makes an Entry may not say them
+		x.Rule = match.RuleString(w.Spec.Rules[m.Rule])
 	}
 	switch {
 	case m.Reason != match.Matched:

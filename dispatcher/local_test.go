@@ -67,11 +67,10 @@ func (l *locals) add(name string, f decide, change func(*chain.Entry)) *chain.En
 	h := hook.Local(f)
 	l.funcs = append(l.funcs, h)
 	e := &chain.Entry{ID: hook.ID{Configuration: "local", Name: name}, Hook: h, Timeout: 2 * time.Second}
-	e.Rules = []admissionregistrationv1.RuleWithOperations{{
+	e.Spec = match.Spec{Rules: []admissionregistrationv1.RuleWithOperations{{
 		Operations: []admissionregistrationv1.OperationType{"*"},
 		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
-	}}
-	e.Spec = match.Spec{Rules: e.Rules}
+	}}}
 	matcher, err := match.Compile(e.Spec, l.cel)
 	if err != nil {
 		l.t.Fatal(err)
@@ -431,7 +430,7 @@ func TestExplainLocal(t *testing.T) {
 			l.add(stage.String(), allow, func(e *chain.Entry) { e.Stage, e.SideEffects = stage, chain.SideEffectsSome })
 		}
 		l.add("unruly", allow, func(e *chain.Entry) {
-			e.Stage, e.SideEffects, e.Rules = chain.StageTransactional, chain.SideEffectsSome, nil
+			e.Stage, e.SideEffects, e.Spec.Rules = chain.StageTransactional, chain.SideEffectsSome, nil
 		})
 		review := codec.AcquireReview()
 		defer codec.ReleaseReview(review)

@@ -25,7 +25,7 @@ const (
 
 // direct is a webhook as the cluster itself would have registered it.
 func direct(w *chain.Entry) wanted {
-	return wanted{w.Rules, w.Spec.MatchPolicy, w.Spec.NamespaceSelector, w.Spec.ObjectSelector, nil}
+	return wanted{w.Spec.Rules, w.Spec.MatchPolicy, w.Spec.NamespaceSelector, w.Spec.ObjectSelector, nil}
 }
 
 func (e *entry) wanted() wanted {
@@ -119,17 +119,17 @@ func (c *comparison) up(t *testing.T, seed int, seen map[string]int) {
 			}
 			d := w.Matcher.Match(c.api.subject(c.q, c.forms[n]))
 			if d.Reason == match.NotConvertible {
-				t.Fatalf("seed %d: %+v reaches %s as %v: %v\n%+v", seed, c.q, w.Name, c.forms[n], d.Err, w.Rules)
+				t.Fatalf("seed %d: %+v reaches %s as %v: %v\n%+v", seed, c.q, w.Name, c.forms[n], d.Err, w.Spec.Rules)
 			}
 			if d.Reason != match.Matched {
 				continue
 			}
 			if count++; c.forms[n] != want {
-				t.Fatalf("seed %d: %+v reaches %s as %v, want %v\n%+v", seed, c.q, w.Name, c.forms[n], want, w.Rules)
+				t.Fatalf("seed %d: %+v reaches %s as %v, want %v\n%+v", seed, c.q, w.Name, c.forms[n], want, w.Spec.Rules)
 			}
 		}
 		if (count == 1) != wanted || count > 1 {
-			t.Fatalf("seed %d: %s gets %+v %d times, directly %v\n%+v", seed, w.Name, c.q, count, wanted, w.Rules)
+			t.Fatalf("seed %d: %s gets %+v %d times, directly %v\n%+v", seed, w.Name, c.q, count, wanted, w.Spec.Rules)
 		}
 		switch {
 		case !wanted:
@@ -179,7 +179,7 @@ func TestLabelsThatChange(t *testing.T) {
 					}
 					if _, wanted := w.api.calls(direct(hook), q); wanted {
 						if judged++; !called[i] {
-							t.Fatalf("seed %d, %s: %+v does not reach %s\n%+v", seed, phase, q, hook.Name, hook.Rules)
+							t.Fatalf("seed %d, %s: %+v does not reach %s\n%+v", seed, phase, q, hook.Name, hook.Spec.Rules)
 						}
 					}
 				}

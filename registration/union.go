@@ -22,8 +22,8 @@ func union(webhooks []*chain.Entry) []admissionregistrationv1.RuleWithOperations
 	for _, exact := range []bool{false, true} {
 		for _, w := range webhooks {
 			if w.Matcher.IsExact() == exact {
-				for i := range w.Rules {
-					all = add(all, normalized(&w.Rules[i]))
+				for i := range w.Spec.Rules {
+					all = add(all, normalized(&w.Spec.Rules[i]))
 				}
 			}
 		}

@@ -29,7 +29,7 @@ func hooksOf(t *testing.T, policy admissionregistrationv1.MatchPolicyType, lists
 		if err != nil {
 			t.Fatal(err)
 		}
-		hooks = append(hooks, &chain.Entry{Rules: list, Matcher: m, Spec: spec})
+		hooks = append(hooks, &chain.Entry{Matcher: m, Spec: spec})
 	}
 	return hooks
 }

@@ -28,16 +28,13 @@ type Pending struct {
 // that is new takes part, unless it joins when it is ready: then it is marked as
 // Pending. The result shares all that it can with next, which stays as it is.
 func withheld(next, previous *Snapshot) *Snapshot {
-	silent := map[*transport.Target]error{}
+	w := withholding{previous: previous, silent: map[string]*held{}, chains: map[[2]*chain.Chain]*chain.Chain{}, pending: map[string]Pending{}, kept: map[string]bool{}}
 	for _, h := range next.silent() {
-		if h.target != nil { // nothing else keeps a webhook from being called
-			silent[h.target] = h.waiting
-		}
+		w.silent[h.Identity()] = h
 	}
-	if len(silent) == 0 {
+	if len(w.silent) == 0 {
 		return next
 	}
-	w := withholding{previous: previous, silent: silent, chains: map[[2]*chain.Chain]*chain.Chain{}, pending: map[string]Pending{}}
 	s := &Snapshot{Compiled: next.Compiled}
 	s.Clusters = make(map[string]*chain.Cluster, len(next.Clusters))
 	for name, c := range next.Clusters {
@@ -49,7 +46,7 @@ func withheld(next, previous *Snapshot) *Snapshot {
 	if len(s.Pending) == 0 {
 		return next
 	}
-	s.Targets = slices.Concat(next.Targets, w.targets(next.Targets))
+	s.Targets = w.targets(next.Targets)
 	s.Hash = w.hash(next, s)
 	return s
 }
@@ -57,10 +54,10 @@ func withheld(next, previous *Snapshot) *Snapshot {
 // withholding is one pass of withheld.
 type withholding struct {
 	previous *Snapshot
-	silent   map[*transport.Target]error      // those that have not answered, with the reason
+	silent   map[string]*held                 // those that have not answered, by identity
 	chains   map[[2]*chain.Chain]*chain.Chain // by the next and the previous Chain
 	pending  map[string]Pending               // by name
-	kept     []*transport.Target              // of previous versions
+	kept     map[string]bool                  // identities of what serves previous versions
 }
 
 func (w *withholding) cluster(c *chain.Cluster) *chain.Cluster {
@@ -98,7 +95,8 @@ func (w *withholding) chain(next, previous *chain.Chain) *chain.Chain {
 // webhook returns what takes part for hook: itself, its previous version, or a copy
 // that is marked as Pending.
 func (w *withholding) webhook(hook *chain.Entry, previous *chain.Chain) *chain.Entry {
-	err, silent := w.silent[hook.Target]
+	by := hook.ServedBy()
+	h, silent := w.silent[by]
 	if !silent || hook.Probe == chain.ProbeSkip {
 		return hook
 	}
@@ -106,15 +104,13 @@ func (w *withholding) webhook(hook *chain.Entry, previous *chain.Chain) *chain.E
 	switch {
 	case before == nil && hook.Join == chain.JoinEnforce:
 		return hook
-	case before != nil && before.Target == hook.Target:
+	case before != nil && before.ServedBy() == by:
 		return hook // it takes part where it is, unproven: its previous version is no better
 	}
 	name := hook.Configuration + "/" + hook.Name
-	w.pending[name] = Pending{Webhook: name, URL: hook.Target.URL(), Previous: before != nil, Err: err}
+	w.pending[name] = Pending{Webhook: name, URL: h.String(), Previous: before != nil, Err: h.waiting}
 	if before != nil {
-		if before.Target != nil {
-			w.kept = append(w.kept, before.Target)
-		}
+		w.kept[before.ServedBy()] = true
 		if before.Stage == hook.Stage {
 			return before
 		}
@@ -123,21 +119,19 @@ func (w *withholding) webhook(hook *chain.Entry, previous *chain.Chain) *chain.E
 		return &moved
 	}
 	pending := *hook
-	pending.Pending = err
+	pending.Pending = h.waiting
 	return &pending
 }
 
-// targets returns those of kept that are not there already, each once.
-func (w *withholding) targets(there []*transport.Target) []*transport.Target {
-	known := compile.ByIdentity(there)
-	var more []*transport.Target
-	for _, t := range w.kept {
-		if _, ok := known[t.Identity()]; !ok {
-			known[t.Identity()] = t
-			more = append(more, t)
+// targets returns the Targets of next and those that serve previous versions, each once.
+func (w *withholding) targets(next []*transport.Target) []*transport.Target {
+	all, there := slices.Clone(next), compile.ByIdentity(next)
+	for _, t := range w.previous.Targets {
+		if id := t.Identity(); there[id] == nil && w.kept[id.String()] {
+			all = append(all, t)
 		}
 	}
-	return more
+	return all
 }
 
 // hash names what is served: the input, without what is pending, and with the previous

@@ -16,12 +16,7 @@ import (
 type Unconnected struct{ *transport.Target }
 
 // Identity implements chain.Resource.
-func (u Unconnected) Identity() string { return identityOf(u.Target) }
-
-func identityOf(t *transport.Target) string {
-	id := t.Identity()
-	return string(id[:])
-}
+func (u Unconnected) Identity() string { return u.Target.Identity().String() }
 
 // Open does nothing.
 func (Unconnected) Open(context.Context) {}

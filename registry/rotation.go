@@ -105,7 +105,7 @@ func (r *Registry) ask(s *Snapshot) []*held {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			err := h.Ready(s.dryRun(h.target))
+			err := h.Ready(s.dryRun(h.Identity()))
 			if err == nil {
 				h.proven = true
 				return
@@ -117,13 +117,13 @@ func (r *Registry) ask(s *Snapshot) []*held {
 	return s.silent()
 }
 
-// dryRun returns what the bindings of the webhooks at a Target want it to answer;
-// nil: nothing.
-func (s *Snapshot) dryRun(t *transport.Target) *chain.DryRun {
+// dryRun returns what the bindings of the webhooks that a Resource serves want it to
+// answer; nil: nothing.
+func (s *Snapshot) dryRun(identity string) *chain.DryRun {
 	for name, c := range s.Clusters {
 		for _, phase := range []chain.Phase{chain.Mutating, chain.Validating} {
 			for _, w := range c.Chain(phase).Webhooks {
-				if w.Target == t && w.Probe == chain.ProbeReview {
+				if w.Probe == chain.ProbeReview && w.ServedBy() == identity {
 					return &chain.DryRun{Cluster: name, Phase: phase, Webhook: w}
 				}
 			}
@@ -214,7 +214,7 @@ func (r *rotation) count(s *Snapshot) (added []*held) {
 		s.holds = append(s.holds, h)
 	}
 	for _, t := range s.Targets {
-		hold(identityOf(t), t, func() chain.Resource { return r.resource(t) })
+		hold(t.Identity().String(), t, func() chain.Resource { return r.resource(t) })
 	}
 	for _, source := range s.Sources {
 		hold(source.Identity(), nil, func() chain.Resource { return source })

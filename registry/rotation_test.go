@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
@@ -108,6 +109,9 @@ func (r *rotating) serve(name, path string, timeout int) {
 	r.put(name+".yaml", fmt.Sprintf(hookYAML, name, path, timeout))
 }
 
+// where returns the URL at which an entry is served.
+func where(w *chain.Entry) string { return w.Hook.(hook.Located).Where() }
+
 func at(path string) string { return "https://hook.example.com/" + path }
 
 // serving lists what takes part, as path and timeout, and what is pending.
@@ -117,7 +121,7 @@ func (r *rotating) serving() []string {
 	var list []string
 	for _, w := range s.Clusters["dev"].Validating.Webhooks {
 		if w.Configuration != "policy" && w.Pending == nil {
-			list = append(list, fmt.Sprintf("%s %s", strings.TrimPrefix(w.Target.URL(), at("")), w.Timeout))
+			list = append(list, fmt.Sprintf("%s %s", strings.TrimPrefix(where(w), at("")), w.Timeout))
 		}
 	}
 	for _, p := range s.Pending {
@@ -374,8 +378,8 @@ func TestE15PreviousVersionChangesItsStage(t *testing.T) {
 			t.Errorf("%s, then %s: the chain is not in order", c.before, c.after)
 		}
 		for _, w := range list {
-			if w.Configuration == "one" && (w.Stage.String() != c.after || w.Target.URL() != at("a")) {
-				t.Errorf("%s, then %s: it is %s in the stage %s", c.before, c.after, w.Target.URL(), w.Stage)
+			if w.Configuration == "one" && (w.Stage.String() != c.after || where(w) != at("a")) {
+				t.Errorf("%s, then %s: it is %s in the stage %s", c.before, c.after, where(w), w.Stage)
 			}
 		}
 	}
@@ -840,7 +844,7 @@ func TestE15MutatingWebhookKeepsItsPreviousVersion(t *testing.T) {
 	for _, cluster := range []string{"dev", "east"} {
 		var paths []string
 		for _, w := range s.Clusters[cluster].Mutating.Webhooks {
-			paths = append(paths, strings.TrimPrefix(w.Target.URL(), at("")))
+			paths = append(paths, strings.TrimPrefix(where(w), at("")))
 		}
 		if want := []string{"a", "c"}; !slices.Equal(paths, want) {
 			t.Errorf("%s is served by %q, want %q", cluster, paths, want)

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -51,6 +52,9 @@ type EndpointSpec struct {
 // Identity names a Target by everything that makes it that Target. Two specs
 // with one Identity share connections and health.
 type Identity [sha256.Size]byte
+
+// String returns the identity in hex.
+func (i Identity) String() string { return hex.EncodeToString(i[:]) }
 
 // Identity returns the spec's identity.
 func (s TargetSpec) Identity() Identity {

@@ -23,7 +23,7 @@ type Client interface {
 }
 
 // Hook is one webhook of a configuration, as it is asked for a cluster. It is data,
-// and read only. It implements hook.Hook, hook.Explainer and hook.Located.
+// and read only. It implements hook.Hook, hook.Explainer, hook.Located and chain.Served.
 type Hook struct {
 	ID      hook.ID
 	Target  *transport.Target `json:"-"`
@@ -84,6 +84,9 @@ func (h *Hook) form(r *codec.Review, now time.Time) (codec.Form, error) {
 
 // Where implements hook.Located.
 func (h *Hook) Where() string { return h.Target.URL() }
+
+// ServedBy implements chain.Served.
+func (h *Hook) ServedBy() string { return h.Target.Identity().String() }
 
 // Explain implements hook.Explainer: it names the form of the review that the
 // webhook gets before any mutation; "at first" where it changes as soon as the

@@ -62,15 +62,16 @@ func labelled(name string) policy {
 // entry is how a function takes part in a chain: with rules, a mode, a failure policy and
 // a timeout, as a webhook does.
 func entry(name string, p policy, settings func(*chain.Entry)) *chain.Entry {
-	matcher, err := match.Compile(match.Spec{Rules: []admissionregistrationv1.RuleWithOperations{{
+	spec := match.Spec{Rules: []admissionregistrationv1.RuleWithOperations{{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
 		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
-	}}}, nil)
+	}}}
+	matcher, err := match.Compile(spec, nil)
 	if err != nil {
 		panic(err)
 	}
 	e := &chain.Entry{
-		ID: hook.ID{Configuration: "policies", Name: name}, Hook: hook.Local(p), Noun: "policy", Matcher: matcher,
+		ID: hook.ID{Configuration: "policies", Name: name}, Hook: hook.Local(p), Noun: "policy", Matcher: matcher, Spec: spec,
 		Stage: chain.StagePolicy, Mode: chain.Enforce, FailurePolicy: chain.Fail, Timeout: time.Second,
 	}
 	if settings != nil {

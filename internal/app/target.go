@@ -47,7 +47,7 @@ func (t target) Ready(q *chain.DryRun) error {
 	if err := t.client.Probe(t.Target, probeTimeout); err != nil || q == nil {
 		return err
 	}
-	asked := q.Webhook.Hook.(*webhook.Hook) //nolint:forcetypeassert // only webhooks have Targets
+	asked := q.Webhook.Hook.(*webhook.Hook) //nolint:forcetypeassert // Targets serve nothing but webhooks
 	body := codec.NewBody(fmt.Appendf(nil, probeReview, asked.Version), nil)
 	defer body.Release()
 	review := codec.AcquireReview()

@@ -28,7 +28,7 @@ func packages() map[string][]string {
 		"transport":             {"codec", "hook", "breaker", "internal/crash", "internal/worker", "internal/tracecontext"},
 		"webhook":               {"codec", "hook", "transport"},
 		"exempt":                {"codec", "match"},
-		"chain":                 {"hook", "match", "exempt", "transport"},
+		"chain":                 {"hook", "match", "exempt"},
 		"registry/manifest":     {"chain", "exempt"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
 		"registry/compile":    {"codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "internal/celenv", "internal/trust"},
@@ -99,7 +99,7 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/apis/cel":             {"internal/celenv"},
 		"k8s.io/apiserver/pkg/cel":                  {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/cel": {"internal/celenv"},
-		"k8s.io/api":                                {"internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "chain", "registry/compile", "registry/manifest"},
+		"k8s.io/api":                                {"internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "registry/compile", "registry/manifest"},
 		"k8s.io/apimachinery":                       {"internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "registry/compile", "registry/manifest"},
 		"k8s.io/client-go":                          {"registry/kube"},
 		"k8s.io/klog":                               {"registry/kube"},  // to keep client-go silent

@@ -126,7 +126,7 @@ func (f *fleet) everything(m *metrics.Metrics) {
 			m.Misread(ctx, w.ID)
 			for _, of := range []breaker.Change{{}, {Cluster: "east"}, {Cluster: "east", Resource: "/pods"}} {
 				for of.To = range breaker.Ramping + 1 {
-					m.CircuitChanged(w.Target.URL(), of)
+					m.CircuitChanged(w.Hook.(hook.Located).Where(), of)
 				}
 			}
 			f.shadow(m, phase, w)

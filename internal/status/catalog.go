@@ -3,14 +3,12 @@
 package status
 
 import (
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry"
-	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // catalog is the webhooks of a Snapshot, each once, and the lists of them that
@@ -81,14 +79,8 @@ func (c *catalog) id(w *chain.Entry, p chain.Phase) string {
 	return id
 }
 
-// shownIdentity is how much of a Target's identity is shown, in bytes.
-const shownIdentity = 6
+// shownIdentity is how much of a Target's identity is shown, in hex digits.
+const shownIdentity = 12
 
-// targetID is empty for a Hook without a Target.
-func targetID(t *transport.Target) string {
-	if t == nil {
-		return ""
-	}
-	id := t.Identity()
-	return hex.EncodeToString(id[:shownIdentity])
-}
+// targetID returns what is shown of a Target's identity; nothing where there is none.
+func targetID(identity string) string { return identity[:min(len(identity), shownIdentity)] }

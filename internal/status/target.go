@@ -14,7 +14,7 @@ import (
 func (c *Collector) target(t *transport.Target) Target {
 	stats := t.Stats()
 	target := Target{
-		ID:            targetID(t),
+		ID:            targetID(t.Identity().String()),
 		URL:           t.URL(),
 		Endpoints:     []Endpoint{},
 		Attempts:      stats.Attempts,

@@ -76,7 +76,7 @@ func newVariant(w *chain.Entry, p chain.Phase) Webhook {
 		Stage:          w.Stage.String(),
 		Reinvocation:   w.Reinvocation,
 		Bindings:       append([]string{}, w.Bindings...),
-		Target:         targetID(w.Target),
+		Target:         targetID(w.ServedBy()),
 	}
 	if h, ok := w.Hook.(*webhook.Hook); ok {
 		v.Retry, v.Hedge = h.Repeat.Failures, !h.Repeat.NoHedge && w.SideEffects.Repeatable(true)

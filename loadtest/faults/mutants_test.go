@@ -215,9 +215,13 @@ var firstPair *keyPair
 				for _, before := range current.Clusters[name].Validating.Webhooks {
 					if before.Name == w.Name {
 						c.Validating.Webhooks[i] = before
-						next.Targets = append(next.Targets, before.Target)
 					}
 				}
+			}
+		}
+		for _, t := range current.Targets {
+			if !slices.Contains(next.Targets, t) {
+				next.Targets = append(next.Targets, t)
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func (h bindingHome) bound() bound {
 	webhooks := h.good(compile.Options{Encoding: webhook.JSON}).Clusters["dev"].Validating.Webhooks
 	i := slices.IndexFunc(webhooks, func(w *chain.Entry) bool { return w.Name == "bound.example.com" })
 	w, asked := webhooks[i], webhooks[i].Hook.(*webhook.Hook)
-	return bound{i, w.Mode, w.Stage, w.Timeout, w.FailurePolicy, string(w.Spec.FailurePolicy), asked.Compat, asked.Repeat, w.Probe, w.Join, asked.Wire, w.Target.Identity()}
+	return bound{i, w.Mode, w.Stage, w.Timeout, w.FailurePolicy, string(w.Spec.FailurePolicy), asked.Compat, asked.Repeat, w.Probe, w.Join, asked.Wire, asked.Target.Identity()}
 }
 
 // Each field of a binding says what it says and nothing else; what none says is as

@@ -110,7 +110,7 @@ func TestChains(t *testing.T) {
 		for _, w := range slices.Concat(c.Validating.Webhooks, c.Mutating.Webhooks) {
 			h := w.Hook.(*webhook.Hook)
 			got = append(got, fmt.Sprintf("%s/%s %v %v %v %v %v %v %t %d %s", w.Configuration, w.Name, w.FailurePolicy,
-				w.SideEffects, w.Timeout, w.Mode, w.Stage, h.Version, w.Reinvocation, h.Compat, w.Target.URL()))
+				w.SideEffects, w.Timeout, w.Mode, w.Stage, h.Version, w.Reinvocation, h.Compat, h.Target.URL()))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", cluster, diff)

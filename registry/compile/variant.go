@@ -40,7 +40,6 @@ func (e *entry) compile(d dispatch, c *compiler) (*variant, error) {
 			ID:            id,
 			Hook:          asks,
 			PathID:        e.pathID,
-			Rules:         e.spec.Rules,
 			Matcher:       e.matcher,
 			Spec:          e.matchSpec(),
 			Bindings:      e.bindingNames,
@@ -63,7 +62,7 @@ func (e *entry) compile(d dispatch, c *compiler) (*variant, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.Target, w.hook.Target = target, target
+	w.hook.Target = target
 	number := c.chains.webhooks
 	c.chains.webhooks++
 	return &variant{Entry: w.Entry, number: number}, nil
