@@ -70,10 +70,10 @@ func validate(configPath string, paths []string) validation {
 		}
 		settings, own = cfg.Registry(nil, nil), cfg.Warnings(configPath)
 	}
-	if len(paths) == 0 {
-		paths = settings.Directories
+	if len(paths) > 0 {
+		settings.Sources = manifest.Directories(paths...)
 	}
-	snapshot, problems, warnings := registry.Validate(settings, paths)
+	snapshot, problems, warnings := registry.Validate(settings)
 	return validation{Problems: orEmpty(problems), Warnings: orEmpty(slices.Concat(own, warnings, unregistrable(snapshot)))}
 }
 

@@ -31,6 +31,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -103,7 +104,7 @@ func newWorld(t testing.TB, caller webhook.Client, limits overload.Limits, manif
 	if err := os.WriteFile(filepath.Join(dir, "all.yaml"), []byte(strings.Join(manifests, "\n---\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := registry.New(registry.Settings{Directories: []string{dir}, Compile: compile.Options{Client: caller}, Logger: slog.New(slog.DiscardHandler)})
+	r := registry.New(registry.Settings{Sources: manifest.Directories(dir), Compile: compile.Options{Client: caller}, Logger: slog.New(slog.DiscardHandler)})
 	if problems := r.Load(); len(problems) > 0 {
 		t.Fatal(problems)
 	}

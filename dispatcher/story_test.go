@@ -27,6 +27,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -195,7 +196,7 @@ func (s *story) load(t *testing.T, caller webhook.Client) *registry.Snapshot {
 			t.Fatal(err)
 		}
 	}
-	r := registry.New(registry.Settings{Directories: []string{dir}, Compile: compile.Options{Client: caller}, Logger: slog.New(slog.DiscardHandler)})
+	r := registry.New(registry.Settings{Sources: manifest.Directories(dir), Compile: compile.Options{Client: caller}, Logger: slog.New(slog.DiscardHandler)})
 	if problems := r.Load(); len(problems) > 0 {
 		t.Fatalf("%s: %v", s.file, problems)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/registration"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 var update = flag.Bool("update", false, "rewrite the want sections of the stories")
@@ -67,7 +68,7 @@ func register(t *testing.T, manifests []txtar.File, o registration.Options) []by
 				t.Fatal(err)
 			}
 		}
-		r := registry.New(registry.Settings{Directories: []string{dir}, Logger: slog.New(slog.DiscardHandler)})
+		r := registry.New(registry.Settings{Sources: manifest.Directories(dir), Logger: slog.New(slog.DiscardHandler)})
 		if problems := r.Load(); len(problems) > 0 {
 			t.Fatal(problems)
 		}

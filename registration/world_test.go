@@ -20,6 +20,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // dice draws random worlds; the same seed gives the same ones.
@@ -214,7 +215,7 @@ func compiled(t *testing.T, manifests ...any) *chain.Cluster {
 			t.Fatal(err)
 		}
 	}
-	r := registry.New(registry.Settings{Directories: []string{dir}, Logger: slog.New(slog.DiscardHandler)})
+	r := registry.New(registry.Settings{Sources: manifest.Directories(dir), Logger: slog.New(slog.DiscardHandler)})
 	if problems := r.Load(); len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // Whoever asks to is told of each change once: what is served from then on, or
@@ -15,7 +17,7 @@ func TestChanged(t *testing.T) {
 	dir := t.TempDir()
 	var told []string
 	var r *Registry
-	r = New(Settings{Directories: []string{dir}, Changed: func(c Change) {
+	r = New(Settings{Sources: manifest.Directories(dir), Changed: func(c Change) {
 		switch {
 		case c.Snapshot == nil:
 			told = append(told, "refused: "+c.Problems[0].Reason)

@@ -26,6 +26,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -90,7 +91,7 @@ func TestDrainedAfterItsLastCall(t *testing.T) {
 		client   = transport.NewClient(transport.ClientConfig{Addresses: loopback})
 	)
 	r = registry.New(registry.Settings{
-		Directories: []string{h.dir}, Compile: compile.Options{Addresses: loopback}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Sources: manifest.Directories(h.dir), Compile: compile.Options{Addresses: loopback}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Resource: func(t *transport.Target) chain.Resource {
 			return resource{Unconnected: registry.Unconnected{Target: t},
 				open:  func() { resolver.Refresh(context.Background(), t) },

@@ -4,6 +4,7 @@ package registry_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -78,7 +79,7 @@ func (h home) must(err error) {
 }
 
 func (h home) registry() *registry.Registry {
-	return registry.New(registry.Settings{Directories: []string{h.dir}})
+	return registry.New(registry.Settings{Sources: manifest.Directories(h.dir)})
 }
 
 // loaded returns a registry that serves the home's first state.
@@ -113,6 +114,13 @@ func (h home) refused(r *registry.Registry, reason string) {
 	}
 }
 
+// shelf is a Source that has what a test puts there.
+type shelf []manifest.File
+
+func (*shelf) Name() string { return "shelf" }
+
+func (s *shelf) Read(context.Context) []manifest.File { return slices.Clone(*s) }
+
 // first returns the name of the first validating webhook.
 func first(s *registry.Snapshot) string { return s.Clusters["dev"].Validating.Webhooks[0].Name }
 
@@ -129,14 +137,28 @@ func TestLoad(t *testing.T) {
 		path := filepath.Join(other, "more.yaml")
 		h.must(os.WriteFile(path, []byte(strings.NewReplacer("name: dev", "name: prod",
 			"anonymous: true", "certificate: {commonNames: [prod]}").Replace(clusterYAML)), 0o600))
-		r := registry.New(registry.Settings{Directories: []string{h.dir, other}})
+		r := registry.New(registry.Settings{Sources: manifest.Directories(h.dir, other)})
 		h.good(r)
 		h.must(os.Remove(path))
 		h.refused(r, "holds no object")
 	})
+	t.Run("E12 one source has no object any more", func(t *testing.T) {
+		h := newHome(t)
+		more := &shelf{manifest.File{Name: "prod.yaml", Data: []byte(named("prod"))}}
+		r := registry.New(registry.Settings{Sources: append(manifest.Directories(h.dir), more)})
+		if s := h.good(r); s.Clusters["prod"] == nil || s.Clusters["dev"] == nil {
+			t.Fatalf("clusters are %v", s.Clusters)
+		}
+		(*more)[0].Data = nil
+		h.refused(r, "shelf: holds no object")
+		*more = nil
+		h.refused(r, "shelf: holds no object")
+		*more = shelf{{Name: "prod.yaml", Err: errors.New("nobody answers")}}
+		h.refused(r, "prod.yaml: cannot be read: nobody answers")
+	})
 	t.Run("E12 empty directory with allowEmpty", func(t *testing.T) {
 		h := newHome(t)
-		r := registry.New(registry.Settings{Directories: []string{h.dir}, AllowEmpty: true})
+		r := registry.New(registry.Settings{Sources: manifest.Directories(h.dir), AllowEmpty: true})
 		h.good(r)
 		h.must(os.Remove(filepath.Join(h.dir, "cluster.yaml")))
 		h.must(os.Remove(filepath.Join(h.dir, "webhook.yaml")))
@@ -145,7 +167,7 @@ func TestLoad(t *testing.T) {
 		}
 	})
 	t.Run("E12 empty from the start", func(t *testing.T) {
-		r := registry.New(registry.Settings{Directories: []string{t.TempDir()}})
+		r := registry.New(registry.Settings{Sources: manifest.Directories(t.TempDir())})
 		if problems := r.Load(); len(problems) != 1 || r.Snapshot() != nil {
 			t.Fatal(problems, r.Snapshot())
 		}
@@ -210,7 +232,7 @@ func (h home) running() (r *registry.Registry, served func() []string) {
 	h.t.Helper()
 	var names []string
 	var mu sync.Mutex
-	r = registry.New(registry.Settings{Directories: []string{h.dir}, Changed: func(c registry.Change) {
+	r = registry.New(registry.Settings{Sources: manifest.Directories(h.dir), Changed: func(c registry.Change) {
 		mu.Lock()
 		defer mu.Unlock()
 		if c.Snapshot != nil {
@@ -259,7 +281,7 @@ func restless(t *testing.T) {
 		<-time.After(20 * time.Millisecond) // of the bubble's clock
 	}
 	synctest.Wait()
-	if got := fmt.Sprint(r.Problems()); !strings.Contains(got, "the directories change while they are read") {
+	if got := fmt.Sprint(r.Problems()); !strings.Contains(got, "the sources change while they are read") {
 		t.Errorf("problems: %s", got)
 	}
 	h.put("webhook.yaml", fmt.Sprintf(webhookYAML, "first.policy"))
@@ -298,7 +320,7 @@ func configMapSwap(t *testing.T) {
 func TestProblemsAreLoggedOncePerChange(t *testing.T) {
 	h := newHome(t)
 	var log strings.Builder
-	r := registry.New(registry.Settings{Directories: []string{h.dir}, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	r := registry.New(registry.Settings{Sources: manifest.Directories(h.dir), Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 	h.good(r)
 	h.put("cluster.yaml", "junk")
 	for range 3 {
@@ -356,7 +378,7 @@ func TestOpenedTargetsAreListed(t *testing.T) {
 	var r *registry.Registry
 	var seen []int
 	see := func() { seen = append(seen, len(r.Targets())) }
-	r = registry.New(registry.Settings{Directories: []string{h.dir}, Resource: func(t *transport.Target) chain.Resource {
+	r = registry.New(registry.Settings{Sources: manifest.Directories(h.dir), Resource: func(t *transport.Target) chain.Resource {
 		return resource{Unconnected: registry.Unconnected{Target: t}, open: see, ready: func(*chain.DryRun) error { return nil }}
 	}})
 	h.good(r)
@@ -392,7 +414,7 @@ func TestValidatePaths(t *testing.T) {
 		"a file that is not there": {[]string{file + "x"}, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, problems, _ := registry.Validate(registry.Settings{}, c.paths)
+			s, problems, _ := registry.Validate(registry.Settings{Sources: manifest.Directories(c.paths...)})
 			if c.reason == "" && (len(problems) > 0 || s == nil || s.Clusters["dev"] == nil) {
 				t.Errorf("problems %v", problems)
 			}
@@ -449,7 +471,7 @@ users: [{name: a, user: {token: abc}}]
 		told = append(told, what)
 	}
 	r = registry.New(registry.Settings{
-		Directories: []string{h.dir},
+		Sources: manifest.Directories(h.dir),
 		Compile: compile.Options{Namespaces: func(cluster string, _ manifest.KubeAccess, _ []string) chain.NamespaceSource {
 			return source{cluster, tell}
 		}},
@@ -480,7 +502,7 @@ clusters: [{name: a, cluster: {server: "https://api.example.com"}}]
 users: [{name: a, user: {token: abc}}]
 `)
 	var labels []string
-	r := registry.New(registry.Settings{Directories: []string{h.dir}, Compile: compile.Options{
+	r := registry.New(registry.Settings{Sources: manifest.Directories(h.dir), Compile: compile.Options{
 		Namespaces: func(cluster string, _ manifest.KubeAccess, needed []string) chain.NamespaceSource {
 			labels = needed
 			return source{cluster, func(string) {}}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // BenchmarkPoll is one look at the sources while nothing changes: clusters with a
@@ -42,7 +43,7 @@ users: [{name: a, user: {tokenFile: %[1]d.token}}]
 				put(fmt.Sprintf("%d.crt", i), string(authority.PEM))
 				put(fmt.Sprintf("%d.token", i), fmt.Sprintf("token-of-%d", i))
 			}
-			r := registry.New(registry.Settings{Directories: []string{dir}})
+			r := registry.New(registry.Settings{Sources: manifest.Directories(dir)})
 			if problems := r.Load(); len(problems) > 0 {
 				b.Fatal(problems)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // demoBinding is what a demo adds to make the Services of the examples reachable.
@@ -23,14 +24,14 @@ spec:
 
 func TestQuickstart(t *testing.T) {
 	const dir = "../examples/quickstart"
-	_, problems, warnings := registry.Validate(registry.Settings{}, []string{dir})
+	_, problems, warnings := registry.Validate(registry.Settings{Sources: manifest.Directories(dir)})
 	if len(problems)+len(warnings) > 0 {
 		t.Fatalf("problems %v, warnings %v", problems, warnings)
 	}
 	h := newHome(t)
 	h.must(os.Remove(filepath.Join(h.dir, "cluster.yaml")))
 	h.put("webhook.yaml", demoBinding)
-	r := registry.New(registry.Settings{Directories: []string{dir, h.dir}})
+	r := registry.New(registry.Settings{Sources: manifest.Directories(dir, h.dir)})
 	h.good(r)
 	for name, modes := range map[string]map[string]chain.Mode{
 		"dev":     {"owner.policy.example.com": chain.Warn},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package registry turns Configurations into immutable Snapshots: it reads
-// directories, reports every problem, and swaps the compiled whole atomically.
+// Sources, reports every problem, and swaps the compiled whole atomically.
 package registry
 
 import (
@@ -28,9 +28,9 @@ type Registry struct {
 	// turn has room for one: there is one load at a time, which may block and holds
 	// no lock. What follows belongs to who has the turn.
 	turn      chan struct{}
-	source    manifest.Source
+	reader    manifest.Reader
 	tried     string // hash of the last input, good or bad
-	populated map[string]bool
+	populated []bool // which of the Sources held objects in the last good one; nil: there was none
 }
 
 // New returns a Registry without a Snapshot. It reads nothing yet.
@@ -41,12 +41,12 @@ func New(s Settings) *Registry {
 		compiler: compile.NewCompiler(s.Compile),
 		reload:   make(chan struct{}, 1),
 		turn:     make(chan struct{}, 1),
-		source:   manifest.Source{Paths: s.Directories, FileRoots: s.FileRoots},
+		reader:   manifest.Reader{Sources: s.Sources, FileRoots: s.FileRoots},
 		rotation: rotation{resource: s.Resource, table: map[string]*held{}},
 	}
 }
 
-// settleTime is how long Run lets a changed directory come to rest before it
+// settleTime is how long Run lets a changed Source come to rest before it
 // reads it again: a file that is being written can look whole.
 const settleTime = 50 * time.Millisecond
 
@@ -114,13 +114,13 @@ const reads = 5
 // neither a file being written nor a symbolic link being swapped shows as a
 // mixture. It reports whether the input is news.
 func (r *Registry) read(ctx context.Context, settle time.Duration) (in manifest.Input, problems []manifest.Problem, news bool) {
-	in = r.source.Read()
+	in = r.reader.Read(ctx)
 	for range reads {
 		if in.Hash == r.tried {
 			return in, nil, false
 		}
 		wait(ctx, settle)
-		again := r.source.Read()
+		again := r.reader.Read(ctx)
 		if again.Hash == in.Hash {
 			r.tried = in.Hash
 			return again, nil, true
@@ -128,7 +128,7 @@ func (r *Registry) read(ctx context.Context, settle time.Duration) (in manifest.
 		in = again
 	}
 	r.tried = "" // whatever comes next is to be judged
-	return in, []manifest.Problem{{Reason: "the directories change while they are read"}}, false
+	return in, []manifest.Problem{{Reason: "the sources change while they are read"}}, false
 }
 
 func wait(ctx context.Context, d time.Duration) {
@@ -161,7 +161,7 @@ func (r *Registry) try(ctx context.Context, in manifest.Input) *Snapshot {
 	served := r.rotate(ctx, next)
 	r.loads.succeed()
 	r.problems.Store(nil)
-	r.populated = r.source.Populated()
+	r.populated = in.Populated
 	return served
 }
 
@@ -177,17 +177,17 @@ func (r *Registry) compile(in manifest.Input) (*Snapshot, []manifest.Problem) {
 	return &Snapshot{Hash: in.Hash, Compiled: *compiled}, nil
 }
 
-// emptied reports sources without any object where there was one (E12). Objects
+// emptied reports Sources without any object where there was one (E12). Objects
 // that cannot be read are problems of their own.
 func (r *Registry) emptied(in manifest.Input) []manifest.Problem {
 	if r.settings.AllowEmpty || len(in.Problems) > 0 {
 		return nil
 	}
 	var problems []manifest.Problem
-	now := r.source.Populated()
-	for _, path := range r.source.Paths {
-		if !now[path] && (r.populated[path] || len(now) == 0) {
-			problems = append(problems, manifest.Problem{File: path, Reason: "holds no object; an empty configuration needs allowEmpty: true"})
+	none := !slices.Contains(in.Populated, true)
+	for i, source := range r.settings.Sources {
+		if !in.Populated[i] && (none || r.populated != nil && r.populated[i]) {
+			problems = append(problems, manifest.Problem{File: source.Name(), Reason: "holds no object; an empty configuration needs allowEmpty: true"})
 		}
 	}
 	return problems
@@ -226,13 +226,11 @@ func (r *Registry) logLoaded(s *Snapshot) {
 		"clusters", len(s.Clusters), "targets", len(s.Targets), "warnings", len(s.Warnings), "pending", len(s.Pending))
 }
 
-// Validate compiles what is in paths (files or directories) as Load would and
-// returns every problem and lint warning. What is compiled, nil where there are
-// problems, is not for serving.
-func Validate(s Settings, paths []string) (snapshot *compile.Compiled, problems, warnings []manifest.Problem) {
-	s.Directories = paths
+// Validate compiles what is in the Sources as Load would and returns every problem and
+// lint warning. What is compiled, nil where there are problems, is not for serving.
+func Validate(s Settings) (snapshot *compile.Compiled, problems, warnings []manifest.Problem) {
 	r := New(s)
-	in := r.source.Read()
+	in := r.reader.Read(context.Background())
 	return r.compiler.Compile(in, nil, nil, r.emptied(in)...)
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
@@ -41,8 +42,8 @@ type rotating struct {
 func newRotating(t *testing.T) *rotating {
 	r := &rotating{home: newHome(t), down: map[string]bool{}, why: "nobody is there"}
 	r.Registry = registry.New(registry.Settings{
-		Directories: []string{r.dir},
-		Logger:      slog.New(slog.NewTextHandler(&r.log, nil)),
+		Sources: manifest.Directories(r.dir),
+		Logger:  slog.New(slog.NewTextHandler(&r.log, nil)),
 		Resource: answering(func(target *transport.Target, _ *chain.DryRun) error {
 			r.probed.Add(1)
 			if r.down[target.URL()] {
@@ -264,7 +265,7 @@ func TestNobodyWaitsForALoad(t *testing.T) {
 			r.Problems()
 			r.Loads()
 		}
-		r = registry.New(registry.Settings{Directories: []string{h.dir}, Resource: func(t *transport.Target) chain.Resource {
+		r = registry.New(registry.Settings{Sources: manifest.Directories(h.dir), Resource: func(t *transport.Target) chain.Resource {
 			return resource{registry.Unconnected{Target: t}, look, func(*chain.DryRun) error { look(); return nil }}
 		}})
 		h.must(os.Remove(filepath.Join(h.dir, "webhook.yaml")))
@@ -301,7 +302,7 @@ func TestOneThatHangsIsOpenedAlone(t *testing.T) {
 		var opened atomic.Int64
 		began := time.Now()
 		contexts := make(chan context.Context, 101)
-		r := registry.New(registry.Settings{Directories: []string{h.dir}, Resource: func(target *transport.Target) chain.Resource {
+		r := registry.New(registry.Settings{Sources: manifest.Directories(h.dir), Resource: func(target *transport.Target) chain.Resource {
 			return slow{registry.Unconnected{Target: target}, func(ctx context.Context) {
 				contexts <- ctx
 				if target.URL() == at("path0") {
@@ -671,7 +672,7 @@ func TestProbesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHome(t)
 		var now, most, all atomic.Int64
-		r := registry.New(registry.Settings{Directories: []string{h.dir}, Resource: answering(func(*transport.Target, *chain.DryRun) error {
+		r := registry.New(registry.Settings{Sources: manifest.Directories(h.dir), Resource: answering(func(*transport.Target, *chain.DryRun) error {
 			for n := now.Add(1); most.Load() < n; {
 				most.Store(n)
 			}
@@ -697,7 +698,7 @@ func TestProbeQuestion(t *testing.T) {
 	h := newHome(t)
 	var mu sync.Mutex
 	asked := map[string]string{}
-	r := registry.New(registry.Settings{Directories: []string{h.dir}, Resource: answering(func(target *transport.Target, q *chain.DryRun) error {
+	r := registry.New(registry.Settings{Sources: manifest.Directories(h.dir), Resource: answering(func(target *transport.Target, q *chain.DryRun) error {
 		mu.Lock()
 		defer mu.Unlock()
 		asked[strings.TrimPrefix(target.URL(), at(""))] = "connect"
@@ -903,7 +904,7 @@ func TestPreviousVersionsShareATarget(t *testing.T) {
 func TestTargetsAreSorted(t *testing.T) {
 	busy := map[*transport.Target]bool{}
 	h := newHome(t)
-	r := registry.New(registry.Settings{Directories: []string{h.dir}, Resource: func(t *transport.Target) chain.Resource {
+	r := registry.New(registry.Settings{Sources: manifest.Directories(h.dir), Resource: func(t *transport.Target) chain.Resource {
 		busy[t] = true
 		return working{registry.Unconnected{Target: t}, func() bool { return busy[t] }}
 	}})
@@ -964,7 +965,7 @@ func (w working) Busy() bool { return w.busy() }
 func TestClosedOnce(t *testing.T) {
 	var closed atomic.Int64
 	h := newHome(t)
-	r := registry.New(registry.Settings{Directories: []string{h.dir}, Resource: func(t *transport.Target) chain.Resource {
+	r := registry.New(registry.Settings{Sources: manifest.Directories(h.dir), Resource: func(t *transport.Target) chain.Resource {
 		return ending{registry.Unconnected{Target: t}, func() { closed.Add(1) }}
 	}})
 	h.good(r)

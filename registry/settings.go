@@ -14,11 +14,11 @@ import (
 
 // Settings is the configuration of a Registry.
 type Settings struct {
-	Directories []string
+	Sources []manifest.Source
 	// FileRoots are directories in which files may lie that manifests name, besides
 	// the manifest's own (E17).
 	FileRoots  []string
-	Interval   time.Duration // between two looks at the directories; 2 s
+	Interval   time.Duration // between two looks at the Sources; 2 s
 	AllowEmpty bool          // an empty configuration may replace another (E12)
 	Compile    compile.Options
 	Logger     *slog.Logger // default: none

@@ -200,13 +200,6 @@ type AdminTLS struct {
 // On reports whether the admin listener speaks TLS.
 func (t AdminTLS) On() bool { return t.CertFile != "" }
 
-// Source is one place where objects come from.
-type Source struct {
-	// Directory holds YAML and JSON manifests. Required. Danger: who may write
-	// there decides what every cluster admits.
-	Directory string `json:"directory"`
-}
-
 // Bypass names requests that pass without any webhook being called.
 type Bypass struct {
 	// Defaults adds the built-in rules: the API server's own writes, system

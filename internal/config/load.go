@@ -41,7 +41,7 @@ func (c *Config) anchor(dir string) {
 		anchor(dir, path)
 	}
 	for i := range c.Sources {
-		anchor(dir, &c.Sources[i].Directory)
+		c.Sources[i].anchor(dir)
 	}
 	for i := range c.FileRoots {
 		anchor(dir, &c.FileRoots[i])

@@ -31,8 +31,8 @@ func (c *Config) Registry(own []netip.AddrPort, log *slog.Logger) registry.Setti
 		},
 		Logger: log,
 	}
-	for _, source := range c.Sources {
-		s.Directories = append(s.Directories, source.Directory)
+	for i := range c.Sources {
+		s.Sources = append(s.Sources, c.Sources[i].manifests())
 	}
 	return s
 }

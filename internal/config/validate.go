@@ -31,7 +31,7 @@ func (c *Config) validate() field.ErrorList {
 		c.validateListeners(),
 		c.TLS.validate(field.NewPath("tls")),
 		c.Admin.TLS.validate(field.NewPath("admin", "tls")),
-		c.validateSources(field.NewPath("sources")),
+		validateSources(c.Sources, field.NewPath("sources")),
 		validateFileRoots(c.FileRoots, field.NewPath("fileRoots")),
 		atLeast(field.NewPath("reloadInterval"), c.ReloadInterval, minReloadInterval),
 		c.validateAllowedNetworks(field.NewPath("allowedNetworks")),
@@ -105,17 +105,6 @@ func (t *AdminTLS) validate(at *field.Path) field.ErrorList {
 		file(at.Child("keyFile"), t.KeyFile, "admin.tls needs the key of its certificate")...)
 	if t.ClientCAFile != "" {
 		errs = append(errs, file(at.Child("clientCAFile"), t.ClientCAFile, "")...)
-	}
-	return errs
-}
-
-func (c *Config) validateSources(at *field.Path) field.ErrorList {
-	if len(c.Sources) == 0 {
-		return field.ErrorList{field.Required(at, "name at least one directory")}
-	}
-	var errs field.ErrorList
-	for i, s := range c.Sources {
-		errs = append(errs, file(at.Index(i).Child("directory"), s.Directory, "")...)
 	}
 	return errs
 }

@@ -50,8 +50,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 
 	conf, problems := config.Load(stage.configFile)
 	if len(problems) == 0 {
-		settings := conf.Registry(nil, nil)
-		_, problems, _ = registry.Validate(settings, settings.Directories)
+		_, problems, _ = registry.Validate(conf.Registry(nil, nil))
 	}
 	if len(problems) > 0 {
 		return fmt.Errorf("the demo's own configuration is wrong: %v", problems)

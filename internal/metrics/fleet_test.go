@@ -19,6 +19,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/metrics"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
@@ -32,7 +33,7 @@ type fleet struct {
 func newFleet(t testing.TB, clusters, webhooks int) *fleet {
 	t.Helper()
 	f := &fleet{dir: t.TempDir()}
-	f.registry = registry.New(registry.Settings{Directories: []string{f.dir}, Logger: slog.New(slog.DiscardHandler)})
+	f.registry = registry.New(registry.Settings{Sources: manifest.Directories(f.dir), Logger: slog.New(slog.DiscardHandler)})
 	f.load(t, clusters, webhooks)
 	return f
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 func TestReviews(t *testing.T) {
@@ -153,7 +154,7 @@ func TestNoSnapshot(t *testing.T) {
 // that is kept could never be replaced, nor its Targets be closed.
 func TestSnapshotsAreReleased(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cluster.yaml")
-	r := registry.New(registry.Settings{Directories: []string{filepath.Dir(file)}, Logger: slog.New(slog.DiscardHandler)})
+	r := registry.New(registry.Settings{Sources: manifest.Directories(filepath.Dir(file)), Logger: slog.New(slog.DiscardHandler)})
 	load := func(label string) {
 		manifest := "apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: a, labels: {step: \"" + label + "\"}}\nspec: {authentication: {certificate: {commonNames: [a]}}}\n"
 		if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {

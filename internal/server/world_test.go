@@ -30,6 +30,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/server"
 	"github.com/admission-dispatcher/dispatcher/internal/trust"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 func TestMain(m *testing.M) {
@@ -184,11 +185,11 @@ func authorities(t testing.TB, cas ...*pki.Authority) *trust.Authorities {
 func newSnapshot(t testing.TB) *registry.Snapshot {
 	t.Helper()
 	dir := t.TempDir()
-	manifest := fmt.Sprintf(clusters, sha256.Sum256([]byte(token)))
-	if err := os.WriteFile(filepath.Join(dir, "clusters.yaml"), []byte(manifest), 0o600); err != nil {
+	text := fmt.Sprintf(clusters, sha256.Sum256([]byte(token)))
+	if err := os.WriteFile(filepath.Join(dir, "clusters.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := registry.New(registry.Settings{Directories: []string{dir}})
+	r := registry.New(registry.Settings{Sources: manifest.Directories(dir)})
 	if problems := r.Load(); len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/examples/quickstart"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 	"github.com/admission-dispatcher/dispatcher/registry"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // world is a registry that reads the example manifests, and a Collector of it.
@@ -32,8 +33,8 @@ func newWorld(t *testing.T) *world {
 		w.write(name, w.example(name))
 	}
 	w.registry = registry.New(registry.Settings{
-		Directories: []string{w.dir},
-		Changed:     func(c registry.Change) { w.collector.Changed(c) },
+		Sources: manifest.Directories(w.dir),
+		Changed: func(c registry.Change) { w.collector.Changed(c) },
 	})
 	w.collector = status.New(status.Config{Version: "test", Registry: w.registry, Unready: func() []string { return nil }})
 	return w

@@ -56,8 +56,8 @@ webhooks:
   rules: [{apiGroups: [""], apiVersions: [v1], operations: ["*"], resources: [%s]}]
   namespaceSelector: {matchExpressions: [{key: %s, operator: Exists}, {key: kubernetes.io/metadata.name, operator: Exists}]}
 `, resource, key))
-		manifests := manifest.Source{Paths: []string{h.dir}}
-		next, problems, _ := compiler.Compile(manifests.Read(), current, nil)
+		reader := manifest.Reader{Sources: manifest.Directories(h.dir)}
+		next, problems, _ := compiler.Compile(reader.Read(t.Context()), current, nil)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}

@@ -239,8 +239,8 @@ func TestLivingTargets(t *testing.T) {
 	h.put("other.yaml", strings.NewReplacer("/judge", "/other", "name: policy}\n", "name: other}\n").Replace(fmt.Sprintf(webhookYAML, "other.policy")))
 	living := h.good(compile.Options{}).Targets
 	h.put("other.yaml", strings.NewReplacer("/judge", "/moved", "name: policy}\n", "name: other}\n").Replace(fmt.Sprintf(webhookYAML, "other.policy")))
-	source := manifest.Source{Paths: []string{h.dir}}
-	again, problems, _ := compile.NewCompiler(compile.Options{}).Compile(source.Read(), nil, living)
+	reader := manifest.Reader{Sources: manifest.Directories(h.dir)}
+	again, problems, _ := compile.NewCompiler(compile.Options{}).Compile(reader.Read(t.Context()), nil, living)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

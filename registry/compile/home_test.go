@@ -66,8 +66,8 @@ func (h home) must(err error) {
 
 // compile compiles what is in the directory.
 func (h home) compile(o compile.Options) (*compile.Compiled, []manifest.Problem, []manifest.Problem) {
-	source := manifest.Source{Paths: []string{h.dir}}
-	return compile.NewCompiler(o).Compile(source.Read(), nil, nil)
+	reader := manifest.Reader{Sources: manifest.Directories(h.dir)}
+	return compile.NewCompiler(o).Compile(reader.Read(h.t.Context()), nil, nil)
 }
 
 // good compiles what is in the directory and wants no problem.

@@ -108,8 +108,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		source := manifest.Source{Paths: []string{path}}
-		if in := source.Read(); len(in.Problems) > 0 {
+		reader := manifest.Reader{Sources: manifest.Directories(path)}
+		if in := reader.Read(b.Context()); len(in.Problems) > 0 {
 			b.Fatal(in.Problems[0])
 		}
 	}

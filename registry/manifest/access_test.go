@@ -21,7 +21,7 @@ type apiHome struct{ *home }
 
 func newAPIHome(t *testing.T) apiHome {
 	h := apiHome{newHome(t)}
-	h.source = manifest.Source{Paths: []string{h.path("registry")}, FileRoots: []string{h.path("access")}}
+	h.reader = manifest.Reader{Sources: manifest.Directories(h.path("registry")), FileRoots: []string{h.path("access")}}
 	h.put("registry/cluster.yaml", `apiVersion: dispatcher.dev/v1alpha1
 kind: Cluster
 metadata: {name: east}

@@ -26,9 +26,10 @@ const (
 
 // decoder turns manifests into objects and collects what is wrong with them.
 type decoder struct {
-	strict   *serializer.Serializer
-	objects  Objects
-	problems []Problem
+	strict    *serializer.Serializer
+	objects   Objects
+	problems  []Problem
+	populated []bool // which of the Sources hold objects
 }
 
 func newDecoder() *decoder {
@@ -37,21 +38,39 @@ func newDecoder() *decoder {
 		serializer.SerializerOptions{Strict: true})}
 }
 
+// decodeAll decodes the manifests of all Sources.
+func decodeAll(manifests [][]File) *decoder {
+	d := newDecoder()
+	for _, files := range manifests {
+		before := d.objects.Len()
+		for _, f := range files {
+			d.file(f)
+		}
+		d.populated = append(d.populated, d.objects.Len() > before)
+	}
+	return d
+}
+
 // file decodes every document of one manifest.
-func (d *decoder) file(name string, data []byte) {
-	docs, errs := documents(name, data)
+func (d *decoder) file(f File) {
+	if f.Err != nil {
+		d.problems = append(d.problems, Problem{File: f.Name, Reason: "cannot be read: " + cause(f.Err).Error()})
+		return
+	}
+	docs, errs := documents(f.Name, f.Data)
+	at := Origin{File: f.Name, Directory: f.Directory}
 	for _, doc := range docs {
-		d.document(name, doc, metav1.TypeMeta{})
+		d.document(at, doc, metav1.TypeMeta{})
 	}
 	for _, err := range errs {
-		d.report(Origin{File: name}, err)
+		d.report(at, err)
 	}
 }
 
 // document decodes one object, or every item of a list. An item of a typed list
 // may leave its kind to the list.
-func (d *decoder) document(file string, doc json.RawMessage, listed metav1.TypeMeta) {
-	at, meta, err := identify(file, doc, listed)
+func (d *decoder) document(within Origin, doc json.RawMessage, listed metav1.TypeMeta) {
+	at, meta, err := identify(within, doc, listed)
 	if err != nil {
 		d.report(at, err)
 		return
@@ -64,14 +83,14 @@ func (d *decoder) document(file string, doc json.RawMessage, listed metav1.TypeM
 }
 
 // identify reads the kind and the name, leniently: the strict decoder follows.
-func identify(file string, doc json.RawMessage, listed metav1.TypeMeta) (Origin, metav1.TypeMeta, error) {
+func identify(at Origin, doc json.RawMessage, listed metav1.TypeMeta) (Origin, metav1.TypeMeta, error) {
 	var head struct {
 		metav1.TypeMeta
 		Metadata struct {
 			Name string `json:"name"`
 		} `json:"metadata"`
 	}
-	at := Origin{File: file}
+	at.Object = "" // that of a list is not its item's
 	if doc[0] != '{' {
 		return at, head.TypeMeta, errors.New("must be an object")
 	}
@@ -161,7 +180,7 @@ func (d *decoder) list(at Origin, item metav1.TypeMeta, doc []byte) error {
 	}
 	for i := range list.Items {
 		if raw := list.Items[i].Raw; raw != nil {
-			d.document(at.File, raw, item)
+			d.document(at, raw, item)
 		} else {
 			d.problems = append(d.problems, at.Problem(field.NewPath("items").Index(i), "", "must be an object"))
 		}

@@ -39,8 +39,8 @@ func FuzzDecode(f *testing.F) {
 		}
 		docs, errs := documents(name, data)
 		d, again := newDecoder(), newDecoder()
-		d.file(name, data)
-		again.file(name, data)
+		d.file(File{Name: name, Data: data})
+		again.file(File{Name: name, Data: data})
 		if len(d.problems) < len(errs) {
 			t.Fatalf("%v were not all reported", errs)
 		}

@@ -13,13 +13,6 @@ import (
 	"strings"
 )
 
-// file is what was read of one file, or why it could not be.
-type file struct {
-	name string // path
-	data []byte
-	err  error
-}
-
 // cause drops the path from a file system's error; the Problem has it.
 func cause(err error) error {
 	var pathError *fs.PathError
@@ -31,16 +24,18 @@ func cause(err error) error {
 
 // reference is a file that a manifest names, itself or by a kubeconfig.
 type reference struct {
-	source string // directory of the manifest: the file lies there, or in one of fileRoots
+	source string // directory of the manifest: the file lies there, or in one of fileRoots; "": it has none
 	path   string // relative to the working directory, or absolute
 }
 
 // refer returns the file that the object at names: relative paths are relative to
 // the manifest.
 func (o Origin) refer(name string) reference {
-	directory := filepath.Dir(o.File)
-	return reference{directory, relativeTo(directory, name)}
+	return reference{o.Directory, relativeTo(o.Directory, name)}
 }
+
+// lost reports a relative path of a manifest that lies in no directory.
+func (r reference) lost() bool { return r.source == "" && !filepath.IsAbs(r.path) }
 
 // sibling returns the file that the content of r names, in the same way.
 func (r reference) sibling(name string) reference {
@@ -112,12 +107,13 @@ type root struct {
 	open *os.Root
 }
 
-// openRoots opens those of the directories that exist. The caller closes them.
+// openRoots opens those of the directories that exist; "" is none. The caller closes
+// them.
 func openRoots(directories ...string) *roots {
 	r := &roots{}
 	for _, directory := range directories {
 		path, err := filepath.Abs(directory)
-		if err != nil {
+		if err != nil || directory == "" {
 			continue
 		}
 		if open, err := os.OpenRoot(path); err == nil {
@@ -189,49 +185,6 @@ func (d *root) below(path string) (name string, ok bool) {
 
 // maxFile bounds a file, in bytes.
 const maxFile = 64 << 20
-
-// readDirectory reads the manifests in dir itself, in the order of their names:
-// *.yaml, *.yml and *.json, hidden files left out. Subdirectories are not read:
-// a mounted ConfigMap keeps each of its versions in one.
-func readDirectory(dir string) []file {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return []file{{name: dir, err: err}}
-	}
-	var read []file
-	for _, e := range entries {
-		if name := filepath.Join(dir, e.Name()); isManifest(e.Name()) && !isDirectory(name) {
-			read = append(read, readFile(name))
-		}
-	}
-	return read
-}
-
-func isManifest(name string) bool {
-	if strings.HasPrefix(name, ".") {
-		return false
-	}
-	switch filepath.Ext(name) {
-	case ".yaml", ".yml", ".json":
-		return true
-	}
-	return false
-}
-
-func isDirectory(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
-}
-
-// readFile reads a manifest.
-func readFile(name string) file {
-	info, err := os.Stat(name)
-	if err != nil {
-		return file{name: name, err: err}
-	}
-	data, err := readRegular(anywhere{}, name, info)
-	return file{name: name, data: data, err: err}
-}
 
 // opener is the file system, or a part of it.
 type opener interface {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,7 +39,7 @@ func TestNamedFiles(t *testing.T) {
 	for _, name := range names {
 		h.put(name, "content-of-"+name)
 	}
-	at := manifest.Origin{File: h.path("a.yaml")}
+	at := manifest.Origin{Directory: h.dir}
 	known := map[string]string{h.good().Hash: "at first"}
 	for _, name := range names {
 		in := h.good()
@@ -69,7 +70,7 @@ func TestNamedFiles(t *testing.T) {
 func TestToken(t *testing.T) {
 	h := newHome(t)
 	h.put("a.yaml", filesYAML)
-	at := manifest.Origin{File: h.path("a.yaml")}
+	at := manifest.Origin{Directory: h.dir}
 	const bad = "must hold one token of printable ASCII"
 	for content, reason := range map[string]string{
 		"abc": "", "  abc\r\n": "", "!~": "", "\t~\n": "",
@@ -161,7 +162,7 @@ func TestManifestsOfADirectory(t *testing.T) {
 	h.put("more.yaml", "")
 	h.good()
 	another("an empty file")
-	h.source.Paths = []string{h.path("no such directory")}
+	h.from(h.path("no such directory"))
 	h.refused("cannot be read: no such file or directory")
 	another("no directory")
 }
@@ -171,7 +172,7 @@ func TestSingleManifest(t *testing.T) {
 	h := newHome(t)
 	h.put("a.yaml", named("east"))
 	h.put("manifest", named("west"))
-	h.source.Paths = []string{h.path("manifest")}
+	h.from(h.path("manifest"))
 	if in := h.good(); len(in.Objects.Clusters) != 1 || in.Objects.Clusters[0].Name != "west" {
 		t.Errorf("read %v", in.Objects.Clusters)
 	}
@@ -179,7 +180,7 @@ func TestSingleManifest(t *testing.T) {
 	h.refused("no such file or directory")
 }
 
-// Populated tells the paths that hold objects, however they are written.
+// Populated tells which paths hold objects, however they are written.
 func TestPopulated(t *testing.T) {
 	h := newHome(t)
 	for _, name := range []string{"full/a.yaml", "single.yaml", "beside.yaml", "full/sub/b.yaml"} {
@@ -191,17 +192,14 @@ func TestPopulated(t *testing.T) {
 		"full": true, "full/": true, "./full": true, "full/sub": true, "single.yaml": true, "": true,
 		"empty": false, "nothing.yaml": false, "no such directory": false,
 	} {
-		h.source.Paths = []string{h.dir + "/" + path, h.path("empty")}
-		h.read()
-		found := h.source.Populated()
-		if found[h.source.Paths[0]] != want || found[h.source.Paths[1]] {
+		h.from(h.dir+"/"+path, h.path("empty"))
+		if found := h.read().Populated; !slices.Equal(found, []bool{want, false}) {
 			t.Errorf("%q: %v", path, found)
 		}
 	}
 	// A file tells nothing of the directory that it lies in.
-	h.source.Paths = []string{h.path("empty"), h.path("full/a.yaml"), h.path("full/sub")}
-	h.read()
-	if found := h.source.Populated(); len(found) != 2 {
+	h.from(h.path("empty"), h.path("full/a.yaml"), h.path("full/sub"))
+	if found := h.read().Populated; !slices.Equal(found, []bool{false, true, true}) {
 		t.Errorf("found %v", found)
 	}
 }

@@ -16,14 +16,17 @@ import (
 type home struct {
 	*testing.T
 	dir    string
-	source manifest.Source
+	reader manifest.Reader
 }
 
 func newHome(t *testing.T) *home {
 	h := &home{T: t, dir: t.TempDir()}
-	h.source.Paths = []string{h.dir}
+	h.from(h.dir)
 	return h
 }
+
+// from makes these paths what is read.
+func (h *home) from(paths ...string) { h.reader.Sources = manifest.Directories(paths...) }
 
 func (h *home) path(name string) string { return filepath.Join(h.dir, name) }
 
@@ -45,7 +48,7 @@ func (h *home) must(err error) {
 	}
 }
 
-func (h *home) read() manifest.Input { return h.source.Read() }
+func (h *home) read() manifest.Input { return h.reader.Read(h.Context()) }
 
 // good reads and wants no problem.
 func (h *home) good() manifest.Input {

@@ -14,7 +14,7 @@ import (
 // Problem is one thing that is wrong with a configuration: what, where, and
 // why. The command line, the log and the status page render the same values.
 type Problem struct {
-	File   string `json:"file,omitempty"`   // the source's path and the file's name in it
+	File   string `json:"file,omitempty"`   // the manifest, as its Source calls it
 	Object string `json:"object,omitempty"` // Kind/name
 	Field  string `json:"field,omitempty"`  // field path as Kubernetes writes it
 	Value  string `json:"value,omitempty"`  // the offending value, cut short; never a secret
@@ -39,8 +39,9 @@ func (p Problem) String() string {
 
 // Origin says where an object stands.
 type Origin struct {
-	File   string
-	Object string // Kind/name
+	File      string
+	Object    string // Kind/name
+	Directory string // as File has it
 }
 
 // Problem returns a Problem of the object at path, which may be nil.
@@ -70,7 +71,7 @@ func (o Origin) Problems(errs field.ErrorList) []Problem {
 
 // ProblemsOf renders what validation found in one object of a file.
 func ProblemsOf(file, object string, errs field.ErrorList) []Problem {
-	return Origin{file, object}.Problems(errs)
+	return Origin{File: file, Object: object}.Problems(errs)
 }
 
 // hasValue tells the types of error that show the offending value.

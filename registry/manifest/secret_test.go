@@ -30,8 +30,8 @@ spec: {webhooks: ["*/*"], bearerTokenFile: eyJhbGciOi, endpoints: [{address: "19
 	if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := Source{Paths: []string{dir}}
-	in := s.Read()
+	r := Reader{Sources: Directories(dir)}
+	in := r.Read(t.Context())
 	if len(in.Problems) > 0 || in.Objects.Len() != 3 {
 		t.Fatalf("E14 %d objects, problems %v", in.Objects.Len(), in.Problems)
 	}

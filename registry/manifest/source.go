@@ -4,20 +4,42 @@ package manifest
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
-	"os"
 	"path/filepath"
 )
 
-// Source reads manifests and the files that they name. It decodes only what
+// Source is a place where manifests come from.
+type Source interface {
+	// Name is what people call it, in problems and logs.
+	Name() string
+	// Read returns its manifests as they are now, always in the same order. It is called
+	// at every look, and again until two readings agree. Every change waits for it, so it
+	// gives up by itself, and when ctx is done, which is at shutdown. What cannot be read,
+	// be it the whole Source, is a File with an error: nothing else tells it from a Source
+	// that has become empty.
+	Read(ctx context.Context) []File
+}
+
+// File is a manifest as its Source has it.
+type File struct {
+	Name string // what people call it; one that ends in .json is JSON, all others are YAML
+	// Directory is where the relative names of files lead that the manifest names, and
+	// where these may lie. "": it lies in none, and can name files in FileRoots alone.
+	Directory string
+	Data      []byte
+	Err       error // why it cannot be read; it shows no secret
+}
+
+// Reader reads Sources and the files that their manifests name. It decodes only what
 // has changed.
-type Source struct {
-	Paths     []string // directories, or single files
+type Reader struct {
+	Sources   []Source
 	FileRoots []string // where files may lie, besides the directories of their manifests
 	decoded   *decoder // of the manifests with this sum
 	sum       string
@@ -33,12 +55,19 @@ type parsedKubeconfig struct {
 
 // Input is everything that one compilation reads.
 type Input struct {
-	Objects  *Objects
-	Problems []Problem // of what could not be read or decoded
-	Hash     string    // hex SHA-256 over names and contents
+	Objects   *Objects
+	Problems  []Problem // of what could not be read or decoded
+	Hash      string    // hex SHA-256 over names and contents
+	Populated []bool    // which of the Sources hold objects
 
-	files       map[reference]file
+	files       map[reference]content
 	kubeconfigs map[reference]described
+}
+
+// content is what was read of a file that a manifest names, or why it could not be.
+type content struct {
+	data []byte
+	err  error
 }
 
 // described is what a kubeconfig says, or why it cannot be used.
@@ -82,45 +111,52 @@ func (in *Input) Access(m *Cluster) (KubeAccess, error) {
 
 // Read reads everything. What cannot be read is a Problem of the input, and
 // part of its hash.
-func (s *Source) Read() Input {
-	manifests := s.manifests()
-	if sum := s.hash(manifests); s.decoded == nil || s.sum != sum {
-		s.decoded, s.sum = decodeAll(manifests), sum
+func (r *Reader) Read(ctx context.Context) Input {
+	manifests := make([][]File, len(r.Sources))
+	for i, source := range r.Sources {
+		manifests[i] = source.Read(ctx)
 	}
-	in := Input{Objects: &s.decoded.objects, files: map[reference]file{}, kubeconfigs: map[reference]described{}, Problems: s.decoded.problems}
+	if sum := hashOf(manifests); r.decoded == nil || r.sum != sum {
+		r.decoded, r.sum = decodeAll(manifests), sum
+	}
+	in := Input{
+		Objects: &r.decoded.objects, Problems: r.decoded.problems, Populated: r.decoded.populated,
+		files: map[reference]content{}, kubeconfigs: map[reference]described{},
+	}
 	whole := sha256.New()
-	WritePart(whole, []byte(s.sum))
-	r := reading{into: &in, hash: whole, fileRoots: s.FileRoots, open: map[string]*roots{}}
-	defer r.close()
-	for _, f := range s.decoded.objects.references() {
-		writeFile(whole, r.file(f))
+	WritePart(whole, []byte(r.sum))
+	pass := reading{into: &in, hash: whole, fileRoots: r.FileRoots, open: map[string]*roots{}}
+	defer pass.close()
+	for _, at := range r.decoded.objects.references() {
+		read := pass.file(at)
+		writeContent(whole, read.data, read.err)
 	}
-	s.readKubeconfigs(&r)
+	r.readKubeconfigs(&pass)
 	in.Hash = hex.EncodeToString(whole.Sum(nil))
 	return in
 }
 
 // readKubeconfigs reads the kubeconfigs that Clusters name. What counts of them is
 // the access, not the bytes: a credential in them may be renewed at any time.
-func (s *Source) readKubeconfigs(r *reading) {
+func (r *Reader) readKubeconfigs(pass *reading) {
 	parsed := map[reference]parsedKubeconfig{}
-	for i := range s.decoded.objects.Clusters {
-		m := &s.decoded.objects.Clusters[i]
+	for i := range r.decoded.objects.Clusters {
+		m := &r.decoded.objects.Clusters[i]
 		name := m.Spec.KubeconfigFile
 		if name == "" || looksSecret(name) {
 			continue
 		}
 		at := m.refer(name)
-		read := r.file(at)
-		known, again := s.parsed[at]
+		read := pass.file(at)
+		known, again := r.parsed[at]
 		if !again || !bytes.Equal(known.data, read.data) {
 			known = parsedKubeconfig{data: read.data}
 			known.kubeconfig, known.err = parseKubeconfig(read.data)
 		}
 		parsed[at] = known
-		r.access(at, read, known)
+		pass.access(at, read, known)
 	}
-	s.parsed = parsed
+	r.parsed = parsed
 }
 
 // reading is one pass over the files that manifests name.
@@ -138,13 +174,16 @@ func (r *reading) close() {
 }
 
 // file reads a file once.
-func (r *reading) file(at reference) file {
+func (r *reading) file(at reference) content {
 	read, known := r.into.files[at]
-	if known {
+	switch {
+	case known:
 		return read
+	case at.lost():
+		read.err = errOutside
+	default:
+		read.data, read.err = r.within(at.source).read(at.path)
 	}
-	data, err := r.within(at.source).read(at.path)
-	read = file{name: at.path, data: data, err: err}
 	r.into.files[at] = read
 	return read
 }
@@ -160,7 +199,7 @@ func (r *reading) within(directory string) *roots {
 }
 
 // access enters what a kubeconfig describes, and sums it.
-func (r *reading) access(at reference, read file, k parsedKubeconfig) {
+func (r *reading) access(at reference, read content, k parsedKubeconfig) {
 	found := described{err: k.err}
 	switch {
 	case read.err != nil:
@@ -190,37 +229,24 @@ func (r *reading) access(at reference, read file, k parsedKubeconfig) {
 	}
 }
 
-// manifests reads every path: a directory's manifests, or the file itself.
-func (s *Source) manifests() [][]file {
-	read := make([][]file, len(s.Paths))
-	for i, path := range s.Paths {
-		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			read[i] = []file{readFile(path)}
-		} else {
-			read[i] = readDirectory(path)
-		}
-	}
-	return read
-}
-
-// hash sums names and contents, wherever the directories are.
-func (s *Source) hash(manifests [][]file) string {
+// hashOf sums names and contents of each Source's manifests, wherever they lie.
+func hashOf(manifests [][]File) string {
 	h := sha256.New()
 	for _, files := range manifests {
 		WritePart(h, binary.LittleEndian.AppendUint64(nil, uint64(len(files))))
 		for _, f := range files {
-			WritePart(h, []byte(filepath.Base(f.name)))
-			writeFile(h, f)
+			WritePart(h, []byte(filepath.Base(f.Name)))
+			writeContent(h, f.Data, f.Err)
 		}
 	}
 	return string(h.Sum(nil))
 }
 
-func writeFile(h hash.Hash, f file) {
-	if f.err != nil {
-		WritePart(h, []byte(f.err.Error()))
+func writeContent(h hash.Hash, data []byte, err error) {
+	if err != nil {
+		WritePart(h, []byte(err.Error()))
 	}
-	WritePart(h, f.data)
+	WritePart(h, data)
 }
 
 // WritePart writes data so that no other sequence of parts reads the same.
@@ -229,32 +255,4 @@ func WritePart(h hash.Hash, data []byte) {
 	binary.LittleEndian.PutUint64(n[:], uint64(len(data)))
 	h.Write(n[:])
 	h.Write(data)
-}
-
-// decodeAll decodes the manifests of all sources.
-func decodeAll(manifests [][]file) *decoder {
-	d := newDecoder()
-	for _, files := range manifests {
-		for _, f := range files {
-			if f.err != nil {
-				d.problems = append(d.problems, Problem{File: f.name, Reason: "cannot be read: " + cause(f.err).Error()})
-			} else {
-				d.file(f.name, f.data)
-			}
-		}
-	}
-	return d
-}
-
-// Populated returns which of the paths hold objects.
-func (s *Source) Populated() map[string]bool {
-	found := map[string]bool{}
-	for _, at := range s.decoded.objects.origins() {
-		for _, path := range s.Paths {
-			if at.File == path || filepath.Dir(at.File) == filepath.Clean(path) {
-				found[path] = true
-			}
-		}
-	}
-	return found
 }

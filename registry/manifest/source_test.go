@@ -3,6 +3,7 @@
 package manifest_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -61,7 +62,7 @@ func TestHashOfFiles(t *testing.T) {
 func TestHashOfDirectories(t *testing.T) {
 	hashOf := func(files ...string) string {
 		h := newHome(t)
-		h.source.Paths = []string{h.path("one"), h.path("two")}
+		h.from(h.path("one"), h.path("two"))
 		h.put("one/.keep", "")
 		h.put("two/.keep", "")
 		for _, name := range files {
@@ -112,5 +113,73 @@ func TestKubeconfigComesBack(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// bundle is a Source that is no directory.
+type bundle []manifest.File
+
+func (bundle) Name() string { return "bundle" }
+
+func (b bundle) Read(context.Context) []manifest.File { return b }
+
+// A manifest that lies in no directory names files in the fileRoots, by absolute names.
+// A relative name leads nowhere: not into the working directory, and not there from a
+// directory of fileRoots that the process happens to work in.
+func TestE17ManifestInNoDirectory(t *testing.T) {
+	h := newHome(t)
+	h.put("roots/token", "secret")
+	h.put("token", "secret")
+	t.Chdir(h.path("roots"))
+	binding := "apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: b}\nspec: {webhooks: [\"*/*\"], bearerTokenFile: %s}\n"
+	for _, c := range []struct {
+		name   string
+		roots  []string
+		inside bool
+	}{
+		{h.path("roots/token"), []string{h.path("roots")}, true},
+		{h.path("token"), []string{h.path("roots")}, false},
+		{"token", []string{h.path("roots")}, false},
+		{"../token", []string{h.path("roots")}, false},
+		{h.path("roots/token"), nil, false},
+	} {
+		h.reader.Sources = []manifest.Source{bundle{{Name: "a.yaml", Data: fmt.Appendf(nil, binding, c.name)}}}
+		h.reader.FileRoots = c.roots
+		in := h.good()
+		token, err := in.Token(in.Objects.Bindings[0].Origin, c.name)
+		if c.inside && (err != nil || token != "secret") || !c.inside && (err == nil || !strings.Contains(err.Error(), "lies outside") || token != "") {
+			t.Errorf("E17 %s with %q: %q, %v", c.name, c.roots, token, err)
+		}
+	}
+}
+
+// A kubeconfig that a manifest in no directory names stands in the fileRoots, and so
+// does what it names.
+func TestE18ManifestInNoDirectory(t *testing.T) {
+	h := newAPIHome(t)
+	read := func(name string) error {
+		h.reader.Sources = []manifest.Source{bundle{{Name: "a.yaml", Data: fmt.Appendf(nil, "apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: east}\nspec: {authentication: {anonymous: true}, kubeconfigFile: %s}\n", name)}}}
+		in := h.good()
+		access, err := in.Access(&in.Objects.Clusters[0])
+		if err != nil {
+			return err
+		}
+		_, err = manifest.NewCredentials(access).Current()
+		return err
+	}
+	t.Chdir(h.path("access"))
+	for _, user := range []string{"tokenFile: token", "token: held"} {
+		h.kubeconfig("https://api.example.com", user)
+		if err := read(h.path("access/kubeconfig")); err != nil {
+			t.Errorf("E18 %s: %v", user, err)
+		}
+		if err := read("kubeconfig"); err == nil || !strings.Contains(err.Error(), "lies outside") {
+			t.Errorf("E18 %s, relative: %v", user, err)
+		}
+	}
+	h.put("registry/token", "elsewhere")
+	h.kubeconfig("https://api.example.com", "tokenFile: ../registry/token")
+	if err := read(h.path("access/kubeconfig")); err == nil || !strings.Contains(err.Error(), "lies outside") {
+		t.Errorf("E18 a file outside: %v", err)
 	}
 }
