@@ -170,7 +170,7 @@ var matrix = []row{
 		process: "limits: {admissions: 32, admissionsPerCluster: 8}\n", fault: nothing, sheds: "east", compares: true, check: onlyEastIsShed},
 	{id: "F28", what: "500 connections of strangers, idle or half open", timeout: 5, process: fmt.Sprintf("timeouts: {headers: %v, connect: 5s}\n", strangersHave), fault: strangers(500),
 		during: 3 * time.Second, within: 100 * time.Millisecond, check: strangersLeft(500)},
-	{id: "F29", what: "certificates replaced all the time", binding: "  clientCertificate: {certFile: ../client.crt, keyFile: ../client.key}\n",
+	{id: "F29", what: "certificates replaced all the time", servers: 2, binding: "  clientCertificate: {certFile: ../client.crt, keyFile: ../client.key}\n",
 		process: "limits: {connectionAge: 500ms}\n" + patientConnect, begin: renewable, drive: renewals(sized(20, 1000)), check: renewed(sized(20, 1000))},
 	{id: "F30", what: "configuration corrupt, truncated, gone, empty", process: patientConnect, timeout: 5, drive: corrupt},
 	{id: "F31", what: "telemetry collector dead, log sink blocked", process: patientConnect, timeout: 5, traced: true, rate: 40, fault: blockLog, repair: readLog,

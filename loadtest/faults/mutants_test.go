@@ -4,10 +4,16 @@ package faults
 
 // A bug that several rows must notice.
 const (
-	deadline  = `t = max(0, t-max(minSlack, t/slackDivisor))`
-	capped    = `context.WithTimeout(context.Background(), min(timeout, e.dialer.timeout))`
-	uncapped  = `context.WithTimeout(context.Background(), timeout)`
-	spared    = `	return &hook.CallError{Cause: hook.BreakerOpen,`
+	deadline = `t = max(0, t-max(minSlack, t/slackDivisor))`
+	capped   = `context.WithTimeout(context.Background(), min(timeout, e.dialer.timeout))`
+	uncapped = `context.WithTimeout(context.Background(), timeout)`
+	spared   = `	return &hook.CallError{Cause: hook.BreakerOpen,`
+	readsCA  = `// readCA returns the checked bundle in a file; nil where there is none.
+func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []byte {
+	if name == "" {
+		return nil
+	}
+	bundle, err := c.in.File(at, name)`
 	bypassing = `	if rule, ok := bypass(req); ok {
 		return`
 )
@@ -159,13 +165,7 @@ var mutants = []mutant{
 var firstTrusted *trust.Authorities
 `, says: "the authority of callers: not in use"},
 	{row: "F29", bug: "the authorities of webhooks are never read again", file: "registry/compile/credential.go",
-		old: `// readCA returns the checked bundle in a file; nil where there is none.
-func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []byte {
-	if name == "" {
-		return nil
-	}
-	bundle, err := c.in.File(at, name)`,
-		new: `var firstCA = map[string][]byte{}
+		old: readsCA, new: `var firstCA = map[string][]byte{}
 
 func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []byte {
 	if name == "" {
@@ -176,6 +176,18 @@ func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []b
 		bundle = first
 	}
 	firstCA[name] = bundle`, says: "the authority of webhooks: not in use"},
+	{row: "F29", bug: "an authority of webhooks that is gone is trusted for ever", file: "registry/compile/credential.go",
+		old: readsCA, new: `var everyCA = map[string]string{}
+
+func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []byte {
+	if name == "" {
+		return nil
+	}
+	bundle, err := c.in.File(at, name)
+	if !strings.Contains(everyCA[name], string(bundle)) {
+		everyCA[name] += string(bundle)
+	}
+	bundle = []byte(everyCA[name])`, says: "the authorities of webhooks without the old one: not in use"},
 	{row: "F29", bug: "the certificate for webhooks is never read again", file: "registry/compile/credential.go",
 		old: `	return &keyPair{string(certificate), string(key)}
 }

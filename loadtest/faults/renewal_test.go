@@ -27,8 +27,13 @@ type renewal struct {
 	ours    []authority                // of the dispatcher's own certificates, that webhooks trust
 	callers map[string]tls.Certificate // by cluster
 	hurt    tls.Certificate            // of the hurt webhooks
+	stale   tls.Certificate            // that stalest shows instead; none: it shows the same
 	seen    map[string]bool            // names of authorities whose certificates were accepted
 }
+
+// stalest is the Endpoint that still shows a certificate of the old authority when it is
+// gone. Calls that it loses are made at the other one.
+const stalest = "hurt-1"
 
 // authority is one with its name.
 type authority struct {
@@ -69,12 +74,16 @@ func (r *renewal) caller(present func() tls.Certificate) *tls.Config {
 	}
 }
 
-// webhook is the TLS configuration of the webhooks' next connection. A client that
-// gets as far as to be verified has accepted the webhook's own certificate.
-func (r *renewal) webhook() *tls.Config {
+// webhook is the TLS configuration of the next connection to an Endpoint of the
+// webhooks. A client that gets as far as to be verified has accepted the webhook's own
+// certificate.
+func (r *renewal) webhook(endpoint string) *tls.Config {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	certificate := r.hurt
+	if endpoint == stalest && r.stale.Leaf != nil {
+		certificate = r.stale
+	}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequireAnyClientCert,
 		SessionTicketsDisabled: true, // a session that is resumed shows no certificate
@@ -108,8 +117,19 @@ func (r *renewal) saw(authority string) bool {
 	return r.seen[authority]
 }
 
-// accepts reports whether the dispatcher answers whoever presents the certificate.
+// accepts reports whether the dispatcher answers whoever presents the certificate, and
+// notes whose it is.
 func (r *renewal) accepts(certificate tls.Certificate) bool {
+	if !r.answers(certificate) {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen[certificate.Leaf.Issuer.CommonName] = true
+	return true
+}
+
+func (r *renewal) answers(certificate tls.Certificate) bool {
 	raw, err := net.DialTimeout("tcp", r.w.front.Addr(), longest)
 	if err != nil {
 		return false
@@ -173,7 +193,7 @@ func (r *renewal) round(rec *record, last, next [4]authority) {
 		return w.metric(w.servers[0], "dispatcher_config_reloads_total", `result="success"`)
 	}
 	cluster := w.clusters[0].Name
-	old := r.callers[cluster]
+	old, stale := r.callers[cluster], r.hurt
 
 	// Who verifies trusts both.
 	before := loads()
@@ -218,6 +238,26 @@ func (r *renewal) round(rec *record, last, next [4]authority) {
 	bundle("webhooks.crt", next[ofWebhooks])
 	inUse("the callers' file without the old authority", func() bool { return !r.accepts(old) })
 	inUse("the configuration without the old authority of webhooks", func() bool { return loads() > before })
+	if len(rec.failures) > 0 {
+		return
+	}
+	r.show(stale)
+	defer r.show(tls.Certificate{})
+	opened := func() float64 {
+		return w.metric(w.servers[0], "dispatcher_breaker_transitions_total", `circuit="endpoint"`, `state="open"`)
+	}
+	before = opened()
+	inUse("the authorities of webhooks without the old one", func() bool {
+		w.hurt[1].CloseIdle()
+		return opened() > before // of the Endpoint, which nobody gets a connection to
+	})
+}
+
+// show has an Endpoint show the certificate from now on, or none of its own.
+func (r *renewal) show(stale tls.Certificate) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stale = stale
 }
 
 // trust sets whom callers and webhooks trust from now on.
@@ -239,11 +279,12 @@ func (r *renewal) present(callers, webhooks authority) {
 	r.callers, r.hurt = fresh, hurt
 }
 
-// renewed: in the end each side has accepted certificates of the last authorities.
+// renewed: each side has accepted a certificate of each authority. That it takes none of
+// the one before any more was seen in each round.
 func renewed(n int) func(*findings, *world, *record) {
 	return func(t *findings, w *world, _ *record) {
 		r := w.renewal.Load()
-		for _, role := range []string{"serving", "webhooks", "ours"} {
+		for _, role := range []string{"serving", "callers", "webhooks", "ours"} {
 			for round := range n / 4 {
 				if last := fmt.Sprintf("%s-%d", role, round+1); !r.saw(last) {
 					t.Errorf("no certificate of %s was accepted", last)

@@ -141,7 +141,7 @@ func (w *world) must(err error) {
 func (w *world) script(name string) *script.Server {
 	s := script.Serve(script.Config{Name: name, Start: w.start, Certificate: w.certificate(w.authority, served), Truths: w.truths, Handshake: func() *tls.Config {
 		if r := w.renewal.Load(); r != nil && name != "well" {
-			return r.webhook()
+			return r.webhook(name)
 		}
 		return nil
 	}})
