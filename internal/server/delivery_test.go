@@ -233,11 +233,20 @@ func TestCallerHasLeft(t *testing.T) {
 // the same.
 func TestCallerSendsNoMore(t *testing.T) {
 	d := newDelivery(t, chain.StageValidating)
+	entered, left := make(chan struct{}), make(chan struct{})
+	d.decide = func(hook.Question) codec.Response {
+		close(entered)
+		<-left
+		return codec.Response{Allowed: true}
+	}
 	c := d.dial()
 	c.send(good("1"))
+	<-entered
 	if err := c.Conn.(*tls.Conn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
+	arrival(<-d.conns)
+	close(left)
 	c.isAllowed(c.answer(), "1")
 	d.isUndone()
 }

@@ -126,3 +126,15 @@ func TestExpect(t *testing.T) {
 		})
 	}
 }
+
+// The longest URL comes with the longest headers.
+func TestLongestHead(t *testing.T) {
+	w := newWorld(t, nil)
+	target, m := "/v1/clusters/a/validate?x=", good("1")
+	m.target = target + strings.Repeat("x", 8<<10-len(target))
+	sent := m.String()
+	headers := sent[strings.Index(sent, "\r\n")+2 : strings.Index(sent, "\r\n\r\n")+4]
+	m.extra = "X: " + strings.Repeat("y", 32<<10-len(headers)-len("X: \r\n")) + "\r\n"
+	c := w.dial()
+	c.isAllowed(c.ask(m), "1")
+}

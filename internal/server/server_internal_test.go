@@ -35,3 +35,12 @@ func TestDefaults(t *testing.T) {
 		}
 	}
 }
+
+// fasthttp has a limit of connections of its own, which it must never come to.
+func TestConcurrencyIsTheListeners(t *testing.T) {
+	for _, connections := range []int{1, 600, 4096, 1 << 20} {
+		if got := New(Config{Connections: connections}).http.Concurrency; got <= connections {
+			t.Errorf("%d at a time, %d are let in", got, connections)
+		}
+	}
+}

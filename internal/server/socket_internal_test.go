@@ -3,6 +3,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -91,5 +92,29 @@ func TestSocketWaits(t *testing.T) {
 	}
 	if got := <-read; got != "abc" {
 		t.Errorf("read %q", got)
+	}
+}
+
+// halves is a connection of which one side can be closed.
+type halves struct {
+	net.Conn
+	ended bool
+}
+
+func (h *halves) CloseWrite() error {
+	h.ended = true
+	return nil
+}
+
+// Who is turned away reads that nothing more comes before it has sent everything.
+func TestLingerEndsTheServersSide(t *testing.T) {
+	near, far := net.Pipe()
+	raw := &halves{Conn: near}
+	c := &conn{Conn: tls.Server(raw, &tls.Config{MinVersion: tls.VersionTLS12}), raw: raw}
+	if err := far.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c.linger(); !raw.ended {
+		t.Error("the server's side is open")
 	}
 }

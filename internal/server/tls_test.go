@@ -99,6 +99,28 @@ func TestTLS(t *testing.T) {
 	w.judge.none(t)
 }
 
+// A caller whose certificate is refused, and who has sent more by then than the server
+// has read, reads why, and that nothing more comes: its connection is not reset.
+func TestRefusedCertificateIsNoReset(t *testing.T) {
+	w := newWorld(t, nil)
+	plain := w.dialPlain()
+	c := tls.Client(plain.Conn, &tls.Config{
+		RootCAs: w.ca.Pool(), ServerName: "127.0.0.1", GetClientCertificate: always(w.issue(newAuthority(t), pki.Subject{CommonName: "a"})),
+	})
+	if err := c.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write(make([]byte, 256<<10)); err != nil {
+		t.Errorf("write: %v", err)
+	}
+	if _, err := c.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "remote error: tls: ") {
+		t.Errorf("error %v, want a TLS alert", err)
+	}
+	if _, err := io.Copy(io.Discard, plain.Conn); err != nil {
+		t.Errorf("then %v, want the end", err)
+	}
+}
+
 // Whatever configuration is given, by connection too, TLS 1.2 is the oldest, no session
 // is resumed, and the names of no authorities are sent.
 func TestTLSIsHardened(t *testing.T) {
