@@ -228,7 +228,7 @@ func ownObject(o *codec.Object) object {
 		return object{}
 	}
 	got := object{Raw: string(o.Raw), APIVersion: string(o.APIVersion), Kind: string(o.Kind)}
-	if o.HasMetadata {
+	if o.HasMetadata() {
 		got.HasMetadata, got.Name, got.Namespace, got.UID = true, string(o.Name), string(o.Namespace), string(o.UID)
 		for _, l := range o.Labels {
 			if got.Labels == nil {

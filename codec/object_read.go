@@ -13,13 +13,16 @@ import (
 type Object struct {
 	// Raw is the object's JSON as received; nil when it is null or absent.
 	Raw []byte
-	// HasMetadata tells whether there is a metadata object at all. Options such
+	// Metadata is the metadata object as it is written; nil if there is none. Options such
 	// as PodExecOptions have none and never match a non-empty objectSelector.
-	HasMetadata bool
+	Metadata []byte
 
 	APIVersion, Kind, Name, Namespace, UID []byte
 	Labels                                 Labels
 }
+
+// HasMetadata reports whether there is a metadata object at all.
+func (o *Object) HasMetadata() bool { return o.Metadata != nil }
 
 // IsNull reports whether there is no object.
 func (o *Object) IsNull() bool { return o.Raw == nil }
@@ -128,8 +131,13 @@ func (d *decoder) readAdmitted(o *Object) bool {
 }
 
 func (d *decoder) readMetadata() bool {
-	d.object.HasMetadata = d.Next() == '{'
-	return d.readObject(&metadataFields)
+	isObject := d.Next() == '{'
+	start, o := d.Pos, d.object
+	ok := d.readObject(&metadataFields)
+	if isObject {
+		o.Metadata = d.Data[start:d.Pos:d.Pos]
+	}
+	return ok
 }
 
 func (d *decoder) readLabels() bool {

@@ -17,14 +17,14 @@ func TestScanObject(t *testing.T) {
 	if err := codec.ScanObject(&o, []byte(pod)); err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprintf("%s %s %s %s %s %s %v", o.APIVersion, o.Kind, o.Name, o.Namespace, o.UID, o.Labels, o.HasMetadata)
+	got := fmt.Sprintf("%s %s %s %s %s %s %v", o.APIVersion, o.Kind, o.Name, o.Namespace, o.UID, o.Labels, o.HasMetadata())
 	if want := "v1 Pod web shop o1 [{a b}] true"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if string(o.Raw) != strings.TrimSpace(pod) {
 		t.Errorf("raw is %q", o.Raw)
 	}
-	if err := codec.ScanObject(&o, []byte(`{}`)); err != nil || o.Name != nil || len(o.Labels) > 0 || o.HasMetadata {
+	if err := codec.ScanObject(&o, []byte(`{}`)); err != nil || o.Name != nil || len(o.Labels) > 0 || o.HasMetadata() {
 		t.Errorf("scanned again: %v, %+v", err, o)
 	}
 	if err := codec.ScanObject(&o, []byte(`null`)); err != nil || !o.IsNull() {

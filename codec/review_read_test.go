@@ -24,7 +24,7 @@ func TestDecodeFillsTheReview(t *testing.T) {
 		"object":  fmt.Sprintf("%s %s %s %s %s", r.Object.APIVersion, r.Object.Kind, r.Object.Name, r.Object.Namespace, r.Object.UID),
 		"labels":  fmt.Sprintf("%s", r.Object.Labels),
 		"options": string(r.Options),
-		"flags":   fmt.Sprint(r.HasRequestResource, r.DryRun, r.Object.IsNull(), r.OldObject.IsNull(), r.Object.HasMetadata),
+		"flags":   fmt.Sprint(r.HasRequestResource, r.DryRun, r.Object.IsNull(), r.OldObject.IsNull(), r.Object.HasMetadata()),
 	}
 	want := map[string]string{
 		"version": "v1", "uid": "0f7c9d0e", "operation": "CREATE",
@@ -440,15 +440,15 @@ func TestReadableReview(t *testing.T) {
 	})
 	t.Run("B12 object without metadata", func(t *testing.T) {
 		for _, object := range []string{`{"kind":"PodExecOptions"}`, `{"kind":"PodExecOptions","metadata":null}`} {
-			if r := mustDecode(t, plainReview().with("object", raw(object)).json()); r.Object.HasMetadata || r.Object.IsNull() {
-				t.Errorf("%s: metadata %v, null %v", object, r.Object.HasMetadata, r.Object.IsNull())
+			if r := mustDecode(t, plainReview().with("object", raw(object)).json()); r.Object.HasMetadata() || r.Object.IsNull() {
+				t.Errorf("%s: metadata %v, null %v", object, r.Object.HasMetadata(), r.Object.IsNull())
 			}
 		}
 	})
 	t.Run("B13 null counts as absent", func(t *testing.T) {
 		r := mustDecode(t, plainReview().with("options", nil, "dryRun", nil, "name", nil, "userInfo", raw(`{"username":null,"groups":null,"extra":{"a":null}}`),
 			"object", raw(`{"kind":null,"metadata":{"name":null,"labels":null}}`)).json())
-		if r.Options != nil || r.DryRun || r.Name != nil || len(r.User.Groups) != 0 || len(r.Object.Labels) != 0 || !r.Object.HasMetadata {
+		if r.Options != nil || r.DryRun || r.Name != nil || len(r.User.Groups) != 0 || len(r.Object.Labels) != 0 || !r.Object.HasMetadata() {
 			t.Errorf("got %+v", r)
 		}
 	})

@@ -71,7 +71,7 @@ var views = sync.Pool{New: func() any { return new(View) }}
 func NewView(s Source) *View {
 	v := newView(s)
 	v.Object, v.UID = &s.Review.Object, s.Review.UID
-	v.variables.Input = celenv.Input{Review: s.Review, Object: v.Object.Raw, ClusterName: s.Cluster, ClusterLabels: s.ClusterLabels}
+	v.variables.Input = celenv.Input{Review: s.Review, Object: v.Object, ClusterName: s.Cluster, ClusterLabels: s.ClusterLabels}
 	return v
 }
 
@@ -90,7 +90,7 @@ func (v *View) Mutated(object *codec.Object) *View {
 	n := v.next()
 	n.Generation++
 	n.Object, n.forms.Object = object, object.Raw
-	n.variables.SetObject(object.Raw)
+	n.variables.SetObject(object)
 	return n
 }
 

@@ -36,7 +36,7 @@ func (m *Matcher) namespaceFits(s *Subject) (bool, error) {
 	if err == nil {
 		return m.namespaces.selectsStored(labels, r.Namespace), nil
 	}
-	if itself && r.OldObject.HasMetadata && !errors.Is(err, ErrNotLookedUp) {
+	if itself && r.OldObject.HasMetadata() && !errors.Is(err, ErrNotLookedUp) {
 		return m.namespaces.selectsNamespace(r.OldObject.Labels, r.Namespace), nil
 	}
 	if errors.Is(err, ErrNoNamespace) {
@@ -56,7 +56,7 @@ var errNoMetadata = errors.New("the Namespace in the request has no metadata")
 // submittedFits goes by the name rather than by the label of the name: the API
 // server sets that label itself, whatever a user or a webhook made of it.
 func (m *Matcher) submittedFits(o *codec.Object) (bool, error) {
-	if !o.HasMetadata {
+	if !o.HasMetadata() {
 		return false, errNoMetadata
 	}
 	return m.namespaces.selectsNamespace(o.Labels, o.Name), nil

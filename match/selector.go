@@ -129,5 +129,5 @@ func (m *Matcher) objectFits(s *Subject) bool {
 }
 
 func (s selector) selectsObject(o *codec.Object) bool {
-	return o.HasMetadata && s.selects(o.Labels)
+	return o.HasMetadata() && s.selects(o.Labels)
 }

@@ -76,8 +76,9 @@ func (c *Compiler) Compile(expression string) (*Condition, error) {
 func (c *Compiler) compile(expression string) (*Condition, error) {
 	result := c.compiler.CompileCELExpression(source(expression), plugin.OptionalVariableDeclarations{}, environment.StoredExpressions)
 	if result.Error == nil {
-		loops, objects := c.look(expression)
-		return &Condition{expression, result.Program, loops, objects}, nil
+		condition := &Condition{expression: expression, program: result.Program}
+		c.look(condition)
+		return condition, nil
 	}
 	if asksAuthorizer(result.Error.Cause) {
 		return nil, fmt.Errorf("the variable %s is not supported: the dispatcher cannot ask a cluster's authorizer. %s",
@@ -86,23 +87,25 @@ func (c *Compiler) compile(expression string) (*Condition, error) {
 	return nil, errors.New(result.Error.Detail)
 }
 
-// look reports whether there is a comprehension in an expression, and whether it
-// looks into the objects.
-func (c *Compiler) look(expression string) (loops, objects bool) {
-	parsed, issues := c.environment.StoredExpressionsEnv().Parse(expression)
+// look notes whether there is a comprehension in the condition, whether it looks into
+// the objects, and which predicate says the same.
+func (c *Compiler) look(condition *Condition) {
+	parsed, issues := c.environment.StoredExpressionsEnv().Parse(condition.expression)
 	if issues.Err() != nil {
-		return true, true // to be on the safe side: it has been compiled
+		condition.loops, condition.objects = true, true // to be on the safe side: it has been compiled
+		return
 	}
-	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+	root := parsed.NativeRep().Expr()
+	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
 		case ast.ComprehensionKind:
-			loops = true
+			condition.loops = true
 		case ast.IdentKind:
 			name := e.AsIdent()
-			objects = objects || name == plugin.ObjectVarName || name == plugin.OldObjectVarName
+			condition.objects = condition.objects || name == plugin.ObjectVarName || name == plugin.OldObjectVarName
 		}
 	}))
-	return loops, objects
+	condition.predicate = predicateOf(root)
 }
 
 func asksAuthorizer(cause error) bool {

@@ -32,8 +32,9 @@ var errNoCost = errors.New("runtime cost could not be calculated for expression,
 type Condition struct {
 	expression string
 	program    cel.Program
-	loops      bool // there is something in it that an interrupt can end
-	objects    bool // it looks into object or oldObject
+	predicate  predicate // decides most reviews without the program; nil: there is none
+	loops      bool      // there is something in it that an interrupt can end
+	objects    bool      // it looks into object or oldObject
 }
 
 // ReadsObjects reports whether the condition looks into object or oldObject, which
@@ -45,12 +46,16 @@ func (c *Condition) ReadsObjects() bool { return c.objects }
 // which makes the results of those before it void. No error quotes the object. Cost bounds each webhook's
 // conditions, the deadline, if it is not zero, those of all together.
 //
-// Many webhooks have the same conditions: what one came to is kept for all others
-// that ask for it of the same Variables, and costs each of them the same.
+// A predicate that decides says what CEL would say, whatever the deadline. What CEL
+// says is kept for all other webhooks that have the same condition, and costs each of
+// them the same.
 func (c *Condition) Evaluate(v *Variables, budget int64, deadline time.Time) (holds bool, left int64, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	known, ok := v.results[c]
+	if !ok {
+		known, ok = decide(c.predicate, v)
+	}
 	if !ok {
 		if known, err = c.evaluate(v, deadline); err != nil {
 			return false, -1, err

@@ -78,14 +78,14 @@ func TestInterruptedConversion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &Variables{Input: Input{Review: decode(t, update), Object: []byte(`{"list":[` + strings.Repeat("0,", 1<<21) + `0]}`)}}
+	v := &Variables{Input: Input{Review: decode(t, update), Object: objectOf(t, `{"list":[`+strings.Repeat("0,", 1<<21)+`0]}`)}}
 	if _, left, err := condition.Evaluate(v, Budget, time.Now().Add(time.Millisecond)); left >= 0 || !errors.Is(err, ErrInterrupted) {
 		t.Errorf("%d left, %v", left, err)
 	}
 	if holds, _, err := condition.Evaluate(v, Budget, time.Time{}); !holds || err != nil {
 		t.Errorf("%v, %v", holds, err)
 	}
-	if _, _, err := condition.Evaluate(&Variables{Input: Input{Review: decode(t, update), Object: []byte(`{}`)}}, Budget, time.Now().Add(-time.Second)); !errors.Is(err, ErrInterrupted) {
+	if _, _, err := condition.Evaluate(&Variables{Input: Input{Review: decode(t, update), Object: objectOf(t, `{}`)}}, Budget, time.Now().Add(-time.Second)); !errors.Is(err, ErrInterrupted) {
 		t.Errorf("after the deadline: %v", err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 // Input is what Variables are made of. It is borrowed.
 type Input struct {
 	Review        *codec.Review
-	Object        []byte // JSON; nil is null
+	Object        *codec.Object // as mutated so far
 	ClusterName   string
 	ClusterLabels map[string]string
 }
@@ -38,13 +38,15 @@ type Variables struct {
 	interrupted                         bool       // it ended a conversion
 	// results are of the conditions evaluated so far.
 	results map[*Condition]result
+	spent   uint64 // by the predicate under way, in units of CEL
+	scanned int    // by all predicates so far, in bytes
 }
 
 // SetObject replaces the object; what the other variables were converted to stays.
-func (v *Variables) SetObject(raw []byte) {
+func (v *Variables) SetObject(object *codec.Object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.Object, v.object = raw, nil
+	v.Object, v.object = object, nil
 	clear(v.results)
 }
 
@@ -83,7 +85,7 @@ var _ cel.Activation = (*Variables)(nil)
 func (v *Variables) ResolveName(name string) (any, bool) {
 	switch name {
 	case plugin.ObjectVarName:
-		return once(&v.object, func() ref.Val { return v.objectValue(v.Object) }), true
+		return once(&v.object, func() ref.Val { return v.objectValue(v.Object.Raw) }), true
 	case plugin.OldObjectVarName:
 		return once(&v.oldObject, func() ref.Val { return v.objectValue(v.Review.OldObject.Raw) }), true
 	case plugin.RequestVarName:

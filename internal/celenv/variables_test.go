@@ -44,9 +44,18 @@ func decode(t testing.TB, text string) *codec.Review {
 	return r
 }
 
+func objectOf(t testing.TB, text string) *codec.Object {
+	t.Helper()
+	o := new(codec.Object)
+	if err := codec.ScanObject(o, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
 func variablesOf(r *codec.Review) *Variables {
 	return &Variables{Input: Input{
-		Review: r, Object: r.Object.Raw,
+		Review: r, Object: &r.Object,
 		ClusterName: "east", ClusterLabels: map[string]string{"env": "prod"},
 	}}
 }
@@ -113,7 +122,7 @@ func TestVariables(t *testing.T) {
 
 func TestObjectIsConvertedOnlyIfAskedFor(t *testing.T) {
 	c, r := NewCompiler(), decode(t, update)
-	v := &Variables{Input: Input{Review: r, Object: []byte(`{"a":1e999}`)}}
+	v := &Variables{Input: Input{Review: r, Object: objectOf(t, `{"a":1e999}`)}}
 	if holds, err := evaluate(t, c, v, `request.name == 'web' && size(cluster.labels) == 0`); err != nil || !holds {
 		t.Errorf("got %v, %v", holds, err)
 	}
@@ -133,7 +142,7 @@ func TestSetObject(t *testing.T) {
 	if holds, err := evaluate(t, c, next, expression); err != nil || !holds || next.object != v.object {
 		t.Errorf("what is inherited says %v, %v", holds, err)
 	}
-	v.SetObject([]byte(`{"spec":{"replicas":4}}`))
+	v.SetObject(objectOf(t, `{"spec":{"replicas":4}}`))
 	if holds, err := evaluate(t, c, v, expression); err != nil || holds {
 		t.Errorf("after a mutation: got %v, %v", holds, err)
 	}
@@ -193,7 +202,7 @@ func TestCost(t *testing.T) {
 	c := NewCompiler()
 	v := &Variables{Input: Input{
 		Review: decode(t, connect),
-		Object: fmt.Appendf(nil, `{"text":%q,"list":[1,2,3]}`, strings.Repeat("a", 11_000)),
+		Object: objectOf(t, fmt.Sprintf(`{"text":%q,"list":[1,2,3]}`, strings.Repeat("a", 11_000))),
 	}}
 	const cheap, tooDear, inLoop = `request.name == 'web'`,
 		`object.text.contains(object.text)`,

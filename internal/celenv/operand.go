@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package celenv
+
+import (
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/codec/json"
+)
+
+// An operand is a variable, or a field of one, that predicates can read. What it
+// cannot be sure of it leaves to CEL: a value that is unknown.
+type operand interface{ read(v *Variables) value }
+
+// A collection is an operand that has elements: a map with keys, or a list of strings,
+// each of which is its own key.
+type collection interface {
+	operand
+	// find returns the element; absent if there is none in a collection that is there.
+	find(v *Variables, key string) value
+	count(v *Variables) value
+	// cost is what CEL charges for looking whether a key is in it.
+	cost(v *Variables) uint64
+}
+
+// element is an operand of a map.
+type element struct {
+	of  collection
+	key string
+}
+
+func (e element) read(v *Variables) value { return e.of.find(v, e.key) }
+
+// operandAt returns the operand at a path such as object, metadata, name; nil if
+// predicates do not know it.
+func operandAt(path []string) operand {
+	if n := len(path) - 1; n > 0 {
+		if of, ok := operandAt(path[:n]).(collection); ok {
+			return element{of, path[n]}
+		}
+	}
+	switch root := path[0]; root {
+	case "request":
+		return requestFields[strings.Join(path[1:], ".")] // typed: no key has a dot in it
+	case "object", "oldObject":
+		return objectVariable(root == "oldObject").fieldAt(path[1:])
+	case clusterVariable:
+		return clusterFields[strings.Join(path[1:], ".")]
+	}
+	return nil
+}
+
+// function is an operand that is read by itself.
+type function func(*Variables) value
+
+func (f function) read(v *Variables) value { return f(v) }
+
+// The fields of request are what requestOf makes them.
+var requestFields = map[string]operand{
+	"kind.group":               required(func(r *codec.Review) []byte { return r.Kind.Group }),
+	"kind.version":             required(func(r *codec.Review) []byte { return r.Kind.Version }),
+	"kind.kind":                required(func(r *codec.Review) []byte { return r.Kind.Kind }),
+	"resource.group":           required(func(r *codec.Review) []byte { return r.RequestResource.Group }),
+	"resource.version":         required(func(r *codec.Review) []byte { return r.RequestResource.Version }),
+	"resource.resource":        required(func(r *codec.Review) []byte { return r.RequestResource.Resource }),
+	"subResource":              optional(func(r *codec.Review) []byte { return r.RequestSubResource }),
+	"requestKind.group":        required(func(r *codec.Review) []byte { return r.RequestKind.Group }),
+	"requestKind.version":      required(func(r *codec.Review) []byte { return r.RequestKind.Version }),
+	"requestKind.kind":         required(func(r *codec.Review) []byte { return r.RequestKind.Kind }),
+	"requestResource.group":    required(func(r *codec.Review) []byte { return r.RequestResource.Group }),
+	"requestResource.version":  required(func(r *codec.Review) []byte { return r.RequestResource.Version }),
+	"requestResource.resource": required(func(r *codec.Review) []byte { return r.RequestResource.Resource }),
+	"requestSubResource":       optional(func(r *codec.Review) []byte { return r.RequestSubResource }),
+	"name":                     optional(func(r *codec.Review) []byte { return r.Name }),
+	"namespace":                optional(func(r *codec.Review) []byte { return r.Namespace }),
+	"operation":                function(func(v *Variables) value { return textOf(v.Review.Operation.String()) }),
+	"userInfo.username":        optional(func(r *codec.Review) []byte { return r.User.Username }),
+	"userInfo.uid":             optional(func(r *codec.Review) []byte { return r.User.UID }),
+	"userInfo.groups":          groups{},
+	"dryRun":                   function(func(v *Variables) value { return boolOf(v.Review.DryRun) }),
+}
+
+var clusterFields = map[string]operand{
+	"name":   function(func(v *Variables) value { return textOf(v.ClusterName) }),
+	"labels": clusterLabels{},
+}
+
+// required is a field that is there even if it is empty.
+func required(field func(*codec.Review) []byte) operand {
+	return function(func(v *Variables) value { return textOf(borrowed(field(v.Review))) })
+}
+
+// optional is a field that is absent if it is empty.
+func optional(field func(*codec.Review) []byte) operand {
+	return function(func(v *Variables) value {
+		if text := field(v.Review); len(text) > 0 {
+			return textOf(borrowed(text))
+		}
+		return value{kind: absent}
+	})
+}
+
+// borrowed is b as a string, for as long as the Variables are.
+func borrowed(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// groups are the groups of the user.
+type groups struct{}
+
+func (groups) read(v *Variables) value {
+	if len(v.Review.User.Groups) == 0 {
+		return value{kind: absent}
+	}
+	return value{kind: container}
+}
+
+func (groups) find(v *Variables, key string) value {
+	list := v.Review.User.Groups
+	for _, group := range list {
+		if string(group) == key {
+			return textOf(key)
+		}
+	}
+	if len(list) == 0 {
+		return value{}
+	}
+	return value{kind: absent}
+}
+
+func (groups) count(v *Variables) value {
+	if n := len(v.Review.User.Groups); n > 0 {
+		return numberOf(n)
+	}
+	return value{}
+}
+
+func (groups) cost(v *Variables) uint64 { return uint64(len(v.Review.User.Groups)) }
+
+// clusterLabels are the labels of the cluster.
+type clusterLabels struct{}
+
+func (clusterLabels) read(*Variables) value { return value{kind: container} }
+
+func (clusterLabels) find(v *Variables, key string) value {
+	if label, ok := v.ClusterLabels[key]; ok {
+		return textOf(label)
+	}
+	return value{kind: absent}
+}
+
+func (clusterLabels) count(v *Variables) value { return numberOf(len(v.ClusterLabels)) }
+func (clusterLabels) cost(*Variables) uint64   { return 1 }
+
+// objectVariable is one of the objects; true is the old one.
+type objectVariable bool
+
+func (o objectVariable) of(v *Variables) *codec.Object {
+	if o {
+		return &v.Review.OldObject
+	}
+	return v.Object
+}
+
+func (o objectVariable) read(v *Variables) value {
+	switch object := o.of(v); {
+	case object.IsNull():
+		return value{kind: null}
+	case object.HasMetadata() || object.Kind != nil:
+		return value{kind: filled}
+	}
+	return value{} // it may be empty
+}
+
+// fieldAt returns a field of an object. A key may have dots in it: object['metadata.name'].
+func (o objectVariable) fieldAt(path []string) operand {
+	switch {
+	case len(path) == 0:
+		return o
+	case len(path) == 2 && path[0] == "metadata":
+		return o.metadataAt(path[1])
+	case len(path) > 1:
+		return nil
+	}
+	switch path[0] {
+	case "kind":
+		return function(func(v *Variables) value { return certain(o.of(v).Kind) })
+	case "apiVersion":
+		return function(func(v *Variables) value { return certain(o.of(v).APIVersion) })
+	case "metadata":
+		return function(func(v *Variables) value {
+			if o.of(v).HasMetadata() {
+				return value{kind: container}
+			}
+			return value{}
+		})
+	}
+	return nil
+}
+
+func (o objectVariable) metadataAt(name string) operand {
+	field := metadataField{o, name}
+	switch name {
+	case "labels":
+		return labels{field}
+	case "annotations":
+		return annotations{field}
+	case "name":
+		return scanned{field, func(o *codec.Object) []byte { return o.Name }}
+	case "namespace":
+		return scanned{field, func(o *codec.Object) []byte { return o.Namespace }}
+	case "uid":
+		return scanned{field, func(o *codec.Object) []byte { return o.UID }}
+	}
+	return field
+}
+
+// certain is a string that was scanned; nil if there is none.
+func certain(text []byte) value {
+	if text == nil {
+		return value{}
+	}
+	return textOf(borrowed(text))
+}
+
+// metadataField is a field of the metadata, as it is written.
+type metadataField struct {
+	object objectVariable
+	name   string
+}
+
+func (f metadataField) read(v *Variables) value {
+	value, _ := f.raw(v)
+	return value
+}
+
+// raw returns also the field as it is written. No field is in the metadata twice: the
+// codec makes sure of that.
+func (f metadataField) raw(v *Variables) (value, []byte) {
+	object := f.object.of(v)
+	if !object.HasMetadata() {
+		return value{}, nil
+	}
+	return v.member(object.Metadata, f.name, true)
+}
+
+// scanned is a field that was scanned with the object if it is a string.
+type scanned struct {
+	metadataField
+	text func(*codec.Object) []byte
+}
+
+func (s scanned) read(v *Variables) value {
+	if found := certain(s.text(s.object.of(v))); found.kind == text {
+		return found
+	}
+	return s.metadataField.read(v)
+}
+
+// labels have been scanned with the object.
+type labels struct{ metadataField }
+
+func (l labels) read(v *Variables) value {
+	if len(l.object.of(v).Labels) > 0 {
+		return value{kind: container}
+	}
+	return l.metadataField.read(v)
+}
+
+func (l labels) find(v *Variables, key string) value {
+	if label, ok := l.object.of(v).Labels.Lookup(key); ok {
+		return textOf(borrowed(label))
+	}
+	if l.read(v).kind == container {
+		return value{kind: absent}
+	}
+	return value{}
+}
+
+func (l labels) count(v *Variables) value {
+	if l.read(v).kind == container {
+		return numberOf(len(l.object.of(v).Labels))
+	}
+	return value{}
+}
+
+func (labels) cost(*Variables) uint64 { return 1 }
+
+// annotations are scanned each time.
+type annotations struct{ metadataField }
+
+func (a annotations) find(v *Variables, key string) value {
+	all, raw := a.raw(v)
+	if all.kind != container {
+		return value{}
+	}
+	found, _ := v.member(raw, key, false)
+	return found
+}
+
+func (annotations) count(*Variables) value { return value{} } // a key may be there twice
+func (annotations) cost(*Variables) uint64 { return 1 }
+
+// maxScanned is how many bytes predicates scan of one View, about 100 us. Conditions
+// that want more are left to CEL, which converts the object once for all.
+const maxScanned = 256 << 10
+
+// scanners are pooled, because they weigh 16 KiB.
+var scanners = sync.Pool{New: func() any { return new(json.Scanner[[]byte]) }}
+
+// member returns the value of the member of the object raw with that key, and how it is
+// written. It is unknown if it is no string that stands for itself, if a key has
+// escapes, or if the key is there twice, for which it is not looked where keys are
+// unique.
+func (v *Variables) member(raw []byte, key string, unique bool) (found value, written []byte) {
+	if len(raw) > maxScanned-v.scanned {
+		return value{}, nil
+	}
+	s := scanners.Get().(*json.Scanner[[]byte])
+	s.Reset(raw)
+	defer func() {
+		v.scanned += s.Pos
+		s.Reset(nil)
+		scanners.Put(s)
+	}()
+	if s.Next() != '{' || !s.Enter() {
+		return value{}, nil
+	}
+	found.kind = absent
+	for first := true; s.More(first, '}'); first = false {
+		name, escaped, ok := s.Key()
+		if !ok || escaped {
+			return value{}, nil
+		}
+		s.Next()
+		start := s.Pos
+		if !s.Skip() {
+			return value{}, nil
+		}
+		switch {
+		case string(name) != key:
+		case unique:
+			written = raw[start:s.Pos]
+			return meant(written), written
+		case found.kind != absent:
+			return value{}, nil
+		default:
+			written = raw[start:s.Pos]
+			found = meant(written)
+		}
+	}
+	if s.Fault != "" {
+		return value{}, nil
+	}
+	return found, written
+}
+
+// meant is the value that is written as raw.
+func meant(raw []byte) value {
+	switch raw[0] {
+	case '"':
+		if text := borrowed(raw[1 : len(raw)-1]); !strings.Contains(text, `\`) {
+			return textOf(text)
+		}
+		return value{kind: other}
+	case 'n':
+		return value{kind: null}
+	case 't', 'f':
+		return boolOf(raw[0] == 't')
+	case '{':
+		return value{kind: container}
+	}
+	return value{kind: other}
+}
