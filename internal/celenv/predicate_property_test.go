@@ -48,7 +48,7 @@ func TestPredicatesAgreeWithCEL(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := &Variables{Input: Input{Review: review, Object: &review.Object, ClusterName: "east", ClusterLabels: map[string]string{"env": "prod", "a": ""}}}
-		for range 8 {
+		for range 20 {
 			if d.percent(10) {
 				object := new(codec.Object)
 				if err := codec.ScanObject(object, []byte(d.object())); err != nil {
