@@ -17,7 +17,8 @@ func TestPooledIsEmpty(t *testing.T) {
 		a := new(admission)
 		pooled.Check(t, a, func() {
 			a.subject = newSubject(request(), nil, nil)
-			d.release(a)
+			a.dispatcher = d
+			a.release()
 		})
 	})
 	t.Run("batch", func(t *testing.T) {

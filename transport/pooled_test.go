@@ -16,5 +16,5 @@ func TestPooledIsEmpty(t *testing.T) {
 	pooled.Check(t, r, func() {
 		c.running.Add(1)
 		c.forget(r)
-	}, "rules", "timer")
+	}, "common", "timer")
 }

@@ -309,6 +309,11 @@ const maxScanned = 256 << 10
 // scanners are pooled, because they weigh 16 KiB.
 var scanners = sync.Pool{New: func() any { return new(json.Scanner[[]byte]) }}
 
+func putBack(s *json.Scanner[[]byte]) {
+	s.Reset(nil)
+	scanners.Put(s)
+}
+
 // member returns the value of the member of the object raw with that key, and how it is
 // written. It is unknown if it is no string that stands for itself, if a key has
 // escapes, or if the key is there twice, for which it is not looked where keys are
@@ -321,8 +326,7 @@ func (v *Variables) member(raw []byte, key string, unique bool) (found value, wr
 	s.Reset(raw)
 	defer func() {
 		v.scanned += s.Pos
-		s.Reset(nil)
-		scanners.Put(s)
+		putBack(s)
 	}()
 	if s.Next() != '{' || !s.Enter() {
 		return value{}, nil
