@@ -19,7 +19,7 @@ const (
 
 // requestMetrics are the instruments of admissions as their callers see them.
 type requestMetrics struct {
-	requests, shed, bypasses, failOpen, outdated, refusals metric.Int64Counter
+	requests, shed, bypasses, failOpen, outdated, refusals counters
 	duration, left                                         metric.Float64Histogram
 }
 
@@ -48,30 +48,30 @@ func (m *requestMetrics) families() []Family {
 	}
 }
 
-// Observe implements dispatcher.Observer.
+// Observe implements dispatcher.Observer. What is rare may look for its series.
 func (m *Metrics) Observe(ctx context.Context, r *dispatcher.Record) {
 	g := m.sets.of(r.Snapshot)
-	c := g.cluster(r.Cluster)
-	set := &c.decided[r.Phase][r.Verdict.Decision()]
-	m.requests.Add(ctx, 1, set.add...)
-	m.duration.Record(ctx, r.Elapsed.Seconds(), set.record...)
-	m.left.Record(ctx, r.Deadline.Sub(r.Start.Add(r.Elapsed)).Seconds(), m.phases[r.Phase].record...)
+	c := g.cluster(m, r.Cluster)
+	decided := &c.decided[r.Phase][r.Verdict.Decision()]
+	decided.requests.add(1)
+	m.duration.Record(ctx, r.Elapsed.Seconds(), decided.duration...)
+	m.left.Record(ctx, r.Deadline.Sub(r.Start.Add(r.Elapsed)).Seconds(), m.phases[r.Phase]...)
 	if r.Verdict.Shed() {
-		m.shed.Add(ctx, 1, c.in[r.Phase].add...)
+		m.shed.with(c.name, phaseAttr(r.Phase)).add(1)
 	}
 	if r.Verdict.Bypass != "" {
-		m.bypasses.Add(ctx, 1, newAttrs(c.name, phaseAttr(r.Phase), attribute.String("rule", r.Verdict.Bypass)).add...)
+		m.bypasses.with(c.name, phaseAttr(r.Phase), attribute.String("rule", r.Verdict.Bypass)).add(1)
 	}
 	if r.Outdated {
-		m.outdated.Add(ctx, 1, c.in[r.Phase].add...)
+		m.outdated.with(c.name, phaseAttr(r.Phase)).add(1)
 	}
 	for i := range r.Verdict.Outcomes {
 		o := &r.Verdict.Outcomes[i]
-		m.outcome(ctx, g, c, g.webhook(o.Webhook, r.Phase), o)
+		m.outcome(ctx, c, g.webhook(m, o.Webhook, r.Phase), o)
 	}
 }
 
-// TurnedAway implements server.Observer. What is rare may cost a set of its own.
+// TurnedAway implements server.Observer.
 func (m *Metrics) TurnedAway(cluster, reason string) {
-	m.refusals.Add(context.Background(), 1, newAttrs(attribute.String("cluster", cluster), attribute.String("reason", reason)).add...)
+	m.refusals.with(attribute.String("cluster", cluster), attribute.String("reason", reason)).add(1)
 }

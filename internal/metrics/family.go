@@ -72,8 +72,12 @@ func buckets() []float64 {
 	return []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
 }
 
-// overflowLabel marks the series that takes what is beyond a family's limit.
-const overflowLabel = "otel_metric_overflow"
+// overflow marks the series that takes what is beyond a family's limit, as OpenTelemetry
+// has it; overflowLabel is its name on the metrics endpoint.
+const (
+	overflow      = "otel.metric.overflow"
+	overflowLabel = "otel_metric_overflow"
+)
 
 // maxSeries bounds the attribute sets of one family. What is beyond goes to one
 // series with overflowLabel, so that sums stay right.

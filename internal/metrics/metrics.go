@@ -43,7 +43,7 @@ type Metrics struct {
 	runtime  *prometheus.Registry // what Go and the system know of the process
 	push     *push                // nil: metrics are scraped only
 	sets     *sets
-	phases   [phases]attrs
+	phases   [phases]options
 
 	instruments
 	transport.Silent // of what is not counted
@@ -88,8 +88,8 @@ func (m *Metrics) instrument() error {
 	for _, f := range m.families() {
 		var err error
 		switch into := f.into.(type) {
-		case *metric.Int64Counter:
-			*into, err = m.meter.Int64Counter(f.Name, metric.WithUnit(f.Unit), metric.WithDescription(f.Help))
+		case *counters:
+			_, err = m.meter.Int64ObservableCounter(f.Name, metric.WithUnit(f.Unit), metric.WithDescription(f.Help), metric.WithInt64Callback(into.observe))
 		case *metric.Float64Histogram:
 			*into, err = m.meter.Float64Histogram(f.Name, metric.WithUnit(f.Unit), metric.WithDescription(f.Help),
 				metric.WithExplicitBucketBoundaries(buckets()...))

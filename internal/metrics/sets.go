@@ -3,6 +3,7 @@
 package metrics
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 
@@ -15,83 +16,125 @@ import (
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
-// attrs is a set of attributes, ready to be handed to an instrument without
-// allocating.
-type attrs struct {
-	add    []metric.AddOption
-	record []metric.RecordOption
+// counters are the series of a family that counts. What counts holds its series, so that
+// it costs an atomic addition; the series are read when somebody collects.
+type counters struct {
+	series sync.Map // attribute.Distinct -> *counter
+	number atomic.Int64
+	beyond atomic.Int64 // what is counted of series that there is no room for
 }
 
-func newAttrs(kvs ...attribute.KeyValue) attrs {
-	option := metric.WithAttributeSet(attribute.NewSet(kvs...))
-	return attrs{[]metric.AddOption{option}, []metric.RecordOption{option}}
+// counter is one series.
+type counter struct {
+	labels metric.ObserveOption
+	n      *atomic.Int64
+}
+
+func (c *counter) add(n int64) { c.n.Add(n) }
+
+// with returns the series with these labels, which is shown once it has counted.
+func (c *counters) with(labels ...attribute.KeyValue) *counter {
+	set := attribute.NewSet(labels...)
+	known, ok := c.series.Load(set.Equivalent())
+	if ok {
+		return known.(*counter)
+	}
+	if c.number.Load() >= maxSeries-1 { // webhooks that have come and gone
+		return &counter{n: &c.beyond}
+	}
+	known, ok = c.series.LoadOrStore(set.Equivalent(), &counter{metric.WithAttributeSet(set), new(atomic.Int64)})
+	if !ok {
+		c.number.Add(1)
+	}
+	return known.(*counter)
+}
+
+// observe is a metric.Int64Callback. What is beyond comes last: from then on the SDK takes
+// every series that it does not know for one that is beyond, too.
+func (c *counters) observe(_ context.Context, to metric.Int64Observer) error {
+	c.series.Range(func(_, value any) bool {
+		series := value.(*counter)
+		if n := series.n.Load(); n > 0 {
+			to.Observe(n, series.labels)
+		}
+		return true
+	})
+	if n := c.beyond.Load(); n > 0 {
+		to.Observe(n, metric.WithAttributes(attribute.Bool(overflow, true)))
+	}
+	return nil
+}
+
+// options have a set of labels, ready to be handed to a histogram without allocating.
+type options []metric.RecordOption
+
+func optionsOf(labels ...attribute.KeyValue) options {
+	return options{metric.WithAttributeSet(attribute.NewSet(labels...))}
 }
 
 const phases = 2
 
-// clusterSets are the sets of a cluster.
+// clusterSets are the series of a cluster.
 type clusterSets struct {
 	name    attribute.KeyValue
-	decided [phases][dispatcher.Decisions]attrs
-	in      [phases]attrs
+	decided [phases][dispatcher.Decisions]decidedSets
 }
 
-func newClusterSets(c *chain.Cluster) *clusterSets {
+type decidedSets struct {
+	requests *counter
+	duration options
+}
+
+func newClusterSets(m *Metrics, c *chain.Cluster) *clusterSets {
 	s := &clusterSets{name: attribute.String("cluster", c.Name)}
 	for p := range s.decided {
-		in := phaseAttr(chain.Phase(p))
 		for d := range s.decided[p] {
-			s.decided[p][d] = newAttrs(s.name, in, attribute.String("decision", dispatcher.Decision(d).String()))
+			labels := []attribute.KeyValue{s.name, phaseAttr(chain.Phase(p)), attribute.String("decision", dispatcher.Decision(d).String())}
+			s.decided[p][d] = decidedSets{m.requests.with(labels...), optionsOf(labels...)}
 		}
-		s.in[p] = newAttrs(s.name, in)
 	}
 	return s
 }
 
-// webhookSets are the sets of a webhook, which has a part in one phase only.
+// webhookSets are the series of a webhook, which has a part in one phase only.
 type webhookSets struct {
 	names    [2]attribute.KeyValue
 	phase    attribute.KeyValue
-	outcomes [dispatcher.Results]attrs
-	dropped  attrs // in mode Shadow
-	duration attrs
+	calls    [dispatcher.Results]*counter
+	patched  *counter
+	duration options
 }
 
-func newWebhookSets(w *chain.Entry, p chain.Phase) *webhookSets {
-	configuration, name := attribute.String("configuration", w.Configuration), attribute.String("webhook", w.Name)
-	s := &webhookSets{names: [2]attribute.KeyValue{configuration, name}, phase: phaseAttr(p)}
-	for r := range s.outcomes {
-		s.outcomes[r] = s.withOutcome(dispatcher.Result(r).String())
+func newWebhookSets(m *Metrics, w *chain.Entry, p chain.Phase) *webhookSets {
+	s := &webhookSets{names: [2]attribute.KeyValue(names(w.ID)), phase: phaseAttr(p)}
+	for r := range s.calls {
+		s.calls[r] = m.calls.with(s.names[0], s.names[1], s.phase, attribute.String("outcome", dispatcher.Result(r).String()))
 	}
-	s.dropped = s.withOutcome(droppedShadow)
-	s.duration = newAttrs(configuration, name, s.phase)
+	s.patched, s.duration = m.operation.with(s.names[:]...), optionsOf(s.names[0], s.names[1], s.phase)
 	return s
 }
 
-func (s *webhookSets) withOutcome(word string) attrs {
-	return newAttrs(s.names[0], s.names[1], s.phase, attribute.String("outcome", word))
-}
+// attemptSets are the series of a webhook's attempts, by kind.
+type attemptSets [transport.Kinds]*counter
 
-// callSets are the sets of a webhook whatever the phase.
-type callSets struct {
-	attempts [transport.Kinds]attrs
-	plain    attrs
-}
-
-func newCallSets(w hook.ID) *callSets {
-	configuration, name := attribute.String("configuration", w.Configuration), attribute.String("webhook", w.Name)
-	s := &callSets{plain: newAttrs(configuration, name)}
-	for k := range s.attempts {
-		s.attempts[k] = newAttrs(configuration, name, attribute.String("kind", transport.Kind(k).String()))
+func newAttemptSets(m *Metrics, w hook.ID) *attemptSets {
+	s := &attemptSets{}
+	for k := range s {
+		s[k] = m.attempts.with(append(names(w), attribute.String("kind", transport.Kind(k).String()))...)
 	}
 	return s
+}
+
+// names are the labels that name a webhook.
+func names(w hook.ID) []attribute.KeyValue {
+	return []attribute.KeyValue{attribute.String("configuration", w.Configuration), attribute.String("webhook", w.Name)}
 }
 
 // byPhase returns the sets that have the phase alone.
-func byPhase() [phases]attrs {
-	var s [phases]attrs
+func byPhase() [phases]options {
+	var s [phases]options
 	for p := range s {
-		s[p] = newAttrs(phaseAttr(chain.Phase(p)))
+		s[p] = optionsOf(phaseAttr(chain.Phase(p)))
 	}
 	return s
 }
@@ -106,7 +149,7 @@ type generation struct {
 	webhooks sync.Map // *registry.Webhook -> *webhookSets
 
 	mu      sync.RWMutex
-	callers map[hook.ID]*callSets
+	callers map[hook.ID]*attemptSets
 }
 
 // sets holds the generations of the Snapshot that is served and of the one
@@ -137,23 +180,23 @@ func (s *sets) of(snapshot string) *generation {
 // newest returns the generation of the Snapshot that was seen last.
 func (s *sets) newest() *generation { return s.alive.Load()[0] }
 
-func (g *generation) cluster(c *chain.Cluster) *clusterSets {
+func (g *generation) cluster(m *Metrics, c *chain.Cluster) *clusterSets {
 	if known, ok := g.clusters.Load(c); ok {
 		return known.(*clusterSets)
 	}
-	known, _ := g.clusters.LoadOrStore(c, newClusterSets(c))
+	known, _ := g.clusters.LoadOrStore(c, newClusterSets(m, c))
 	return known.(*clusterSets)
 }
 
-func (g *generation) webhook(w *chain.Entry, p chain.Phase) *webhookSets {
+func (g *generation) webhook(m *Metrics, w *chain.Entry, p chain.Phase) *webhookSets {
 	if known, ok := g.webhooks.Load(w); ok {
 		return known.(*webhookSets)
 	}
-	known, _ := g.webhooks.LoadOrStore(w, newWebhookSets(w, p))
+	known, _ := g.webhooks.LoadOrStore(w, newWebhookSets(m, w, p))
 	return known.(*webhookSets)
 }
 
-func (g *generation) caller(w hook.ID) *callSets {
+func (g *generation) caller(m *Metrics, w hook.ID) *attemptSets {
 	g.mu.RLock()
 	known := g.callers[w]
 	g.mu.RUnlock()
@@ -164,9 +207,9 @@ func (g *generation) caller(w hook.ID) *callSets {
 	defer g.mu.Unlock()
 	if g.callers[w] == nil {
 		if g.callers == nil {
-			g.callers = map[hook.ID]*callSets{}
+			g.callers = map[hook.ID]*attemptSets{}
 		}
-		g.callers[w] = newCallSets(w)
+		g.callers[w] = newAttemptSets(m, w)
 	}
 	return g.callers[w]
 }

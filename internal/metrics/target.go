@@ -3,10 +3,7 @@
 package metrics
 
 import (
-	"context"
-
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/transport"
@@ -23,7 +20,7 @@ const (
 
 // targetMetrics are the instruments of where webhooks are served.
 type targetMetrics struct {
-	transitions metric.Int64Counter
+	transitions counters
 }
 
 func (m *targetMetrics) families() []Family {
@@ -43,8 +40,7 @@ func (m *targetMetrics) families() []Family {
 	}
 }
 
-// CircuitChanged counts a change of a circuit of an endpoint of the target. What is
-// rare may cost a set of its own.
+// CircuitChanged counts a change of a circuit of an endpoint of the target.
 func (m *Metrics) CircuitChanged(target string, c breaker.Change) {
 	circuit := resourceCircuit
 	switch {
@@ -53,8 +49,7 @@ func (m *Metrics) CircuitChanged(target string, c breaker.Change) {
 	case c.Resource == "":
 		circuit = clusterCircuit
 	}
-	m.transitions.Add(context.Background(), 1, newAttrs(attribute.String("target", target),
-		attribute.String("circuit", circuit), attribute.String("state", stateName(c.To))).add...)
+	m.transitions.with(attribute.String("target", target), attribute.String("circuit", circuit), attribute.String("state", stateName(c.To))).add(1)
 }
 
 // targets reads what there is to say of each Target. Those that share a URL, with

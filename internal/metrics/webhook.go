@@ -21,7 +21,7 @@ const (
 
 // webhookMetrics are the instruments of calls and of the attempts inside of them.
 type webhookMetrics struct {
-	calls, shadow, errors, attempts, refused, disagreed, misread, operation metric.Int64Counter
+	calls, shadow, errors, attempts, refused, disagreed, misread, operation counters
 	call                                                                    metric.Float64Histogram
 }
 
@@ -52,51 +52,47 @@ func (m *webhookMetrics) families() []Family {
 	}
 }
 
-// outcome counts one invocation. What is rare may cost a set of its own.
-func (m *Metrics) outcome(ctx context.Context, g *generation, c *clusterSets, w *webhookSets, o *dispatcher.Outcome) {
-	m.calls.Add(ctx, 1, w.outcomes[o.Result].add...)
+// outcome counts one invocation.
+func (m *Metrics) outcome(ctx context.Context, c *clusterSets, w *webhookSets, o *dispatcher.Outcome) {
+	w.calls[o.Result].add(1)
 	if o.Timed() && o.Elapsed > 0 {
-		m.call.Record(ctx, o.Elapsed.Seconds(), w.duration.record...)
+		m.call.Record(ctx, o.Elapsed.Seconds(), w.duration...)
 	}
 	if o.Operations > 0 {
-		m.operation.Add(ctx, int64(o.Operations), g.caller(o.Webhook.ID).plain.add...)
+		w.patched.add(int64(o.Operations))
 	}
 	if o.Cause == "" {
 		return
 	}
 	cause := attribute.String("cause", string(o.Cause))
-	m.errors.Add(ctx, 1, newAttrs(w.names[0], w.names[1], w.phase, cause).add...)
+	m.errors.with(w.names[0], w.names[1], w.phase, cause).add(1)
 	if o.FailsOpen() {
-		m.failOpen.Add(ctx, 1, newAttrs(c.name, w.names[0], w.names[1], cause).add...)
+		m.failOpen.with(c.name, w.names[0], w.names[1], cause).add(1)
 	}
 }
 
 // ObserveShadow implements dispatcher.ShadowObserver.
-func (m *Metrics) ObserveShadow(ctx context.Context, r *dispatcher.ShadowRecord) {
-	w := m.sets.newest().webhook(r.Outcome.Webhook, r.Phase)
-	set := &w.outcomes[r.Outcome.Result]
+func (m *Metrics) ObserveShadow(_ context.Context, r *dispatcher.ShadowRecord) {
+	word := r.Outcome.Result.String()
 	if r.Dropped {
-		set = &w.dropped
+		word = droppedShadow
 	}
-	m.shadow.Add(ctx, 1, set.add...)
+	w := m.sets.newest().webhook(m, r.Outcome.Webhook, r.Phase)
+	m.shadow.with(w.names[0], w.names[1], w.phase, attribute.String("outcome", word)).add(1)
 }
 
 // Attempted implements transport.Observer.
-func (m *Metrics) Attempted(ctx context.Context, a transport.Attempt) {
-	m.attempts.Add(ctx, 1, m.sets.newest().caller(a.Owner).attempts[a.Kind].add...)
+func (m *Metrics) Attempted(_ context.Context, a transport.Attempt) {
+	m.sets.newest().caller(m, a.Owner)[a.Kind].add(1)
 }
 
 // Refused implements transport.Observer.
-func (m *Metrics) Refused(ctx context.Context, owner hook.ID) {
-	m.refused.Add(ctx, 1, m.sets.newest().caller(owner).plain.add...)
-}
+func (m *Metrics) Refused(_ context.Context, owner hook.ID) { m.refused.with(names(owner)...).add(1) }
 
 // Disagreed implements transport.Observer.
-func (m *Metrics) Disagreed(ctx context.Context, owner hook.ID) {
-	m.disagreed.Add(ctx, 1, m.sets.newest().caller(owner).plain.add...)
+func (m *Metrics) Disagreed(_ context.Context, owner hook.ID) {
+	m.disagreed.with(names(owner)...).add(1)
 }
 
 // Misread implements transport.Observer.
-func (m *Metrics) Misread(ctx context.Context, owner hook.ID) {
-	m.misread.Add(ctx, 1, m.sets.newest().caller(owner).plain.add...)
-}
+func (m *Metrics) Misread(_ context.Context, owner hook.ID) { m.misread.with(names(owner)...).add(1) }
