@@ -331,6 +331,36 @@ func TestProblemsAreLoggedOncePerChange(t *testing.T) {
 	}
 }
 
+// quitter is a Source that gives up when the process stops.
+type quitter struct{ manifest.Directory }
+
+func (q quitter) Read(ctx context.Context) []manifest.File {
+	if err := ctx.Err(); err != nil {
+		return []manifest.File{{Name: q.Name(), Err: err}}
+	}
+	return q.Directory.Read(ctx)
+}
+
+// A Source that gives up because the process stops is not refused: it says nothing new.
+func TestNothingIsNewAtShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHome(t)
+		var changes []registry.Change
+		r := registry.New(registry.Settings{Sources: []manifest.Source{quitter{manifest.Directory(h.dir)}}, Changed: func(c registry.Change) { changes = append(changes, c) }})
+		ctx, stop := context.WithCancel(t.Context())
+		stopped := make(chan struct{})
+		go func() { defer close(stopped); r.Run(ctx) }()
+		synctest.Wait()
+		h.put("webhook.yaml", fmt.Sprintf(webhookYAML, "second.policy"))
+		<-time.After(2*time.Second + 25*time.Millisecond) // it has been read once, and comes to rest
+		stop()
+		<-stopped
+		if len(changes) != 1 || changes[0].Snapshot == nil {
+			t.Errorf("changes: %+v", changes)
+		}
+	})
+}
+
 func TestReferencedFileReloads(t *testing.T) {
 	h := newHome(t)
 	h.put("binding.yaml", `

@@ -30,7 +30,7 @@ type Pending struct {
 func withheld(next, previous *Snapshot) *Snapshot {
 	w := withholding{previous: previous, silent: map[string]*held{}, chains: map[[2]*chain.Chain]*chain.Chain{}, pending: map[string]Pending{}, kept: map[string]bool{}}
 	for _, h := range next.silent() {
-		w.silent[h.Identity()] = h
+		w.silent[h.identity] = h
 	}
 	if len(w.silent) == 0 {
 		return next
@@ -108,7 +108,7 @@ func (w *withholding) webhook(hook *chain.Entry, previous *chain.Chain) *chain.E
 		return hook // it takes part where it is, unproven: its previous version is no better
 	}
 	name := hook.Configuration + "/" + hook.Name
-	w.pending[name] = Pending{Webhook: name, URL: h.String(), Previous: before != nil, Err: h.waiting}
+	w.pending[name] = Pending{Webhook: name, URL: h.String(), Previous: before != nil, Err: &h.waiting}
 	if before != nil {
 		w.kept[before.ServedBy()] = true
 		if before.Stage == hook.Stage {
@@ -119,7 +119,7 @@ func (w *withholding) webhook(hook *chain.Entry, previous *chain.Chain) *chain.E
 		return &moved
 	}
 	pending := *hook
-	pending.Pending = h.waiting
+	pending.Pending = &h.waiting
 	return &pending
 }
 

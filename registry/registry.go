@@ -23,7 +23,7 @@ type Registry struct {
 	reload   chan struct{}
 	rotation rotation
 	problems atomic.Pointer[[]manifest.Problem]
-	loads    loads
+	loads    atomic.Pointer[Loads]
 
 	// turn has room for one: there is one load at a time, which may block and holds
 	// no lock. What follows belongs to who has the turn.
@@ -42,7 +42,7 @@ func New(s Settings) *Registry {
 		reload:   make(chan struct{}, 1),
 		turn:     make(chan struct{}, 1),
 		reader:   manifest.Reader{Sources: s.Sources, FileRoots: s.FileRoots},
-		rotation: rotation{resource: s.Resource, table: map[string]*held{}},
+		rotation: rotation{Settings: s, table: map[string]*held{}},
 	}
 }
 
@@ -85,11 +85,12 @@ func (r *Registry) Load() []manifest.Problem { return r.look(context.Background(
 func (r *Registry) Close() { r.rotation.close() }
 
 // look loads what has changed, and otherwise lets in what was pending and answers
-// now. It waits for its turn.
+// now. It blocks: for its turn, then for what it reads, for compiling, and like rotate.
+// Nobody waits for it but the next look.
 func (r *Registry) look(ctx context.Context, settle time.Duration) []manifest.Problem {
 	r.turn <- struct{}{}
 	defer func() { <-r.turn }()
-	defer r.retire()
+	defer r.rotation.retire()
 	in, problems, news := r.read(ctx, settle)
 	var served *Snapshot
 	switch {
@@ -99,7 +100,7 @@ func (r *Registry) look(ctx context.Context, settle time.Duration) []manifest.Pr
 		served = r.try(ctx, in)
 	}
 	if served == nil {
-		served = r.askAgain()
+		served = r.rotation.askAgain(ctx)
 	}
 	if served != nil {
 		r.logLoaded(served)
@@ -112,11 +113,12 @@ const reads = 5
 
 // read reads until two readings agree, with time to settle between them, so that
 // neither a file being written nor a symbolic link being swapped shows as a
-// mixture. It reports whether the input is news.
+// mixture. It reports whether the input is news. Once ctx is done nothing is: a Source
+// that gave up is no other configuration.
 func (r *Registry) read(ctx context.Context, settle time.Duration) (in manifest.Input, problems []manifest.Problem, news bool) {
 	in = r.reader.Read(ctx)
 	for range reads {
-		if in.Hash == r.tried {
+		if in.Hash == r.tried || ctx.Err() != nil {
 			return in, nil, false
 		}
 		wait(ctx, settle)
@@ -149,7 +151,7 @@ func (r *Registry) try(ctx context.Context, in manifest.Input) *Snapshot {
 	if whole := r.rotation.whole; whole != nil && whole.Hash == in.Hash {
 		r.problems.Store(nil)
 		r.settings.Logger.Info("configuration is back to what is served", "snapshot", r.serving())
-		r.changed(Change{Snapshot: r.Snapshot()})
+		r.settings.Changed(Change{Snapshot: r.Snapshot()})
 		return nil
 	}
 	next, problems := r.compile(in)
@@ -158,8 +160,9 @@ func (r *Registry) try(ctx context.Context, in manifest.Input) *Snapshot {
 		return nil
 	}
 	// Nothing below this line can fail.
-	served := r.rotate(ctx, next)
-	r.loads.succeed()
+	served := r.rotation.rotate(ctx, next)
+	loads := r.Loads()
+	r.loads.Store(&Loads{Good: loads.Good + 1, Bad: loads.Bad, Last: time.Now()})
 	r.problems.Store(nil)
 	r.populated = in.Populated
 	return served
@@ -170,7 +173,8 @@ func (r *Registry) compile(in manifest.Input) (*Snapshot, []manifest.Problem) {
 	if s := r.Snapshot(); s != nil {
 		current = &s.Compiled
 	}
-	compiled, problems, _ := r.compiler.Compile(in, current, slices.Concat(r.Targets(), r.Draining()), r.emptied(in)...)
+	had, draining := r.rotation.targets()
+	compiled, problems, _ := r.compiler.Compile(in, current, append(had, draining...), r.emptied(in)...)
 	if compiled == nil {
 		return nil, problems
 	}
@@ -195,20 +199,15 @@ func (r *Registry) emptied(in manifest.Input) []manifest.Problem {
 
 // refuse keeps the Snapshot and remembers and logs why.
 func (r *Registry) refuse(problems []manifest.Problem) {
+	loads := r.Loads()
+	loads.Bad++
+	r.loads.Store(&loads)
 	r.problems.Store(&problems)
-	r.loads.fail()
-	r.changed(Change{Problems: problems})
+	r.settings.Changed(Change{Problems: problems})
 	for _, p := range problems {
 		r.settings.Logger.Error("configuration refused", p.Attributes()...)
 	}
 	r.settings.Logger.Error("the last good configuration stays", "problems", len(problems), "serving", r.serving())
-}
-
-// changed tells whoever wants to know.
-func (r *Registry) changed(c Change) {
-	if r.settings.Changed != nil {
-		r.settings.Changed(c)
-	}
 }
 
 func (r *Registry) serving() string {
@@ -267,25 +266,10 @@ type Loads struct {
 	Last time.Time
 }
 
-// loads keeps the counts.
-type loads struct {
-	good, bad atomic.Int64
-	last      atomic.Pointer[time.Time]
-}
-
-func (l *loads) succeed() {
-	now := time.Now()
-	l.last.Store(&now)
-	l.good.Add(1)
-}
-
-func (l *loads) fail() { l.bad.Add(1) }
-
 // Loads returns the counts as of now.
 func (r *Registry) Loads() Loads {
-	counts := Loads{Good: r.loads.good.Load(), Bad: r.loads.bad.Load()}
-	if last := r.loads.last.Load(); last != nil {
-		counts.Last = *last
+	if l := r.loads.Load(); l != nil {
+		return *l
 	}
-	return counts
+	return Loads{}
 }

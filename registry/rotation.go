@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,43 +29,95 @@ const (
 	drainInterval = 10 * time.Millisecond // between two looks whether one has gone
 )
 
-// rotate brings next into service and returns what is served then. It blocks, up to
-// one deadline of an admission, and only those wait who want to load. Nothing in it
-// can fail.
-func (r *Registry) rotate(ctx context.Context, next *Snapshot) *Snapshot {
+// rotation is the Snapshots that are alive and the Resources that they have. Who has
+// the Registry's turn calls its methods, and nobody else, but for targets.
+type rotation struct {
+	Settings
+	current  atomic.Pointer[Snapshot] // what is served; admissions take it from here
+	whole    *Snapshot                // of the Sources, with everything that is pending
+	previous []*Snapshot              // that admissions may still use, oldest first
+
+	// mu is for targets, which sees table and how many have what is in it. Under it
+	// something is put in, taken out or counted. Nothing else is done, and nothing of a
+	// Resource is called.
+	mu    sync.Mutex
+	table map[string]*held // all that is not closed, by identity
+}
+
+// held is a Resource that Snapshots have.
+type held struct {
+	chain.Resource
+	identity  string
+	target    *transport.Target // that it is; nil: it is something else
+	snapshots int               // how many have it
+	// proven: it has answered, or took part in a cold start. It is not asked again,
+	// whatever Snapshot has it.
+	proven  bool
+	waiting waiting
+}
+
+// waiting is why a Resource is not ready: always the latest reason. A Snapshot that
+// is served meanwhile points at it.
+type waiting struct{ latest atomic.Pointer[error] }
+
+// Error returns the text of the latest reason.
+func (w *waiting) Error() string { return w.Unwrap().Error() }
+
+// Unwrap returns the latest reason.
+func (w *waiting) Unwrap() error {
+	if err := w.latest.Load(); err != nil {
+		return *err
+	}
+	return errNotAsked
+}
+
+var errNotAsked = errors.New("was not asked yet")
+
+// rotate brings next into service and returns what is served then. Nothing in it can
+// fail. Only those wait for it who want to load.
+func (r *rotation) rotate(ctx context.Context, next *Snapshot) *Snapshot {
 	// First, next is counted: its Resources are in every list from now on, and those
-	// that it shares are not closed.
-	added := r.rotation.enter(next)
-	// Blocks. Addresses are needed by the probes, and namespaces by the first
-	// admission: a changed webhook or cluster is not without for a while.
+	// that it shares are not closed. Then what the Sources said before may go, unless
+	// that is served.
+	before, current := r.whole, r.current.Load()
+	added := r.hold(next)
+	r.whole = next
+	if before != current {
+		r.release(before)
+	}
+	// Blocks, for openTimeout at most. Addresses are needed by the probes, and
+	// namespaces by the first admission: a changed webhook or cluster is not without
+	// for a while.
 	open(ctx, added)
-	current := r.Snapshot()
 	if current == nil {
 		// A restart must never switch a policy off: everything takes part, and for
 		// what is down its failure policy decides.
-		prove(next.holds)
+		for _, h := range next.holds {
+			h.proven = true
+		}
 		return r.serve(next)
 	}
-	// Blocks. The probes come before the swap, because the swap needs to know what
-	// to withhold, and because their connections are there for the first calls.
-	for _, h := range r.ask(next) {
-		r.settings.Logger.Warn("webhook target does not answer", "url", h.String(), "reason", h.waiting.Error())
+	// Blocks, for as long as each of the Resources bounds itself, probesAtOnce at a time.
+	// The probes come before the swap, because the swap needs to know what to withhold,
+	// and because their connections are there for the first calls.
+	for _, h := range ask(ctx, next) {
+		r.Logger.Warn("webhook target does not answer", "url", h.String(), "reason", h.waiting.Error())
 	}
 	return r.serve(withheld(next, current))
 }
 
 // askAgain asks those Resources again that have not answered, and returns what is
 // served if that lets webhooks in; otherwise nil. It blocks like rotate.
-func (r *Registry) askAgain() *Snapshot {
-	whole, current := r.rotation.whole, r.Snapshot()
-	if whole == nil {
+func (r *rotation) askAgain(ctx context.Context) *Snapshot {
+	if r.whole == nil {
 		return nil
 	}
-	before := len(whole.silent())
-	if still := r.ask(whole); len(still) == before {
+	before := len(r.whole.silent())
+	if still := ask(ctx, r.whole); len(still) == before {
 		return nil
 	}
-	next := withheld(whole, current)
+	current := r.current.Load()
+	next := withheld(r.whole, current)
 	if next.Hash == current.Hash { // what answers now was not withheld
 		return nil
 	}
@@ -71,41 +125,87 @@ func (r *Registry) askAgain() *Snapshot {
 }
 
 // serve makes next the current Snapshot.
-func (r *Registry) serve(next *Snapshot) *Snapshot {
+func (r *rotation) serve(next *Snapshot) *Snapshot {
 	// Blocks, until the admissions of the oldest Snapshot have ended: none lasts
 	// longer than its deadline. What is served stays until there is room.
-	for r.retire(); r.rotation.full(); r.retire() {
+	for r.retire(); len(r.previous) >= maxAlive-1; r.retire() {
 		<-time.After(drainInterval)
 	}
-	r.rotation.swap(next)
-	// Whoever is told finds it served.
-	r.changed(Change{Snapshot: next})
+	// Counted before anybody can acquire it, if rotate has not done that.
+	r.hold(next)
+	if before := r.current.Swap(next); before != nil {
+		r.previous = append(r.previous, before)
+	}
+	// After the swap: whoever is notified finds it served.
+	r.Changed(Change{Snapshot: next})
 	for _, p := range next.Pending {
-		r.settings.Logger.Warn("webhook is pending", "webhook", p.Webhook, "url", p.URL, "previous_version_serves", p.Previous, "reason", p.Err.Error())
+		r.Logger.Warn("webhook is pending", "webhook", p.Webhook, "url", p.URL, "previous_version_serves", p.Previous, "reason", p.Err.Error())
 	}
 	return next
 }
 
-// retire closes the Resources that nobody has and nobody calls any more.
-func (r *Registry) retire() {
-	for _, h := range r.rotation.retire() {
-		h.Close() // may wait for what it ends, so it is not done under the lock
+// retire lets go of Snapshots that no admission uses any more, and closes the Resources
+// that no Snapshot has and nobody calls, in the order of their names.
+func (r *rotation) retire() {
+	r.previous = slices.DeleteFunc(r.previous, func(s *Snapshot) bool {
+		if s.users.Load() > 0 {
+			return false
+		}
+		r.release(s)
+		return true
+	})
+	var closing []*held
+	for _, h := range r.table {
+		if h.snapshots == 0 && !h.Busy() {
+			closing = append(closing, h)
+		}
+	}
+	r.remove(closing)
+	slices.SortFunc(closing, func(a, b *held) int { return cmp.Compare(a.String(), b.String()) })
+	for _, h := range closing {
+		h.Close() // blocks, until what it ends has ended
 		if h.target != nil {
-			r.settings.Logger.Info("webhook target is drained, safe to stop", "url", h.String())
+			r.Logger.Info("webhook target is drained, safe to stop", "url", h.String())
 		}
 	}
 }
 
+// close closes every Resource, all at once. It blocks until what they end has ended.
+func (r *rotation) close() {
+	closing := slices.Collect(maps.Values(r.table))
+	r.remove(closing)
+	var all sync.WaitGroup
+	for _, h := range closing {
+		all.Go(h.Close)
+	}
+	all.Wait()
+}
+
+// open opens Resources, all at once: none waits for another, which may belong to
+// another cluster.
+func open(ctx context.Context, list []*held) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, h := range list {
+		all.Go(func() { h.Open(ctx) })
+	}
+	all.Wait()
+}
+
 // ask asks the Resources of s that have never answered, a few at a time, and returns
-// those that do not.
-func (r *Registry) ask(s *Snapshot) []*held {
-	var wg sync.WaitGroup
+// those that do not. Once ctx is done no further one is asked.
+func ask(ctx context.Context, s *Snapshot) []*held {
+	var all sync.WaitGroup
 	slots := make(chan struct{}, probesAtOnce)
 	for _, h := range s.silent() {
 		slots <- struct{}{}
-		wg.Go(func() {
+		if ctx.Err() != nil {
+			break
+		}
+		all.Go(func() {
 			defer func() { <-slots }()
-			err := h.Ready(s.dryRun(h.Identity()))
+			err := h.Ready(s.dryRun(h.identity))
 			if err == nil {
 				h.proven = true
 				return
@@ -113,127 +213,61 @@ func (r *Registry) ask(s *Snapshot) []*held {
 			h.waiting.latest.Store(&err)
 		})
 	}
-	wg.Wait()
+	all.Wait()
 	return s.silent()
 }
 
-// dryRun returns what the bindings of the webhooks that a Resource serves want it to
-// answer; nil: nothing.
-func (s *Snapshot) dryRun(identity string) *chain.DryRun {
-	for name, c := range s.Clusters {
-		for _, phase := range []chain.Phase{chain.Mutating, chain.Validating} {
-			for _, w := range c.Chain(phase).Webhooks {
-				if w.Probe == chain.ProbeReview && w.ServedBy() == identity {
-					return &chain.DryRun{Cluster: name, Phase: phase, Webhook: w}
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// rotation is the Snapshots that are alive and the Resources that they have. Who has
-// the Registry's turn changes it, and nobody else. Its lock is for those who look
-// meanwhile; nothing blocks under it.
-type rotation struct {
-	resource func(*transport.Target) chain.Resource
-	current  atomic.Pointer[Snapshot] // what is served, without a lock
-
-	mu       sync.Mutex
-	whole    *Snapshot        // of the sources, with everything that is pending
-	previous []*Snapshot      // that admissions may still use, oldest first
-	table    map[string]*held // all that is not closed, by identity
-}
-
-// enter makes next what the sources say, and returns the Resources that are new.
-func (r *rotation) enter(next *Snapshot) (added []*held) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before := r.whole
-	r.whole = next
-	added = r.count(next)
-	if before != r.current.Load() { // what the sources said was never served as a whole
-		before.release()
-	}
-	return added
-}
-
-// swap makes next the current Snapshot, in place of the one that is.
-func (r *rotation) swap(next *Snapshot) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.count(next)
-	if before := r.current.Swap(next); before != nil {
-		r.previous = append(r.previous, before)
-	}
-}
-
-// full reports whether as many Snapshots are alive as there may be.
-func (r *rotation) full() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.previous) >= maxAlive-1
-}
-
-// retire lets go of Snapshots that no admission uses any more, and of the Resources
-// that no Snapshot has and nobody calls. These are the caller's to close, in the order
-// of their names.
-func (r *rotation) retire() (closing []*held) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.previous = slices.DeleteFunc(r.previous, func(s *Snapshot) bool {
-		if s.users.Load() > 0 {
-			return false
-		}
-		s.release()
-		return true
-	})
-	for identity, h := range r.table {
-		if h.snapshots == 0 && !h.Busy() {
-			delete(r.table, identity)
-			closing = append(closing, h)
-		}
-	}
-	slices.SortFunc(closing, func(a, b *held) int { return cmp.Compare(a.String(), b.String()) })
-	return closing
-}
-
-// count counts s once among those who have its Resources.
-func (r *rotation) count(s *Snapshot) (added []*held) {
+// hold counts s once among those who have its Resources, and returns those that are
+// new.
+func (r *rotation) hold(s *Snapshot) (added []*held) {
 	if s.holds != nil {
 		return nil
 	}
-	hold := func(identity string, target *transport.Target, made func() chain.Resource) {
+	has := func(identity string, target *transport.Target, made func() chain.Resource) {
 		h := r.table[identity]
 		if h == nil {
-			h = &held{Resource: made(), target: target, waiting: &waiting{}}
-			r.table[identity] = h
+			h = &held{Resource: made(), identity: identity, target: target}
 			added = append(added, h)
 		}
-		h.snapshots++
 		s.holds = append(s.holds, h)
 	}
 	for _, t := range s.Targets {
-		hold(t.Identity().String(), t, func() chain.Resource { return r.resource(t) })
+		has(t.Identity().String(), t, func() chain.Resource { return r.Resource(t) })
 	}
 	for _, source := range s.Sources {
-		hold(source.Identity(), nil, func() chain.Resource { return source })
+		has(source.Identity(), nil, func() chain.Resource { return source })
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range s.holds {
+		r.table[h.identity] = h
+		h.snapshots++
 	}
 	return added
 }
 
 // release gives back the Resources of a Snapshot that is not alive any more.
-func (s *Snapshot) release() {
+func (r *rotation) release(s *Snapshot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, h := range s.holds {
 		h.snapshots--
 	}
 }
 
-// targets returns the Targets that are not closed: those that Snapshots have, and
-// those that none has any more, sorted by URL.
-func (r *rotation) targets() (had, draining []*transport.Target) {
+// remove takes Resources that are to be closed out of every list.
+func (r *rotation) remove(list []*held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for _, h := range list {
+		delete(r.table, h.identity)
+	}
+}
+
+// targets returns the Targets that are not closed: those that Snapshots have, and
+// those that none has any more, sorted by URL. Everybody may call it.
+func (r *rotation) targets() (had, draining []*transport.Target) {
+	r.mu.Lock()
 	for _, h := range r.table {
 		switch {
 		case h.target == nil:
@@ -243,6 +277,7 @@ func (r *rotation) targets() (had, draining []*transport.Target) {
 			draining = append(draining, h.target)
 		}
 	}
+	r.mu.Unlock()
 	byURL := func(a, b *transport.Target) int {
 		x, y := a.Identity(), b.Identity() // of one URL there may be several
 		return cmp.Or(cmp.Compare(a.URL(), b.URL()), bytes.Compare(x[:], y[:]))
@@ -250,17 +285,4 @@ func (r *rotation) targets() (had, draining []*transport.Target) {
 	slices.SortFunc(had, byURL)
 	slices.SortFunc(draining, byURL)
 	return had, draining
-}
-
-// close closes every Resource, all at once.
-func (r *rotation) close() {
-	r.mu.Lock()
-	table := r.table
-	r.table = map[string]*held{}
-	r.mu.Unlock()
-	var all sync.WaitGroup
-	for _, h := range table {
-		all.Go(h.Close)
-	}
-	all.Wait()
 }

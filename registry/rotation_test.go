@@ -332,6 +332,41 @@ func TestOneThatHangsIsOpenedAlone(t *testing.T) {
 	})
 }
 
+// A process that stops asks no further Target: each may take its time to answer. What
+// nobody has asked is not ready, and says so.
+func TestNobodyIsAskedAtShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHome(t)
+		ctx, stop := context.WithCancel(t.Context())
+		var asked atomic.Int64
+		r := registry.New(registry.Settings{Sources: manifest.Directories(h.dir), Resource: answering(func(*transport.Target, *chain.DryRun) error {
+			stop()
+			asked.Add(1)
+			<-time.After(time.Second) // of the bubble's clock
+			return errors.New("nobody is there")
+		})})
+		h.good(r)
+		h.put("binding.yaml", strings.Replace(whenReady, "one/*", "*/*", 1))
+		for i := range 100 {
+			h.put(fmt.Sprintf("%d.yaml", i), fmt.Sprintf(hookYAML, fmt.Sprintf("hook%d", i), fmt.Sprintf("path%d", i), 5))
+		}
+		began := time.Now()
+		r.Run(ctx)
+		if took := time.Since(began); asked.Load() > 32 || took > 4*time.Second {
+			t.Errorf("%d were asked, in %v", asked.Load(), took)
+		}
+		unasked := 0
+		for _, p := range r.Snapshot().Pending {
+			if p.Err.Error() == "was not asked yet" {
+				unasked++
+			}
+		}
+		if pending := len(r.Snapshot().Pending); pending != 100 || int64(unasked) != 100-asked.Load() {
+			t.Errorf("%d are pending, %d of them unasked", pending, unasked)
+		}
+	})
+}
+
 // slow is a Target that takes its time to open.
 type slow struct {
 	registry.Unconnected
@@ -889,13 +924,37 @@ func TestPreviousVersionsShareATarget(t *testing.T) {
 	r.serve("one", "b", 5)
 	r.serve("two", "b", 5)
 	r.is("changed and down", "a 5s", "a 5s", "pending one/hook.one.example.com, previous serves: true", "pending two/hook.two.example.com, previous serves: true")
-	var urls []string
-	for _, target := range r.Snapshot().Targets {
-		urls = append(urls, target.URL())
+	r.targetsAre("a", "b")
+}
+
+// Of the Targets of before a Snapshot has those that serve previous versions, once each,
+// and no others.
+func TestPreviousVersionsKeepTheirTargetsAlone(t *testing.T) {
+	r := newRotating(t)
+	for name, path := range map[string]string{"one": "a", "two": "a", "three": "b", "four": "c"} {
+		r.serve(name, path, 5)
 	}
-	slices.Sort(urls)
-	if want := []string{at("a"), at("b"), "https://policy.policies.svc:443/judge"}; !slices.Equal(urls, want) {
-		t.Errorf("Targets %q, want %q", urls, want)
+	r.good(r.Registry)
+	r.down[at("d")] = true
+	r.serve("one", "d", 5)   // waits; two stays where it was
+	r.serve("three", "d", 5) // waits, and was there alone
+	r.serve("four", "e", 5)  // is served elsewhere
+	r.good(r.Registry)
+	r.targetsAre("a", "b", "d", "e")
+}
+
+// targetsAre compares the paths of the Targets of what is served.
+func (r *rotating) targetsAre(want ...string) {
+	r.t.Helper()
+	var paths []string
+	for _, target := range r.Snapshot().Targets {
+		if path, ok := strings.CutPrefix(target.URL(), at("")); ok {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	if !slices.Equal(paths, want) {
+		r.t.Errorf("Targets %q, want %q", paths, want)
 	}
 }
 

@@ -3,6 +3,7 @@
 package registry
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -26,7 +27,7 @@ type Settings struct {
 	// new webhook takes part once its Target is ready; all of them do at a cold start.
 	// Default: Unconnected.
 	Resource func(*transport.Target) chain.Resource
-	// Changed, if not nil, is told of every change of what is served or refused. The
+	// Changed, if not nil, is notified of every change of what is served or refused. The
 	// next load waits for it: it must be quick and must not load.
 	Changed func(Change)
 }
@@ -44,8 +45,30 @@ func (s Settings) withDefaults() Settings {
 	if s.Resource == nil {
 		s.Resource = func(t *transport.Target) chain.Resource { return Unconnected{t} }
 	}
+	if s.Changed == nil {
+		s.Changed = func(Change) {}
+	}
 	return s
 }
+
+// Unconnected is a Target as a Resource that nobody connects, and that is ready at
+// once. Whoever has a client embeds it, and opens and asks the Target.
+type Unconnected struct{ *transport.Target }
+
+// Identity implements chain.Resource.
+func (u Unconnected) Identity() string { return u.Target.Identity().String() }
+
+// Open does nothing.
+func (Unconnected) Open(context.Context) {}
+
+// Ready returns nil.
+func (Unconnected) Ready(*chain.DryRun) error { return nil }
+
+// Busy reports whether calls are under way.
+func (u Unconnected) Busy() bool { return u.Outstanding() > 0 }
+
+// String returns the URL.
+func (u Unconnected) String() string { return u.URL() }
 
 // Change is one change of what is served, or of what is refused.
 type Change struct {

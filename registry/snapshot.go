@@ -5,6 +5,7 @@ package registry
 import (
 	"sync/atomic"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 )
 
@@ -35,6 +36,21 @@ func (s *Snapshot) silent() []*held {
 		}
 	}
 	return list
+}
+
+// dryRun returns what the bindings of the webhooks that a Resource serves want it to
+// answer; nil: nothing.
+func (s *Snapshot) dryRun(identity string) *chain.DryRun {
+	for name, c := range s.Clusters {
+		for _, phase := range []chain.Phase{chain.Mutating, chain.Validating} {
+			for _, w := range c.Chain(phase).Webhooks {
+				if w.Probe == chain.ProbeReview && w.ServedBy() == identity {
+					return &chain.DryRun{Cluster: name, Phase: phase, Webhook: w}
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // Acquire returns the current Snapshot, or nil before the first good Load. Who

@@ -42,7 +42,6 @@ func roles() map[string]string {
 		"refusal.go":      "why an admission is refused",
 		"registration.go": "what a cluster applies to call this process",
 		"request.go":      "one request",
-		"resource.go":     "what outlives a Snapshot",
 		"result.go":       "how one attempt ended",
 		"rule.go":         "a rule that matches requests",
 		"selector.go":     "label selectors",

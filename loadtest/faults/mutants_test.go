@@ -202,7 +202,7 @@ var firstPair *keyPair
 	{row: "F30", bug: "a source that becomes empty is served", file: "registry/registry.go",
 		old: "if r.settings.AllowEmpty || len(in.Problems) > 0 {", new: "if true || len(in.Problems) > 0 {", says: "was not refused"},
 	{row: "F30", bug: "nobody is told that the configuration has problems", file: "registry/registry.go",
-		old: "	r.problems.Store(&problems)\n	r.loads.fail()\n", new: "	r.loads.fail()\n", says: "is not seen to have problems"},
+		old: "	r.problems.Store(&problems)\n	r.settings.Changed(", new: "	r.settings.Changed(", says: "is not seen to have problems"},
 	{row: "F31", bug: "whoever logs waits for the sink", file: "internal/logging/log.go",
 		old: "slog.NewJSONHandler(queue, ", new: "slog.NewJSONHandler(out, ", says: "answers come late while nobody takes telemetry"},
 	{row: "F31", bug: "spans that are dropped are not counted", file: "internal/tracing/queue.go",

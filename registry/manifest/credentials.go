@@ -20,6 +20,8 @@ import (
 type Credentials struct {
 	access KubeAccess
 
+	// mu is held while the files are read, so that who renews them has them parsed once.
+	// Those wait who ask this one API, and need them first.
 	mu   sync.Mutex
 	read *[4][]byte // the files that good is made of; nil: there is none yet
 	good Credential
