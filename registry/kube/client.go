@@ -113,22 +113,24 @@ type transports struct {
 // what is under way.
 func (t *transports) of(certificate *tls.Certificate) *http.Transport {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.current != nil && t.certificate == certificate {
-		return t.current
+	before := t.current
+	if before == nil || t.certificate != certificate {
+		t.certificate, t.current = certificate, t.transport(certificate)
 	}
-	if t.current != nil {
-		t.current.CloseIdleConnections()
+	current := t.current
+	t.mu.Unlock()
+	if before != nil && before != current {
+		before.CloseIdleConnections() // may block: each says goodbye
 	}
-	t.certificate, t.current = certificate, t.transport(certificate)
-	return t.current
+	return current
 }
 
 func (t *transports) close() {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.current != nil {
-		t.current.CloseIdleConnections()
+	current := t.current
+	t.mu.Unlock()
+	if current != nil {
+		current.CloseIdleConnections()
 	}
 }
 
