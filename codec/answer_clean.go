@@ -35,11 +35,78 @@ const (
 	defaultDenyCode = 400
 )
 
+// reply is the response.
+type reply struct {
+	verdict        bool // the last copy of allowed
+	uid, patchType []byte
+	patch          patch
+	status         status
+	warnings       [][]byte // not empty, at most maxWarnings
+	annotations    []Label  // those with the lowest keys, sorted, at most maxAnnotations
+	dropped        int      // annotations that are not among them
+}
+
+// status is what we read of the metav1.Status.
+type status struct {
+	code, retryAfterSeconds int32
+	reason, message         []byte
+	causes                  []cause // at most maxCauses
+}
+
+type cause struct{ reason, message, field []byte }
+
+// reset empties r, keeping memory for the next one.
+func (r *reply) reset() {
+	*r = reply{
+		status:      status{causes: emptied(r.status.causes, maxCauses)},
+		warnings:    emptied(r.warnings, maxWarnings),
+		annotations: emptied(r.annotations, maxAnnotations),
+	}
+}
+
+// annotate takes an audit annotation if it can be passed on: of those with the
+// lowest keys, so that an answer with a million of them costs no sorting. Of two
+// with one key the later stands.
+func (r *reply) annotate(l Label) {
+	all := r.annotations
+	i, again := slices.BinarySearchFunc(all, l.Key, func(x Label, key []byte) int { return bytes.Compare(x.Key, key) })
+	switch {
+	case !isAnnotationKey(l.Key), i == maxAnnotations:
+		r.dropped++
+	case again:
+		r.dropped++
+		all[i] = l
+	case len(all) == maxAnnotations:
+		r.dropped++
+		copy(all[i+1:], all[i:])
+		all[i] = l
+	default:
+		r.annotations = slices.Insert(all, i, l)
+	}
+}
+
+// clean returns the response without its patch, within the limits.
+func (r *reply) clean(compat Compatibility) Response {
+	resp := Response{Allowed: r.verdict, DroppedAnnotations: r.dropped}
+	if !r.verdict {
+		r.status.explain(&resp, compat)
+	}
+	if len(r.warnings) > 0 {
+		resp.Warnings = make([]string, len(r.warnings))
+	}
+	for i, w := range r.warnings {
+		resp.Warnings[i] = clean(w, maxWarning)
+	}
+	for _, l := range r.annotations {
+		resp.Annotations = append(resp.Annotations, Annotation{Key: string(l.Key), Value: cutValue(l.Value)})
+	}
+	return resp
+}
+
 // explain fills in why the answer denies.
-func (a *answer) explain(resp *Response) {
-	s := &a.status
+func (s *status) explain(resp *Response, compat Compatibility) {
 	resp.Code = s.code
-	if s.code < minDenyCode || s.code > maxDenyCode && a.want.Compat == Strict {
+	if s.code < minDenyCode || s.code > maxDenyCode && compat == Strict {
 		resp.Code = defaultDenyCode
 	}
 	resp.Reason = clean(s.reason, maxReason)
@@ -52,47 +119,6 @@ func (a *answer) explain(resp *Response) {
 			Message: cleanLines(c.message, maxCauseText),
 		})
 	}
-}
-
-func (a *answer) cleanWarnings() []string {
-	if len(a.warnings) == 0 {
-		return nil
-	}
-	texts := make([]string, len(a.warnings))
-	for i, w := range a.warnings {
-		texts[i] = clean(w, maxWarning)
-	}
-	return texts
-}
-
-// annotate takes an audit annotation if it can be passed on: of those with the
-// lowest keys, so that an answer with a million of them costs no sorting. Of two
-// with one key the later stands.
-func (a *answer) annotate(l Label) {
-	all := a.annotations
-	i, again := slices.BinarySearchFunc(all, l.Key, func(x Label, key []byte) int { return bytes.Compare(x.Key, key) })
-	switch {
-	case !isAnnotationKey(l.Key), i == maxAnnotations:
-		a.dropped++
-	case again:
-		a.dropped++
-		all[i] = l
-	case len(all) == maxAnnotations:
-		a.dropped++
-		copy(all[i+1:], all[i:])
-		all[i] = l
-	default:
-		a.annotations = slices.Insert(all, i, l)
-	}
-}
-
-// cleanAnnotations returns the annotations that can be passed on, sorted by key,
-// and how many cannot.
-func (a *answer) cleanAnnotations() (kept []Annotation, dropped int) {
-	for _, l := range a.annotations {
-		kept = append(kept, Annotation{Key: string(l.Key), Value: cutValue(l.Value)})
-	}
-	return kept, a.dropped
 }
 
 // isAnnotationKey reports whether key can follow "<webhook>." in the name part of

@@ -3,89 +3,111 @@
 package codec
 
 import (
+	"bytes"
+	"encoding/base64"
 	"strconv"
+	"unicode/utf8"
 )
+
+// jsonAnswer reads an answer in JSON.
+type jsonAnswer struct{ *answer }
+
+// read reads the whole answer. It fails if that is not JSON.
+func (a jsonAnswer) read() bool {
+	if !utf8.Valid(a.Data) {
+		a.ambiguous = "the answer is not UTF-8"
+		a.Data = bytes.ToValidUTF8(a.Data, []byte("\uFFFD"))
+	}
+	ok := lenientObject(&a.lenient, a, "the answer", &answerFields) && a.End()
+	if a.Halved {
+		a.readsDifferently("the answer has a surrogate escape without its other half")
+	}
+	if !ok {
+		a.unreadable = a.SyntaxError()
+	}
+	return ok
+}
 
 // What is read of an answer. Everything else that kube-apiserver decodes is
 // checked by its shape.
 var (
-	answerFields = table[*answer]{
-		fields: []field[*answer]{
-			{"kind", func(a *answer) bool { return a.readText("kind", &a.kind) }, (*answer).foldName},
-			{"apiVersion", func(a *answer) bool { return a.readText("apiVersion", &a.apiVersion) }, (*answer).foldName},
-			{"request", func(a *answer) bool { return a.check(&requestShape) }, nil},
-			{"response", (*answer).readResponse, (*answer).foldResponse},
+	answerFields = table[jsonAnswer]{
+		fields: []field[jsonAnswer]{
+			{"kind", func(a jsonAnswer) bool { return a.readText("kind", &a.kind) }, jsonAnswer.foldName},
+			{"apiVersion", func(a jsonAnswer) bool { return a.readText("apiVersion", &a.apiVersion) }, jsonAnswer.foldName},
+			{"request", shaped(&requestShape), nil},
+			{"response", jsonAnswer.readResponse, jsonAnswer.foldResponse},
 		},
 	}
-	responseFields = table[*answer]{
-		fields: []field[*answer]{
-			{"uid", func(a *answer) bool { return a.readText("response.uid", &a.uid) }, nil},
-			{"allowed", (*answer).readAllowed, (*answer).foldAllowed},
-			{"status", (*answer).readStatus, nil},
-			{"patch", (*answer).readPatch, nil},
-			{"patchType", func(a *answer) bool { return a.readPointer("response.patchType", &a.patchType) }, nil},
-			{"auditAnnotations", (*answer).readAnnotations, nil},
-			{"warnings", (*answer).readWarnings, nil},
+	responseFields = table[jsonAnswer]{
+		fields: []field[jsonAnswer]{
+			{"uid", func(a jsonAnswer) bool { return a.readText("response.uid", &a.uid) }, nil},
+			{"allowed", jsonAnswer.readAllowed, jsonAnswer.foldAllowed},
+			{"status", jsonAnswer.readStatus, nil},
+			{"patch", jsonAnswer.readPatch, nil},
+			{"patchType", func(a jsonAnswer) bool { return a.readPointer("response.patchType", &a.patchType) }, nil},
+			{"auditAnnotations", jsonAnswer.readAnnotations, nil},
+			{"warnings", jsonAnswer.readWarnings, nil},
 		},
 	}
-	statusFields = table[*answer]{
-		fields: []field[*answer]{
-			{"kind", func(a *answer) bool { return a.check(&statusKindShape) }, nil},
-			{"apiVersion", func(a *answer) bool { return a.check(&statusVersionShape) }, nil},
-			{"metadata", func(a *answer) bool { return a.check(&metadataShape) }, nil},
-			{"status", func(a *answer) bool { return a.check(&statusStatusShape) }, nil},
-			{"message", func(a *answer) bool { return a.readText("status.message", &a.status.message) }, nil},
-			{"reason", func(a *answer) bool { return a.readText("status.reason", &a.status.reason) }, nil},
-			{"details", func(a *answer) bool { return a.readObject("status.details", &detailsFields) }, nil},
-			{"code", func(a *answer) bool { return a.readInteger("status.code", &a.status.code) }, nil},
+	statusFields = table[jsonAnswer]{
+		fields: []field[jsonAnswer]{
+			{"kind", shaped(texts("status.kind")), nil},
+			{"apiVersion", shaped(texts("status.apiVersion")), nil},
+			{"metadata", shaped(&metadataShape), nil},
+			{"status", shaped(texts("status.status")), nil},
+			{"message", func(a jsonAnswer) bool { return a.readText("status.message", &a.status.message) }, nil},
+			{"reason", func(a jsonAnswer) bool { return a.readText("status.reason", &a.status.reason) }, nil},
+			{"details", func(a jsonAnswer) bool { return lenientObject(&a.lenient, a, "status.details", &detailsFields) }, nil},
+			{"code", func(a jsonAnswer) bool { return a.readInteger("status.code", &a.status.code) }, nil},
 		},
 	}
-	detailsFields = table[*answer]{
-		fields: []field[*answer]{
-			{"name", func(a *answer) bool { return a.check(&detailsNameShape) }, nil},
-			{"group", func(a *answer) bool { return a.check(&detailsGroupShape) }, nil},
-			{"kind", func(a *answer) bool { return a.check(&detailsKindShape) }, nil},
-			{"uid", func(a *answer) bool { return a.check(&detailsUIDShape) }, nil},
-			{"causes", (*answer).readCauses, nil},
-			{"retryAfterSeconds", func(a *answer) bool {
+	detailsFields = table[jsonAnswer]{
+		fields: []field[jsonAnswer]{
+			{"name", shaped(texts("status.details.name")), nil},
+			{"group", shaped(texts("status.details.group")), nil},
+			{"kind", shaped(texts("status.details.kind")), nil},
+			{"uid", shaped(texts("status.details.uid")), nil},
+			{"causes", jsonAnswer.readCauses, nil},
+			{"retryAfterSeconds", func(a jsonAnswer) bool {
 				return a.readInteger("status.details.retryAfterSeconds", &a.status.retryAfterSeconds)
 			}, nil},
 		},
 	}
-	causeFields = table[*answer]{
-		fields: []field[*answer]{
-			{"reason", func(a *answer) bool { return a.readText("a cause's reason", &a.cause.reason) }, nil},
-			{"message", func(a *answer) bool { return a.readText("a cause's message", &a.cause.message) }, nil},
-			{"field", func(a *answer) bool { return a.readText("a cause's field", &a.cause.field) }, nil},
+	causeFields = table[jsonAnswer]{
+		fields: []field[jsonAnswer]{
+			{"reason", func(a jsonAnswer) bool { return a.readText("a cause's reason", &a.cause.reason) }, nil},
+			{"message", func(a jsonAnswer) bool { return a.readText("a cause's message", &a.cause.message) }, nil},
+			{"field", func(a jsonAnswer) bool { return a.readText("a cause's field", &a.cause.field) }, nil},
 		},
 	}
 )
 
 // Of a case variant all that matters is whether it denies, or may name another kind.
 
-func (a *answer) foldName([]byte) { a.folded = true }
+func (a jsonAnswer) foldName([]byte) { a.folded = a.Data }
 
-func (a *answer) foldResponse(value []byte) {
+func (a jsonAnswer) foldResponse(value []byte) {
 	a.response.note(true)
 	a.saysFalse = a.saysFalse || MentionsDenial(value)
 }
 
-func (a *answer) foldAllowed(value []byte) {
+func (a jsonAnswer) foldAllowed(value []byte) {
 	a.allowed.note(true)
 	a.saysFalse = a.saysFalse || string(value) == "false"
 }
 
 // readResponse reads the response. In kube-apiserver's reading a second one is
 // merged into the first, and a null takes that back.
-func (a *answer) readResponse() bool {
+func (a jsonAnswer) readResponse() bool {
 	a.response.note(false)
 	if a.absent = a.Next() == 'n'; a.absent {
-		a.reset()
+		a.reply.reset()
 	}
-	return a.readObject("response", &responseFields)
+	return lenientObject(&a.lenient, a, "response", &responseFields)
 }
 
-func (a *answer) readAllowed() bool {
+func (a jsonAnswer) readAllowed() bool {
 	a.allowed.note(false)
 	switch a.Next() {
 	case 't':
@@ -99,26 +121,26 @@ func (a *answer) readAllowed() bool {
 	return a.Skip()
 }
 
-func (a *answer) readStatus() bool {
+func (a jsonAnswer) readStatus() bool {
 	if a.Next() == 'n' {
 		a.status = status{causes: a.status.causes[:0]}
 	}
-	return a.readObject("response.status", &statusFields)
+	return lenientObject(&a.lenient, a, "response.status", &statusFields)
 }
 
 // readPointer reads a string that null unsets.
-func (a *answer) readPointer(name string, dst *[]byte) bool {
+func (a jsonAnswer) readPointer(name string, dst *[]byte) bool {
 	if a.Next() == 'n' {
 		*dst = nil
 	}
 	return a.readText(name, dst)
 }
 
-func (a *answer) readCauses() bool {
+func (a jsonAnswer) readCauses() bool {
 	a.status.causes = a.status.causes[:0]
 	return a.elements("status.details.causes", "an array of objects", func() bool {
 		a.cause = cause{}
-		ok := a.readObject("a cause", &causeFields)
+		ok := lenientObject(&a.lenient, a, "a cause", &causeFields)
 		if len(a.status.causes) < maxCauses {
 			a.status.causes = append(a.status.causes, a.cause)
 		}
@@ -126,7 +148,7 @@ func (a *answer) readCauses() bool {
 	})
 }
 
-func (a *answer) readWarnings() bool {
+func (a jsonAnswer) readWarnings() bool {
 	a.warnings = a.warnings[:0]
 	return a.elements("response.warnings", "an array of strings", func() bool {
 		var warning []byte
@@ -138,7 +160,42 @@ func (a *answer) readWarnings() bool {
 	})
 }
 
-func (a *answer) readAnnotations() bool {
+// readPatch reads the patch, which is base64 in JSON; Go's decoders take an array
+// of bytes as well.
+func (a jsonAnswer) readPatch() bool {
+	switch a.Next() {
+	case 'n':
+		a.patch = patch{}
+		return a.Skip()
+	case '[':
+		a.patch = patch{bytes: []byte{}}
+		return a.elements("response.patch", "", a.readPatchByte)
+	}
+	var text []byte
+	if !a.readText("response.patch", &text) {
+		return false
+	}
+	decoded, err := base64.StdEncoding.AppendDecode(nil, text)
+	a.patch = patch{bytes: decoded}
+	a.badBase64 = a.badBase64 || err != nil
+	return true
+}
+
+func (a jsonAnswer) readPatchByte() bool {
+	a.Next()
+	start := a.Pos
+	if !a.Skip() {
+		return false
+	}
+	b, err := strconv.ParseUint(string(a.Data[start:a.Pos]), 10, 8)
+	if err != nil && a.Data[start] != 'n' {
+		a.found("response.patch must be base64")
+	}
+	a.patch.bytes = append(a.patch.bytes, byte(b))
+	return true
+}
+
+func (a jsonAnswer) readAnnotations() bool {
 	switch a.Next() {
 	case '{':
 	case 'n':
@@ -147,84 +204,10 @@ func (a *answer) readAnnotations() bool {
 	default:
 		return a.wrongType("response.auditAnnotations", "a map of strings")
 	}
-	if !a.Enter() {
-		return false
-	}
-	first := true
-	for ; a.More(first, '}'); first = false {
-		key, ok := a.Key()
-		if !ok {
-			return false
-		}
+	return a.Each(func(key []byte) bool {
 		var value []byte
-		if !a.readText("an audit annotation", &value) {
-			return false
-		}
+		ok := a.readText("an audit annotation", &value)
 		a.annotate(Label{key, value})
-	}
-	return a.Fault == ""
-}
-
-// readText reads a string into dst. Null leaves it as it was, as in Go's decoders.
-func (a *answer) readText(name string, dst *[]byte) (ok bool) {
-	switch a.Next() {
-	case '"':
-		*dst, ok = a.Text()
 		return ok
-	case 'n':
-		return a.Skip()
-	}
-	return a.wrongType(name, "a string")
-}
-
-// readObject reads an object whose members t knows.
-func (a *answer) readObject(name string, t *table[*answer]) bool {
-	switch a.Next() {
-	case '{':
-		return a.members(t)
-	case 'n':
-		return a.Skip()
-	}
-	return a.wrongType(name, "an object")
-}
-
-// readInteger reads an integer into dst, which must hold it, as in Go's decoders.
-func (a *answer) readInteger(name string, dst *int32) bool {
-	a.Next()
-	start := a.Pos
-	if !a.Skip() {
-		return false
-	}
-	literal := a.Data[start:a.Pos]
-	if string(literal) == "null" {
-		return true
-	}
-	n, err := strconv.ParseInt(string(literal), 10, 32)
-	if err != nil {
-		a.found(name + " must be an integer of 32 bits")
-		return true
-	}
-	*dst = int32(n)
-	return true
-}
-
-// elements reads an array, or null for an empty one.
-func (a *answer) elements(name, must string, read func() bool) bool {
-	switch a.Next() {
-	case '[':
-	case 'n':
-		return a.Skip()
-	default:
-		return a.wrongType(name, must)
-	}
-	if !a.Enter() {
-		return false
-	}
-	first := true
-	for ; a.More(first, ']'); first = false {
-		if !read() {
-			return false
-		}
-	}
-	return a.Fault == ""
+	})
 }

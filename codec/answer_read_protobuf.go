@@ -10,53 +10,57 @@ import (
 // The messages of an answer (runtime.Unknown around admission.k8s.io's
 // AdmissionReview, metav1.Status in it).
 var (
-	answerEnvelope = message[*answer]{
-		{1, "typeMeta", wireBytes, false, func(a *answer, v wireValue) bool { return readMessage(a, v.bytes, answerType) }},
-		{2, "raw", wireBytes, false, (*answer).takeRaw},
-		{3, "contentEncoding", wireBytes, false, (*answer).takeContent},
-		{4, "contentType", wireBytes, false, (*answer).takeContent},
+	answerEnvelope = message[protobufAnswer]{
+		{1, "typeMeta", wireBytes, false, func(a protobufAnswer, v wireValue) bool { return readMessage(a, v.bytes, answerType) }},
+		{2, "raw", wireBytes, false, protobufAnswer.takeRaw},
+		{3, "contentEncoding", wireBytes, false, protobufAnswer.takeContent},
+		{4, "contentType", wireBytes, false, protobufAnswer.takeContent},
 	}
-	answerType = message[*answer]{
+	answerType = message[protobufAnswer]{
 		{1, "apiVersion", wireBytes, false, textOf("apiVersion", func(a *answer) *[]byte { return &a.apiVersion })},
 		{2, "kind", wireBytes, false, textOf("kind", func(a *answer) *[]byte { return &a.kind })},
 	}
-	answerReview = message[*answer]{
-		{2, "response", wireBytes, false, (*answer).takeResponse},
+	answerReview = message[protobufAnswer]{
+		{2, "response", wireBytes, false, protobufAnswer.takeResponse},
 	}
-	answerResponse = message[*answer]{
+	answerResponse = message[protobufAnswer]{
 		{1, "uid", wireBytes, false, textOf("response.uid", func(a *answer) *[]byte { return &a.uid })},
-		{2, "allowed", wireVarint, false, (*answer).takeAllowed},
-		{3, "status", wireBytes, false, func(a *answer, v wireValue) bool { return readMessage(a, v.bytes, answerStatus) }},
-		{4, "patch", wireBytes, false, (*answer).takePatch},
+		{2, "allowed", wireVarint, false, protobufAnswer.takeAllowed},
+		{3, "status", wireBytes, false, func(a protobufAnswer, v wireValue) bool { return readMessage(a, v.bytes, answerStatus) }},
+		{4, "patch", wireBytes, false, protobufAnswer.takePatch},
 		{5, "patchType", wireBytes, false, textOf("response.patchType", func(a *answer) *[]byte { return &a.patchType })},
-		{6, "auditAnnotations", wireBytes, true, (*answer).takeAnnotation},
-		{7, "warnings", wireBytes, true, (*answer).takeWarning},
+		{6, "auditAnnotations", wireBytes, true, protobufAnswer.takeAnnotation},
+		{7, "warnings", wireBytes, true, protobufAnswer.takeWarning},
 	}
-	answerStatus = message[*answer]{
+	answerStatus = message[protobufAnswer]{
 		{3, "message", wireBytes, false, textOf("status.message", func(a *answer) *[]byte { return &a.status.message })},
 		{4, "reason", wireBytes, false, textOf("status.reason", func(a *answer) *[]byte { return &a.status.reason })},
-		{5, "details", wireBytes, false, func(a *answer, v wireValue) bool { return readMessage(a, v.bytes, answerDetails) }},
-		{6, "code", wireVarint, false, func(a *answer, v wireValue) bool { a.status.code = int32(v.number); return true }},
+		{5, "details", wireBytes, false, func(a protobufAnswer, v wireValue) bool { return readMessage(a, v.bytes, answerDetails) }},
+		{6, "code", wireVarint, false, func(a protobufAnswer, v wireValue) bool { a.status.code = int32(v.number); return true }},
 	}
-	answerDetails = message[*answer]{
-		{4, "causes", wireBytes, true, (*answer).takeCause},
-		{5, "retryAfterSeconds", wireVarint, false, func(a *answer, v wireValue) bool { a.status.retryAfterSeconds = int32(v.number); return true }},
+	answerDetails = message[protobufAnswer]{
+		{4, "causes", wireBytes, true, protobufAnswer.takeCause},
+		{5, "retryAfterSeconds", wireVarint, false, func(a protobufAnswer, v wireValue) bool { a.status.retryAfterSeconds = int32(v.number); return true }},
 	}
-	answerCause = message[*answer]{
+	answerCause = message[protobufAnswer]{
 		{1, "reason", wireBytes, false, textOf("a cause's reason", func(a *answer) *[]byte { return &a.cause.reason })},
 		{2, "message", wireBytes, false, textOf("a cause's message", func(a *answer) *[]byte { return &a.cause.message })},
 		{3, "field", wireBytes, false, textOf("a cause's field", func(a *answer) *[]byte { return &a.cause.field })},
 	}
-	answerAnnotation = message[*answer]{
+	answerAnnotation = message[protobufAnswer]{
 		{1, "key", wireBytes, false, textOf("the key of an audit annotation", func(a *answer) *[]byte { return &a.annotation.Key })},
 		{2, "value", wireBytes, false, textOf("an audit annotation", func(a *answer) *[]byte { return &a.annotation.Value })},
 	}
 )
 
-// readProtobuf reads the whole answer. It fails if that is not Kubernetes'
-// protobuf. A writer may leave out what is false: no allowed is a denial, and as
-// plain as one that is written.
-func (a *answer) readProtobuf() bool {
+// protobufAnswer reads an answer in Kubernetes' protobuf.
+type protobufAnswer struct{ *answer }
+
+// read reads the whole answer. It fails if that is not Kubernetes' protobuf. A writer
+// may leave out what is false: no allowed is a denial, and as plain as one that is
+// written.
+func (a protobufAnswer) read() bool {
+	a.protobuf = true
 	data, ok := bytes.CutPrefix(a.Data, []byte(envelopeMagic))
 	if !ok {
 		return a.malformed(faultMagic)
@@ -68,30 +72,33 @@ func (a *answer) readProtobuf() bool {
 	return true
 }
 
-func (a *answer) noteField(name string, again bool) bool {
+func (a protobufAnswer) noteField(name string, again bool) bool {
 	if again {
 		a.readsDifferently("the answer has the key " + name + " twice")
 	}
 	return true
 }
 
-func (a *answer) mistyped(name string) bool {
+func (a protobufAnswer) mistyped(name string) bool {
 	a.found(name + " has the wire type of another field")
 	return true
 }
 
-func (a *answer) malformed(fault string) bool { return a.Fail(0, fault) }
+func (a protobufAnswer) malformed(fault string) bool {
+	a.unreadable = "not Kubernetes' protobuf: " + fault
+	return false
+}
 
 // textOf returns what reads the string dst, whose name is for messages.
-func textOf(name string, dst func(*answer) *[]byte) func(*answer, wireValue) bool {
-	return func(a *answer, v wireValue) bool {
-		*dst(a) = a.validText(name, v.bytes)
+func textOf(name string, dst func(*answer) *[]byte) func(protobufAnswer, wireValue) bool {
+	return func(a protobufAnswer, v wireValue) bool {
+		*dst(a.answer) = a.validText(name, v.bytes)
 		return true
 	}
 }
 
 // validText returns text, which must be UTF-8; generated readers do not look.
-func (a *answer) validText(name string, text []byte) []byte {
+func (a protobufAnswer) validText(name string, text []byte) []byte {
 	if utf8.Valid(text) {
 		return text
 	}
@@ -100,26 +107,26 @@ func (a *answer) validText(name string, text []byte) []byte {
 }
 
 // takeRaw reads the AdmissionReview, in place of an earlier one.
-func (a *answer) takeRaw(v wireValue) bool {
-	a.reset()
+func (a protobufAnswer) takeRaw(v wireValue) bool {
+	a.reply.reset()
 	a.response, a.allowed = spelling{}, spelling{}
 	return readMessage(a, v.bytes, answerReview)
 }
 
 // takeContent: the content of the envelope is protobuf and nothing else.
-func (a *answer) takeContent(v wireValue) bool {
+func (a protobufAnswer) takeContent(v wireValue) bool {
 	if len(v.bytes) > 0 && string(v.bytes) != MediaTypeProtobuf {
 		a.readsDifferently("the answer's envelope is around something else than protobuf")
 	}
 	return true
 }
 
-func (a *answer) takeResponse(v wireValue) bool {
+func (a protobufAnswer) takeResponse(v wireValue) bool {
 	a.response.note(false)
 	return readMessage(a, v.bytes, answerResponse)
 }
 
-func (a *answer) takeAllowed(v wireValue) bool {
+func (a protobufAnswer) takeAllowed(v wireValue) bool {
 	a.allowed.note(false)
 	a.verdict = v.number != 0
 	switch {
@@ -132,12 +139,12 @@ func (a *answer) takeAllowed(v wireValue) bool {
 }
 
 // takePatch takes the operations, which are not base64 here.
-func (a *answer) takePatch(v wireValue) bool {
+func (a protobufAnswer) takePatch(v wireValue) bool {
 	a.patch = patch{bytes: append([]byte(nil), v.bytes...)}
 	return true
 }
 
-func (a *answer) takeCause(v wireValue) bool {
+func (a protobufAnswer) takeCause(v wireValue) bool {
 	a.cause = cause{}
 	ok := readMessage(a, v.bytes, answerCause)
 	if len(a.status.causes) < maxCauses {
@@ -146,14 +153,14 @@ func (a *answer) takeCause(v wireValue) bool {
 	return ok
 }
 
-func (a *answer) takeWarning(v wireValue) bool {
+func (a protobufAnswer) takeWarning(v wireValue) bool {
 	if warning := a.validText("a warning", v.bytes); len(warning) > 0 && len(a.warnings) < maxWarnings {
 		a.warnings = append(a.warnings, warning)
 	}
 	return true
 }
 
-func (a *answer) takeAnnotation(v wireValue) bool {
+func (a protobufAnswer) takeAnnotation(v wireValue) bool {
 	a.annotation = Label{}
 	ok := readMessage(a, v.bytes, answerAnnotation)
 	a.annotate(a.annotation)

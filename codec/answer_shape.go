@@ -61,13 +61,6 @@ var (
 			"selector": texts("status.metadata.shardInfo.selector"),
 		}},
 	}}
-	statusKindShape    = *texts("status.kind")
-	statusVersionShape = *texts("status.apiVersion")
-	statusStatusShape  = *texts("status.status")
-	detailsNameShape   = *texts("status.details.name")
-	detailsGroupShape  = *texts("status.details.group")
-	detailsKindShape   = *texts("status.details.kind")
-	detailsUIDShape    = *texts("status.details.uid")
 )
 
 func texts(name string) *shape { return &shape{name: name, kind: aString} }
@@ -83,57 +76,50 @@ func names3(name, last string) *shape {
 	}}
 }
 
-// check consumes the next value and records if it is not of the shape s.
-func (a *answer) check(s *shape) bool {
-	c := a.Next()
-	switch {
-	case c == 'n':
-		return a.Skip()
-	case s.kind == aString && c == '"', s.kind == aBool && (c == 't' || c == 'f'):
-		return a.Skip()
-	case s.kind == anInteger:
-		return a.checkInteger(s)
-	case s.kind == aList && c == '[':
-		return a.elements(s.name, must[s.kind], func() bool { return a.check(s.each) })
-	case (s.kind == anObject || s.kind == aDictionary) && c == '{':
-		return a.checkMembers(s)
-	}
-	return a.wrongType(s.name, must[s.kind])
+// shaped returns what checks the shape of a value of an answer.
+func shaped(s *shape) func(jsonAnswer) bool {
+	return func(a jsonAnswer) bool { return s.check(&a.lenient) }
 }
 
-func (a *answer) checkInteger(s *shape) bool {
-	start := a.Pos
-	if !a.Skip() {
+// check consumes the next value and records if it is not of the shape.
+func (s *shape) check(l *lenient) bool {
+	c := l.Next()
+	switch {
+	case c == 'n':
+		return l.Skip()
+	case s.kind == aString && c == '"', s.kind == aBool && (c == 't' || c == 'f'):
+		return l.Skip()
+	case s.kind == anInteger:
+		return s.checkInteger(l)
+	case s.kind == aList && c == '[':
+		return l.elements(s.name, must[s.kind], func() bool { return s.each.check(l) })
+	case (s.kind == anObject || s.kind == aDictionary) && c == '{':
+		return s.checkMembers(l)
+	}
+	return l.wrongType(s.name, must[s.kind])
+}
+
+func (s *shape) checkInteger(l *lenient) bool {
+	start := l.Pos
+	if !l.Skip() {
 		return false
 	}
-	if _, err := strconv.ParseInt(string(a.Data[start:a.Pos]), 10, 64); err != nil {
-		a.found(s.name + " must be " + must[s.kind])
+	if _, err := strconv.ParseInt(string(l.Data[start:l.Pos]), 10, 64); err != nil {
+		l.found(s.name + " must be " + must[s.kind])
 	}
 	return true
 }
 
 // checkMembers checks the members of the object at pos whose type matters.
-func (a *answer) checkMembers(s *shape) bool {
-	if !a.Enter() {
-		return false
-	}
-	first := true
-	for ; a.More(first, '}'); first = false {
-		key, ok := a.Key()
-		if !ok {
-			return false
-		}
+func (s *shape) checkMembers(l *lenient) bool {
+	return l.Each(func(key []byte) bool {
 		member := s.each
 		if s.kind == anObject {
 			member = s.fields[string(key)]
 		}
-		read := a.Skip
-		if member != nil {
-			read = func() bool { return a.check(member) }
+		if member == nil {
+			return l.Skip()
 		}
-		if !read() {
-			return false
-		}
-	}
-	return a.Fault == ""
+		return member.check(l)
+	})
 }

@@ -89,39 +89,65 @@ func (l Labels) normalize() (duplicate []byte) {
 	return nil
 }
 
-var objectFields = table[*decoder]{
+// ScanObject fills o with what admission reads of the object raw, strictly as
+// Decode does for the objects in a Review. o borrows from raw. It fails with a
+// *RequestError.
+func ScanObject(o *Object, raw []byte) error {
+	*o = Object{Labels: o.Labels[:0]}
+	d := acquireDecoder(raw)
+	defer d.release()
+	d.Depth = reviewDepth
+	d.CheckUTF8()
+	if (objectReader{d}).read(o) && d.Finish() && d.request == nil {
+		return nil
+	}
+	return d.asRequestError()
+}
+
+// CheckJSON makes sure that raw is one JSON value in UTF-8. It fails with a
+// *RequestError.
+func CheckJSON(raw []byte) error {
+	d := acquireDecoder(raw)
+	defer d.release()
+	d.CheckUTF8()
+	if d.Skip() && d.Finish() {
+		return nil
+	}
+	return d.asRequestError()
+}
+
+// reviewDepth is how deep an object is in a Review: one that could not be spliced
+// into it is not accepted alone.
+const reviewDepth = 2
+
+// objectReader reads an object in a review.
+type objectReader struct{ *decoder }
+
+var objectFields = table[objectReader]{
 	foreign: true,
-	fields: []field[*decoder]{
-		{"kind", func(d *decoder) bool { return d.readString(&d.object.Kind) }, nil},
-		{"apiVersion", func(d *decoder) bool { return d.readString(&d.object.APIVersion) }, nil},
-		{"metadata", (*decoder).readMetadata, nil},
+	fields: []field[objectReader]{
+		{"kind", func(d objectReader) bool { return d.readString(&d.object.Kind) }, nil},
+		{"apiVersion", func(d objectReader) bool { return d.readString(&d.object.APIVersion) }, nil},
+		{"metadata", objectReader.readMetadata, nil},
 	},
 }
 
-var metadataFields = table[*decoder]{
+var metadataFields = table[objectReader]{
 	unique: true,
-	fields: []field[*decoder]{
-		{"name", func(d *decoder) bool { return d.readString(&d.object.Name) }, nil},
-		{"namespace", func(d *decoder) bool { return d.readString(&d.object.Namespace) }, nil},
-		{"uid", func(d *decoder) bool { return d.readString(&d.object.UID) }, nil},
-		{"labels", (*decoder).readLabels, nil},
+	fields: []field[objectReader]{
+		{"name", func(d objectReader) bool { return d.readString(&d.object.Name) }, nil},
+		{"namespace", func(d objectReader) bool { return d.readString(&d.object.Namespace) }, nil},
+		{"uid", func(d objectReader) bool { return d.readString(&d.object.UID) }, nil},
+		{"labels", objectReader.readLabels, nil},
 	},
 }
 
-func (d *decoder) readNewObject() bool {
-	d.Next()
-	start := d.Pos
-	ok := d.readAdmitted(&d.review.Object)
-	d.review.objectSpan = span{start, d.Pos}
-	return ok
-}
-
-// readAdmitted reads one of the objects that admission is about.
-func (d *decoder) readAdmitted(o *Object) bool {
+// read reads one of the objects that admission is about.
+func (d objectReader) read(o *Object) bool {
 	isObject := d.Next() == '{'
 	start := d.Pos
 	d.object = o
-	if !d.readObject(&objectFields) {
+	if !strictObject(&d.strict, d, &objectFields) {
 		return false
 	}
 	if isObject {
@@ -130,17 +156,17 @@ func (d *decoder) readAdmitted(o *Object) bool {
 	return true
 }
 
-func (d *decoder) readMetadata() bool {
+func (d objectReader) readMetadata() bool {
 	isObject := d.Next() == '{'
 	start, o := d.Pos, d.object
-	ok := d.readObject(&metadataFields)
+	ok := strictObject(&d.strict, d, &metadataFields)
 	if isObject {
 		o.Metadata = d.Data[start:d.Pos:d.Pos]
 	}
 	return ok
 }
 
-func (d *decoder) readLabels() bool {
+func (d objectReader) readLabels() bool {
 	switch d.Next() {
 	case '{':
 	case 'n':
@@ -148,12 +174,11 @@ func (d *decoder) readLabels() bool {
 	default:
 		return d.reject("must be a map of strings")
 	}
+	labels := d.object.Labels[:0]
 	if !d.Enter() {
 		return false
 	}
-	labels := d.object.Labels[:0]
-	first := true
-	for ; d.More(first, '}'); first = false {
+	for first := true; d.More(first, '}'); first = false {
 		label, ok := d.readLabel()
 		if !ok || !d.count() {
 			return false
@@ -170,7 +195,7 @@ func (d *decoder) readLabels() bool {
 	return true
 }
 
-func (d *decoder) readLabel() (l Label, ok bool) {
+func (d objectReader) readLabel() (l Label, ok bool) {
 	if l.Key, ok = d.Key(); !ok {
 		return l, false
 	}

@@ -4,8 +4,8 @@ package codec
 
 import (
 	"sync"
-
-	"github.com/admission-dispatcher/dispatcher/codec/json"
+	"unicode"
+	"unicode/utf8"
 )
 
 var reviews = sync.Pool{New: func() any { return new(Review) }}
@@ -36,13 +36,13 @@ func ReleaseReview(r *Review) {
 // metadata belongs to the webhooks: it must be JSON, but its strings may hold what
 // is not Unicode. A Review is decoded once.
 func (r *Review) Decode(body *Body) error {
-	return r.decode(body, JSON, (*decoder).readReview)
+	return r.decode(body, JSON, func(d *decoder) bool { return jsonReview{d}.read() })
 }
 
 // DecodeProtobuf is Decode for a body in Kubernetes' protobuf. The objects in it
 // must be JSON: the webhooks that take JSON get those bytes.
 func (r *Review) DecodeProtobuf(body *Body) error {
-	return r.decode(body, Protobuf, (*decoder).readProtobuf)
+	return r.decode(body, Protobuf, func(d *decoder) bool { return protobufReview{d}.read() })
 }
 
 func (r *Review) decode(body *Body, e Encoding, read func(*decoder) bool) error {
@@ -66,59 +66,10 @@ func (r *Review) read(read func(*decoder) bool) error {
 	return d.err()
 }
 
-// ScanObject fills o with what admission reads of the object raw, strictly as
-// Decode does for the objects in a Review. o borrows from raw. It fails with a
-// *RequestError.
-func ScanObject(o *Object, raw []byte) error {
-	*o = Object{Labels: o.Labels[:0]}
-	d := acquireDecoder(raw)
-	defer d.release()
-	d.Depth = reviewDepth
-	if d.readAlone(o) {
-		return nil
-	}
-	return d.asRequestError()
-}
-
-// CheckJSON makes sure that raw is one JSON value in UTF-8. It fails with a
-// *RequestError.
-func CheckJSON(raw []byte) error {
-	d := acquireDecoder(raw)
-	defer d.release()
-	d.CheckUTF8()
-	if d.Skip() && d.Finish() {
-		return nil
-	}
-	return d.asRequestError()
-}
-
-// reviewDepth is how deep an object is in a Review: one that could not be spliced
-// into it is not accepted alone.
-const reviewDepth = 2
-
-// readAlone reads an object that is the whole document.
-func (d *decoder) readAlone(o *Object) bool {
-	d.CheckUTF8()
-	return d.readAdmitted(o) && d.Finish() && d.request == nil
-}
-
-// asRequestError returns what went wrong with an object that is in no envelope.
-func (d *decoder) asRequestError() error {
-	switch e := d.err().(type) {
-	case *EnvelopeError:
-		return &RequestError{Pointer: e.Pointer, Member: e.Member, Reason: e.Reason}
-	default:
-		return e
-	}
-}
-
-// decoder fills a Review or an Object. Its fields' readers return false after an
-// EnvelopeError, which ends the pass; a RequestError does not, because an
-// EnvelopeError further on would outweigh it.
+// decoder fills a Review or an Object.
 type decoder struct {
-	json.Reader
+	strict
 	pass
-	keys [][]byte // of the open objects whose keys must be unique
 }
 
 // pass is what a decoder knows of what it reads: all that must not get into the next.
@@ -132,24 +83,10 @@ type pass struct {
 	// and the key of an entry of userInfo.extra.
 	raw, extraKey          []byte
 	kindSpan, resourceSpan span // of the request's kind and resource in data
-
-	at      pointer
-	entries int // noted by count
-
-	envelope *EnvelopeError
-	request  *RequestError // the first
 }
 
-// maxEntries is how many keys that must be unique, labels and list elements a review
-// may have: more than fit into the largest objects, and each takes several times the
-// memory of the bytes that it is written with.
-const maxEntries = 1 << 20
-
-// count notes one more key or element to keep.
-func (d *decoder) count() bool {
-	d.entries++
-	return d.entries <= maxEntries || d.refuse(d.at.String(), "more than 1,048,576 keys and elements are to be read")
-}
+// names are the strings of the kind or resource being read.
+type names struct{ group, version, kind, resource []byte }
 
 // presence tells which fields were there, where their value cannot tell.
 type presence struct{ kind, request, requestKind, requestResource, dryRun bool }
@@ -171,60 +108,111 @@ func acquireDecoder(data []byte) *decoder {
 
 func (d *decoder) release() {
 	d.Reset(nil)
-	d.pass, d.Scratch = pass{}, nil
+	d.faults, d.pass, d.Scratch = faults{}, pass{}, nil
 	d.keys = emptied(d.keys, maxPooledKeys)
 	decoders.Put(d)
 }
 
-// refuse ends the pass with an EnvelopeError about the value at pointer.
-func (d *decoder) refuse(pointer, reason string) bool {
-	if d.envelope == nil {
-		d.envelope = &EnvelopeError{Pointer: pointer, Reason: reason}
+// takeReviewKind takes the kind of the document.
+func (d *decoder) takeReviewKind(kind []byte) bool {
+	if string(kind) != reviewKind {
+		return d.refuse(d.at.String(), "must be AdmissionReview")
 	}
-	return false
-}
-
-// refuseMember is refuse for a member whose key the sender made up.
-func (d *decoder) refuseMember(key []byte, reason string) bool {
-	if d.envelope == nil {
-		d.envelope = &EnvelopeError{Pointer: d.at.String(), Member: quoted(key), Reason: reason}
-	}
-	return false
-}
-
-// reject records a RequestError about the value being read and skips that.
-func (d *decoder) reject(reason string) bool {
-	if d.request == nil {
-		d.request = &RequestError{Pointer: d.at.String(), Reason: reason}
-	}
-	return d.Skip()
-}
-
-// err returns what ended the pass, or what was recorded on the way.
-func (d *decoder) err() error {
-	switch {
-	case d.envelope != nil:
-		return d.envelope
-	case d.Fault == json.FaultUTF8: // which is found later than it is passed
-		return &EnvelopeError{Reason: d.SyntaxError()}
-	case d.Fault != "":
-		return &EnvelopeError{Pointer: d.at.String(), Reason: d.SyntaxError()}
-	case d.request != nil:
-		return d.request
-	}
-	return nil
-}
-
-// uniqueSince makes sure that the keys from base on are unique, and forgets them.
-func (d *decoder) uniqueSince(base int) bool {
-	if key := json.FirstDuplicate(d.keys[base:]); key != nil {
-		return d.duplicate(key)
-	}
-	clear(d.keys[base:])
-	d.keys = d.keys[:base]
+	d.has.kind = true
 	return true
 }
 
-func (d *decoder) duplicate(key []byte) bool { return d.refuseMember(key, duplicateKey) }
+// takeVersion takes the apiVersion.
+func (d *decoder) takeVersion(version []byte) bool {
+	if d.review.Version = parseAPIVersion(version); d.review.Version == 0 {
+		return d.refuse(d.at.String(), "must be admission.k8s.io/v1 or admission.k8s.io/v1beta1")
+	}
+	return true
+}
 
-const duplicateKey = "duplicate key"
+// parseAPIVersion returns the Version that apiVersion spells, or 0.
+func parseAPIVersion(apiVersion []byte) Version {
+	for v := V1; v <= V1beta1; v++ {
+		if string(apiVersion) == v.APIVersion() {
+			return v
+		}
+	}
+	return 0
+}
+
+func (d *decoder) takeUID(uid []byte) bool {
+	if reason := invalidUID(uid); reason != "" {
+		return d.refuse(d.at.String(), reason)
+	}
+	d.review.UID = uid
+	return true
+}
+
+// maxUID is the length of the longest uid that we answer to, in bytes.
+// kube-apiserver's has 36.
+const maxUID = 128
+
+// invalidUID says why we do not answer to uid, or "". It ends up in log lines
+// and audit records of others.
+func invalidUID(uid []byte) string {
+	switch {
+	case len(uid) == 0:
+		return "must not be empty"
+	case len(uid) > maxUID:
+		return "must not be longer than 128 bytes"
+	}
+	for i := 0; i < len(uid); {
+		r, n := utf8.DecodeRune(uid[i:])
+		if unicode.IsControl(r) {
+			return "must not contain control characters"
+		}
+		i += n
+	}
+	return ""
+}
+
+// answerable makes sure that the envelope has what an answer needs.
+func (d *decoder) answerable() bool {
+	switch r := d.review; {
+	case !d.has.kind:
+		return d.refuse("/kind", "required")
+	case r.Version == 0:
+		return d.refuse("/apiVersion", "required")
+	case !d.has.request:
+		return d.refuse("/request", "required")
+	case r.UID == nil:
+		return d.refuse("/request/uid", "required")
+	}
+	return true
+}
+
+// parseOperation returns the operation of that name, or 0.
+func parseOperation(name []byte) Operation {
+	for o := Create; o <= Connect; o++ {
+		if string(name) == o.String() {
+			return o
+		}
+	}
+	return 0
+}
+
+// complete makes sure that the request says what it is about, and fills in what
+// the caller may leave out.
+func (d *decoder) complete() {
+	r := d.review
+	r.has, r.requestSubResource = d.has, r.RequestSubResource
+	r.HasRequestResource = d.has.requestKind && d.has.requestResource
+	if !d.has.requestKind {
+		r.RequestKind = r.Kind
+	}
+	if !d.has.requestResource {
+		r.RequestResource, r.RequestSubResource = r.Resource, r.SubResource
+	}
+	switch {
+	case d.request != nil: // the first RequestError stands
+	case r.Operation == 0:
+		d.request = &RequestError{Pointer: "/request/operation", Reason: "must be CREATE, UPDATE, DELETE or CONNECT"}
+	case len(r.Resource.Resource) == 0:
+		d.request = &RequestError{Pointer: "/request/resource", Reason: "required"}
+	}
+}

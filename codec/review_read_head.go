@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"unicode/utf8"
+
+	"github.com/admission-dispatcher/dispatcher/codec/json"
 )
 
 // head is what an answer needs of a review.
@@ -60,7 +62,7 @@ func (r *Review) readHead(whole bool) bool {
 	if r.Encoding == Protobuf {
 		ok = h.fromProtobuf(d.Data, whole)
 	} else {
-		ok = h.fromJSON(d, whole)
+		ok = h.fromJSON(&d.Reader, whole)
 	}
 	r.scratch = d.Scratch
 	if !ok || !h.isComplete() {
@@ -75,40 +77,40 @@ func (r *Review) readHead(whole bool) bool {
 	return true
 }
 
-// fromJSON reads the document of d.
-func (h *head) fromJSON(d *decoder, whole bool) bool {
+// fromJSON reads the document of r.
+func (h *head) fromJSON(r *json.Reader, whole bool) bool {
 	// Of a part no more is read than is needed.
 	enough := func() bool { return !whole && h.isComplete() }
-	well := d.Each(func(key []byte) bool {
+	well := r.Each(func(key []byte) bool {
 		switch {
 		case enough():
 			return false
 		case string(key) == "kind":
-			return d.requires(h.setKind)
+			return requires(r, h.setKind)
 		case string(key) == "apiVersion":
-			return d.requires(h.setVersion)
+			return requires(r, h.setVersion)
 		case string(key) != "request":
-			return d.Pass()
+			return r.Pass()
 		}
-		return d.Each(func(key []byte) bool {
+		return r.Each(func(key []byte) bool {
 			if enough() {
 				return false
 			}
 			if string(key) == "uid" {
-				return d.requires(h.setUID)
+				return requires(r, h.setUID)
 			}
-			return d.Pass()
+			return r.Pass()
 		})
 	})
-	return enough() || well && d.End()
+	return enough() || well && r.End()
 }
 
 // requires hands the string at pos to set. Anything else will not do.
-func (d *decoder) requires(set func([]byte) bool) bool {
-	if d.Next() != '"' {
+func requires(r *json.Reader, set func([]byte) bool) bool {
+	if r.Next() != '"' {
 		return false
 	}
-	text, ok := d.Text()
+	text, ok := r.Text()
 	return ok && set(text)
 }
 

@@ -2,69 +2,36 @@
 
 package codec
 
-import (
-	"unicode"
-	"unicode/utf8"
-)
+import "bytes"
 
-// maxUID is the length of the longest uid that we answer to, in bytes.
-// kube-apiserver's has 36.
-const maxUID = 128
+// jsonReview reads a review in JSON.
+type jsonReview struct{ *decoder }
 
-var envelopeFields = table[*decoder]{
-	unique: true,
-	fields: []field[*decoder]{
-		{"kind", (*decoder).readReviewKind, nil},
-		{"apiVersion", (*decoder).readReviewVersion, nil},
-		{"request", (*decoder).readRequest, nil},
-		{"response", (*decoder).readResponse, nil},
-	},
-}
-
-// readReview reads the whole document.
-func (d *decoder) readReview() bool {
+// read reads the whole document.
+func (d jsonReview) read() bool {
 	d.CheckUTF8()
 	if d.Next() != '{' {
 		return d.refuseValue("must be an object")
 	}
-	return d.members(&envelopeFields) && d.Finish() && d.answerable()
+	return strictMembers(&d.strict, d, &envelopeFields) && d.Finish() && d.answerable()
 }
 
-// answerable makes sure that the envelope has what an answer needs.
-func (d *decoder) answerable() bool {
-	switch r := d.review; {
-	case !d.has.kind:
-		return d.refuse("/kind", "required")
-	case r.Version == 0:
-		return d.refuse("/apiVersion", "required")
-	case !d.has.request:
-		return d.refuse("/request", "required")
-	case r.UID == nil:
-		return d.refuse("/request/uid", "required")
-	}
-	return true
+var envelopeFields = table[jsonReview]{
+	unique: true,
+	fields: []field[jsonReview]{
+		{"kind", jsonReview.readReviewKind, nil},
+		{"apiVersion", jsonReview.readReviewVersion, nil},
+		{"request", jsonReview.readRequest, nil},
+		{"response", jsonReview.readResponse, nil},
+	},
 }
 
-// refuseValue refuses the value being read, unless it is not JSON at all.
-func (d *decoder) refuseValue(reason string) bool {
-	return d.Skip() && d.refuse(d.at.String(), reason)
-}
-
-func (d *decoder) readReviewKind() bool {
+func (d jsonReview) readReviewKind() bool {
 	kind, ok := d.required()
 	return ok && d.takeReviewKind(kind)
 }
 
-// takeReviewKind takes the kind of the document.
-func (d *decoder) takeReviewKind(kind []byte) bool {
-	if string(kind) != reviewKind {
-		return d.refuse(d.at.String(), "must be AdmissionReview")
-	}
-	d.has.kind = true
-	return true
-}
-
-func (d *decoder) readReviewVersion() bool {
+func (d jsonReview) readReviewVersion() bool {
 	d.Next()
 	start := d.Pos
 	version, ok := d.required()
@@ -75,33 +42,57 @@ func (d *decoder) readReviewVersion() bool {
 	return d.takeVersion(version)
 }
 
-// takeVersion takes the apiVersion.
-func (d *decoder) takeVersion(version []byte) bool {
-	if d.review.Version = parseAPIVersion(version); d.review.Version == 0 {
-		return d.refuse(d.at.String(), "must be admission.k8s.io/v1 or admission.k8s.io/v1beta1")
-	}
-	return true
+// readResponse skips the response, which a request has no use for.
+func (d jsonReview) readResponse() bool { return d.Skip() }
+
+var requestFields = table[jsonReview]{
+	unique: true,
+	fields: []field[jsonReview]{
+		{"uid", jsonReview.readUID, nil},
+		{"kind", jsonReview.readOwnKind, nil},
+		{"resource", jsonReview.readOwnResource, nil},
+		{"subResource", func(d jsonReview) bool { return d.readString(&d.review.SubResource) }, nil},
+		{"requestKind", jsonReview.readRequestKind, nil},
+		{"requestResource", jsonReview.readRequestResource, nil},
+		{"requestSubResource", func(d jsonReview) bool { return d.readString(&d.review.RequestSubResource) }, nil},
+		{"name", func(d jsonReview) bool { return d.readString(&d.review.Name) }, nil},
+		{"namespace", func(d jsonReview) bool { return d.readString(&d.review.Namespace) }, nil},
+		{"operation", jsonReview.readOperation, nil},
+		{"userInfo", func(d jsonReview) bool { return strictObject(&d.strict, d, &userFields) }, nil},
+		{"object", jsonReview.readNewObject, nil},
+		{"oldObject", func(d jsonReview) bool { return objectReader{d.decoder}.read(&d.review.OldObject) }, nil},
+		{"dryRun", jsonReview.readDryRun, nil},
+		{"options", jsonReview.readOptions, nil},
+	},
 }
 
-// parseAPIVersion returns the Version that apiVersion spells, or 0.
-func parseAPIVersion(apiVersion []byte) Version {
-	for v := V1; v <= V1beta1; v++ {
-		if string(apiVersion) == v.APIVersion() {
-			return v
-		}
-	}
-	return 0
+var kindFields = table[jsonReview]{
+	unique: true,
+	fields: []field[jsonReview]{
+		{"group", func(d jsonReview) bool { return d.readString(&d.group) }, nil},
+		{"version", func(d jsonReview) bool { return d.readString(&d.version) }, nil},
+		{"kind", func(d jsonReview) bool { return d.readString(&d.kind) }, nil},
+	},
 }
 
-// required consumes a string without which there is no answer.
-func (d *decoder) required() (text []byte, ok bool) {
-	if d.Next() != '"' {
-		return nil, d.refuseValue("must be a string")
-	}
-	return d.Text()
+var resourceFields = table[jsonReview]{
+	unique: true,
+	fields: []field[jsonReview]{
+		{"group", func(d jsonReview) bool { return d.readString(&d.group) }, nil},
+		{"version", func(d jsonReview) bool { return d.readString(&d.version) }, nil},
+		{"resource", func(d jsonReview) bool { return d.readString(&d.resource) }, nil},
+	},
 }
 
-func (d *decoder) readUID() bool {
+func (d jsonReview) readRequest() bool {
+	if d.Next() != '{' {
+		return d.refuseValue("must be an object")
+	}
+	d.has.request = true
+	return strictMembers(&d.strict, d, &requestFields)
+}
+
+func (d jsonReview) readUID() bool {
 	d.Next()
 	start := d.Pos
 	uid, ok := d.required()
@@ -112,138 +103,135 @@ func (d *decoder) readUID() bool {
 	return d.takeUID(uid)
 }
 
-func (d *decoder) takeUID(uid []byte) bool {
-	if reason := invalidUID(uid); reason != "" {
-		return d.refuse(d.at.String(), reason)
+func (d jsonReview) readKind(dst *GroupVersionKind) bool {
+	d.names = names{}
+	ok := strictObject(&d.strict, d, &kindFields)
+	*dst = GroupVersionKind{d.group, d.version, d.kind}
+	return ok
+}
+
+func (d jsonReview) readResource(dst *GroupVersionResource) bool {
+	d.names = names{}
+	ok := strictObject(&d.strict, d, &resourceFields)
+	*dst = GroupVersionResource{d.group, d.version, d.resource}
+	return ok
+}
+
+func (d jsonReview) readOwnKind() bool {
+	d.Next()
+	start := d.Pos
+	ok := d.readKind(&d.review.Kind)
+	d.kindSpan = span{start, d.Pos}
+	return ok
+}
+
+func (d jsonReview) readOwnResource() bool {
+	d.Next()
+	start := d.Pos
+	ok := d.readResource(&d.review.Resource)
+	d.resourceSpan = span{start, d.Pos}
+	return ok
+}
+
+func (d jsonReview) readRequestKind() bool {
+	d.has.requestKind = d.Next() == '{'
+	if d.repeats(d.kindSpan) {
+		d.review.RequestKind = d.review.Kind
+		return true
 	}
-	d.review.UID = uid
+	return d.readKind(&d.review.RequestKind)
+}
+
+func (d jsonReview) readRequestResource() bool {
+	d.has.requestResource = d.Next() == '{'
+	if d.repeats(d.resourceSpan) {
+		d.review.RequestResource = d.review.Resource
+		return true
+	}
+	return d.readResource(&d.review.RequestResource)
+}
+
+// repeats consumes the value at pos if it is written as the object at s: the
+// requested kind and resource nearly always are the kind and the resource.
+func (d jsonReview) repeats(s span) bool {
+	n := s.end - s.start
+	if n == 0 || d.Data[s.start] != '{' || !bytes.HasPrefix(d.Data[d.Pos:], d.Data[s.start:s.end]) {
+		return false
+	}
+	d.Pos += n
 	return true
 }
 
-// invalidUID says why we do not answer to uid, or "". It ends up in log lines
-// and audit records of others.
-func invalidUID(uid []byte) string {
-	switch {
-	case len(uid) == 0:
-		return "must not be empty"
-	case len(uid) > maxUID:
-		return "must not be longer than 128 bytes"
-	}
-	for i := 0; i < len(uid); {
-		r, n := utf8.DecodeRune(uid[i:])
-		if unicode.IsControl(r) {
-			return "must not contain control characters"
-		}
-		i += n
-	}
-	return ""
-}
-
-// readResponse skips the response, which a request has no use for.
-func (d *decoder) readResponse() bool { return d.Skip() }
-
-// members reads the object at pos: what t knows by its readers, the rest by
-// skipping it.
-func (d *decoder) members(t *table[*decoder]) bool {
-	if !d.Enter() {
+func (d jsonReview) readOperation() bool {
+	var name []byte
+	if !d.readString(&name) {
 		return false
 	}
-	var seen uint32 // a bit per field
-	expected, base := 0, len(d.keys)
-	first := true
-	for ; d.More(first, '}'); first = false {
-		i := expected
-		if i >= len(t.fields) || !d.Expects(t.fields[i].name) {
-			key, ok := d.Key()
-			if !ok {
-				return false
-			}
-			if i = t.find(key, expected); i < 0 {
-				if !d.unknown(t, key) {
-					return false
-				}
-				continue
-			}
-		}
-		if seen&(1<<i) != 0 {
-			return d.refuse(d.at.member(t.fields[i].name), duplicateKey)
-		}
-		seen |= 1 << i
-		expected = i + 1
-		d.at.push(t.fields[i].name)
-		if !t.fields[i].read(d) {
-			return false
-		}
-		d.at.pop()
-	}
-	return d.Fault == "" && d.uniqueSince(base)
+	d.review.Operation = parseOperation(name)
+	return true
 }
 
-// unknown skips the value of a key that t does not have.
-func (d *decoder) unknown(t *table[*decoder], key []byte) bool {
-	if i := t.variant(key); i >= 0 {
-		return d.refuseMember(key, "the key is a case variant of "+t.fields[i].name)
-	}
-	if t.foreign {
-		return d.SkipForeign()
-	}
-	if t.unique {
-		if !d.count() {
-			return false
-		}
-		d.keys = append(d.keys, key)
+func (d jsonReview) readNewObject() bool {
+	d.Next()
+	start := d.Pos
+	ok := objectReader{d.decoder}.read(&d.review.Object)
+	d.review.objectSpan = span{start, d.Pos}
+	return ok
+}
+
+func (d jsonReview) readDryRun() bool {
+	switch d.Next() {
+	case 't', 'f':
+		d.has.dryRun = true
+		d.review.DryRun = d.Data[d.Pos] == 't'
+	case 'n':
+	default:
+		return d.reject("must be true or false")
 	}
 	return d.Skip()
 }
 
-// readString reads a string into dst. Null is absent, as for Go's decoders.
-func (d *decoder) readString(dst *[]byte) (ok bool) {
+func (d jsonReview) readOptions() bool {
 	switch d.Next() {
-	case '"':
-		*dst, ok = d.Text()
-		return ok
-	case 'n':
-		return d.Skip()
-	}
-	return d.reject("must be a string")
-}
-
-// readStrings appends the elements of an array of strings to dst.
-func (d *decoder) readStrings(dst *[][]byte) bool {
-	switch d.Next() {
-	case '[':
+	case '{':
 	case 'n':
 		return d.Skip()
 	default:
-		return d.reject("must be an array of strings")
+		return d.reject("must be an object")
 	}
-	if !d.Enter() {
-		return false
-	}
-	first := true
-	for ; d.More(first, ']'); first = false {
-		if d.Next() != '"' {
-			if !d.reject("must be an array of strings") {
-				return false
-			}
-			continue
-		}
-		text, ok := d.Text()
-		if !ok || !d.count() {
-			return false
-		}
-		*dst = append(*dst, text)
-	}
-	return d.Fault == ""
+	start := d.Pos
+	ok := d.Skip()
+	d.review.Options = d.Data[start:d.Pos:d.Pos]
+	return ok
 }
 
-// readObject reads an object whose members t knows.
-func (d *decoder) readObject(t *table[*decoder]) bool {
+var userFields = table[jsonReview]{
+	unique: true,
+	fields: []field[jsonReview]{
+		{"username", func(d jsonReview) bool { return d.readString(&d.review.User.Username) }, nil},
+		{"uid", func(d jsonReview) bool { return d.readString(&d.review.User.UID) }, nil},
+		{"groups", func(d jsonReview) bool { return d.readStrings(&d.review.User.Groups) }, nil},
+		{"extra", jsonReview.readExtra, nil},
+	},
+}
+
+// readExtra reads userInfo.extra, a map of arrays of strings. Its keys are data:
+// they have no variants, but they must be unique.
+func (d jsonReview) readExtra() bool {
 	switch d.Next() {
 	case '{':
-		return d.members(t)
 	case 'n':
 		return d.Skip()
+	default:
+		return d.reject("must be an object")
 	}
-	return d.reject("must be an object")
+	user, base := &d.review.User, len(d.keys)
+	return d.Each(func(key []byte) bool {
+		start := len(d.review.values)
+		ok := d.count() && d.readStrings(&d.review.values)
+		values := d.review.values[start:len(d.review.values):len(d.review.values)]
+		user.Extra = append(user.Extra, ExtraValue{Key: key, Values: values})
+		d.keys = append(d.keys, key)
+		return ok
+	}) && d.uniqueSince(base)
 }

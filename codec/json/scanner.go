@@ -127,6 +127,19 @@ func (s *Scanner[T]) More(first bool, closer byte) bool {
 	return s.unexpected(s.Pos, faultSeparator)
 }
 
+// Elements has visit read each element of the array at Pos.
+func (s *Scanner[T]) Elements(visit func() bool) bool {
+	if s.Next() != '[' || !s.Enter() {
+		return false
+	}
+	for first := true; s.More(first, ']'); first = false {
+		if !visit() {
+			return false
+		}
+	}
+	return s.Fault == ""
+}
+
 // Expects consumes a member's key and colon if the key is name and they are as
 // compact JSON has them. name needs no escapes.
 func (s *Scanner[T]) Expects(name string) bool {
