@@ -22,4 +22,6 @@ func TestPooledIsEmpty(t *testing.T) {
 		r.retained.Store(0)
 		ReleaseReview(r)
 	}, "retained")
+	f := new(Forms) // which a View uses for the next object
+	pooled.Check(t, f, f.Release, "Review", "Object", "UID", "Transcoder", "room")
 }
