@@ -51,14 +51,14 @@ func byCertificate(s *registry.Snapshot, chains trust.Chains, now time.Time) *ch
 	if now.After(chains.Leaf().NotAfter) {
 		return nil
 	}
-	return s.ByCertificate(chains)
+	return s.Clusters[s.ByCertificate(chains)]
 }
 
 func byToken(s *registry.Snapshot, a authorization) *chain.Cluster {
 	if len(a.token) == 0 {
 		return nil
 	}
-	return s.ByToken(a.token)
+	return s.Clusters[s.ByToken(a.token)]
 }
 
 func anonymous(s *registry.Snapshot, named []byte) *chain.Cluster {

@@ -111,10 +111,7 @@ func (l *listener) owner(chains trust.Chains) string {
 		return ""
 	}
 	defer snapshot.Release()
-	if cluster := snapshot.ByCertificate(chains); cluster != nil {
-		return cluster.Name
-	}
-	return ""
+	return snapshot.ByCertificate(chains)
 }
 
 // Close stops accepting. Open connections stay open.

@@ -8,10 +8,9 @@ const (
 	capped   = `context.WithTimeout(context.Background(), min(timeout, e.dialer.timeout))`
 	uncapped = `context.WithTimeout(context.Background(), timeout)`
 	spared   = `	return &hook.CallError{Cause: hook.BreakerOpen,`
-	readsCA  = `// readCA returns the checked bundle in a file; nil where there is none.
-func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []byte {
+	readsCA  = `func (c *credentials) readCA(at manifest.Origin, name string, path *field.Path) ([]byte, []*x509.Certificate) {
 	if name == "" {
-		return nil
+		return nil, nil
 	}
 	bundle, err := c.in.File(at, name)`
 	bypassing = `	if rule, ok := bypass(req); ok {
@@ -167,9 +166,9 @@ var firstTrusted *trust.Authorities
 	{row: "F29", bug: "the authorities of webhooks are never read again", file: "registry/compile/credential.go",
 		old: readsCA, new: `var firstCA = map[string][]byte{}
 
-func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []byte {
+func (c *credentials) readCA(at manifest.Origin, name string, path *field.Path) ([]byte, []*x509.Certificate) {
 	if name == "" {
-		return nil
+		return nil, nil
 	}
 	bundle, err := c.in.File(at, name)
 	if first, ok := firstCA[name]; ok {
@@ -179,9 +178,9 @@ func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []b
 	{row: "F29", bug: "an authority of webhooks that is gone is trusted for ever", file: "registry/compile/credential.go",
 		old: readsCA, new: `var everyCA = map[string]string{}
 
-func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []byte {
+func (c *credentials) readCA(at manifest.Origin, name string, path *field.Path) ([]byte, []*x509.Certificate) {
 	if name == "" {
-		return nil
+		return nil, nil
 	}
 	bundle, err := c.in.File(at, name)
 	if !strings.Contains(everyCA[name], string(bundle)) {
@@ -253,7 +252,7 @@ var firstPair *keyPair
 		}()
 `, says: "one-snapshot"},
 	{row: "F36", bug: "a configuration with problems is served", file: "registry/compile/compile.go",
-		old: "	if len(c.problems) > 0 {\n		return nil\n	}\n", new: "", says: "was not refused"},
+		old: "	if len(d.problems) > 0 {\n		return nil, d.problems, d.warnings\n	}\n", new: "", says: "was not refused"},
 	{row: "F37/F1", bug: "60 ms pass before a bypass", file: "dispatcher/dispatcher.go", old: bypassing, new: "	if rule, ok := bypass(req); ok {\n		time.Sleep(60 * time.Millisecond)\n		return",
 		says: "answers come late without a fault"},
 	{row: "F37/F3", bug: "node heartbeats are dispatched", file: "exempt/rule.go", old: `Resources: []string{"/nodes/status"}, Operations`, new: `Resources: []string{"/nodes/proxy"}, Operations`,

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -21,29 +20,6 @@ type binding struct {
 	clusters labels.Selector
 	says     dispatch
 	selected int // clusters
-}
-
-// compileBindings compiles every binding that is valid on its own.
-func (c *compiler) compileBindings() {
-	for i := range c.objects.Bindings {
-		m := &c.objects.Bindings[i]
-		before := len(c.problems)
-		c.problem(m.Problems(validateBinding(&m.WebhookBindingObject))...)
-		b := &binding{Binding: m}
-		for i, f := range bindingFields {
-			b.says[i] = f.read(c, m, field.NewPath("spec", f.name))
-		}
-		if len(c.problems) > before {
-			continue
-		}
-		selector, err := clusterSelector(m.Spec.ClusterSelector)
-		if err != nil {
-			c.problem(m.Problem(field.NewPath("spec", "clusterSelector"), "", err.Error()))
-			continue
-		}
-		b.clusters = selector
-		c.bindings = append(c.bindings, b)
-	}
 }
 
 // validateBinding checks which webhooks and clusters the binding selects;
@@ -84,14 +60,6 @@ func (b *binding) binds(configuration, webhook string) bool {
 func globMatches(glob, configuration, webhook string) bool {
 	ok, err := path.Match(glob, configuration+"/"+webhook)
 	return ok && err == nil
-}
-
-// clusterSelector compiles a valid selector; none selects all.
-func clusterSelector(s *metav1.LabelSelector) (labels.Selector, error) {
-	if s == nil {
-		return labels.Everything(), nil
-	}
-	return metav1.LabelSelectorAsSelector(s)
 }
 
 // conflict is one field that two bindings set differently (E16).

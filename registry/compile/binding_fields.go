@@ -4,10 +4,8 @@ package compile
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
@@ -30,42 +28,42 @@ const rows = 16
 // different values of one field are refused (E16).
 var bindingFields = [rows]bindingField{
 	row("mode", oneWord(func(s *spec) string { return s.Mode }, named(chain.Enforce, chain.Warn, chain.Shadow)), anyWebhook,
-		func(_ *compiler, w *made, v chain.Mode) { w.Mode = v }),
-	row("timeout", (*compiler).readTimeout, timeoutFits,
-		func(_ *compiler, w *made, v time.Duration) { w.Timeout = v }),
-	row("endpoints", (*compiler).readEndpoints, anyWebhook,
-		func(c *compiler, w *made, v endpointsKey) { w.at.Endpoints = c.endpoints[v] }),
-	row("clientCertificate", (*compiler).readClient, anyWebhook,
-		func(_ *compiler, w *made, v keyPair) {
+		func(w *made, v chain.Mode) { w.Mode = v }),
+	row("timeout", (*bindingReader).readTimeout, timeoutFits,
+		func(w *made, v time.Duration) { w.Timeout = v }),
+	row("endpoints", (*bindingReader).readEndpoints, anyWebhook,
+		func(w *made, v endpoints) { w.at.Endpoints = *v.specs }),
+	row("clientCertificate", (*bindingReader).readClient, anyWebhook,
+		func(w *made, v keyPair) {
 			w.at.ClientCertificate, w.at.ClientKey = []byte(v.certificate), []byte(v.key)
 		}),
-	row("bearerTokenFile", (*compiler).readToken, anyWebhook,
-		func(_ *compiler, w *made, v string) { w.at.BearerToken = v }),
+	row("bearerTokenFile", (*bindingReader).readToken, anyWebhook,
+		func(w *made, v string) { w.at.BearerToken = v }),
 	row("stage", oneWord(func(s *spec) string { return s.Stage }, named(chain.StageValidating, chain.StageTransactional)), stageFits,
-		func(_ *compiler, w *made, v chain.Stage) { w.Stage = v }),
+		func(w *made, v chain.Stage) { w.Stage = v }),
 	row("order", plain(func(s *spec) *int32 { return s.Order }), anyWebhook,
-		func(_ *compiler, w *made, v int32) { w.Order = v }),
+		func(w *made, v int32) { w.Order = v }),
 	row("failurePolicy", oneWord(func(s *spec) string { return s.FailurePolicy }, words("Retry")), mayRepeat,
-		func(_ *compiler, w *made, _ string) { w.retry() }),
+		func(w *made, _ string) { w.retry() }),
 	row("hedge", oneWord(func(s *spec) string { return s.Hedge }, words(hedgeAuto, hedgeOn, hedgeOff)), mayHedge,
-		func(_ *compiler, w *made, v string) { w.hook.Repeat.NoHedge = v == hedgeOff }),
+		func(w *made, v string) { w.hook.Repeat.NoHedge = v == hedgeOff }),
 	row("denyWins", plain(func(s *spec) *bool { return s.DenyWins }), anyWebhook,
-		func(_ *compiler, w *made, v bool) { w.hook.Repeat.DenyWins = v }),
-	row("breaker", (*compiler).readBreaker, anyWebhook,
-		func(_ *compiler, w *made, v transport.BreakerSpec) { w.at.Breaker = v }),
+		func(w *made, v bool) { w.hook.Repeat.DenyWins = v }),
+	row("breaker", (*bindingReader).readBreaker, anyWebhook,
+		func(w *made, v transport.BreakerSpec) { w.at.Breaker = v }),
 	row("probe", oneWord(func(s *spec) string { return s.Probe }, named(chain.ProbeConnect, chain.ProbeReview, chain.ProbeSkip)), mayBeProbed,
-		func(_ *compiler, w *made, v chain.Probe) { w.Probe = v }),
+		func(w *made, v chain.Probe) { w.Probe = v }),
 	row("join", oneWord(func(s *spec) string { return s.Join },
 		[]word[chain.Join]{{"Enforce", chain.JoinEnforce}, {"WhenReady", chain.JoinWhenReady}}), anyWebhook,
-		func(_ *compiler, w *made, v chain.Join) { w.Join = v }),
+		func(w *made, v chain.Join) { w.Join = v }),
 	row("encoding", oneWord(func(s *spec) string { return s.Encoding }, named(webhook.Auto, webhook.JSON, webhook.Protobuf, webhook.ProtobufNative)), anyWebhook,
-		func(_ *compiler, w *made, v webhook.Encoding) { w.hook.Wire.Encoding = v }),
+		func(w *made, v webhook.Encoding) { w.hook.Wire.Encoding = v }),
 	row("compression", oneWord(func(s *spec) string { return s.Compression }, []word[webhook.Compression]{
 		{"Off", webhook.Uncompressed}, {"Auto", webhook.CompressAuto}, {"Gzip", webhook.CompressGzip}, {"Zstd", webhook.CompressZstd}}), anyWebhook,
-		func(_ *compiler, w *made, v webhook.Compression) { w.hook.Wire.Compression = v }),
+		func(w *made, v webhook.Compression) { w.hook.Wire.Compression = v }),
 	row("compatibility", oneWord(func(s *spec) string { return s.Compatibility },
 		[]word[codec.Compatibility]{{"Strict", codec.Strict}, {"APIServer", codec.APIServer}}), anyWebhook,
-		func(_ *compiler, w *made, v codec.Compatibility) { w.hook.Compat = v }),
+		func(w *made, v codec.Compatibility) { w.hook.Compat = v }),
 }
 
 // dispatch is what bindings say of one webhook in one cluster, by the rows of
@@ -77,25 +75,25 @@ type dispatch [rows]any
 type bindingField struct {
 	name string // of the field of the spec
 	// read returns what the binding says; nil: nothing, or what is a problem.
-	read func(*compiler, *manifest.Binding, *field.Path) any
+	read func(*bindingReader, *manifest.Binding, *field.Path) any
 	// refuses returns why the webhook cannot have the value; "": it can.
 	refuses func(e *entry, value any) string
 	// apply puts the value where it goes.
-	apply func(c *compiler, into *made, value any)
+	apply func(into *made, value any)
 }
 
-func row[T comparable](name string, read func(*compiler, *manifest.Binding, *field.Path) *T,
-	refuses func(*entry, T) string, apply func(*compiler, *made, T)) bindingField {
+func row[T comparable](name string, read func(*bindingReader, *manifest.Binding, *field.Path) *T,
+	refuses func(*entry, T) string, apply func(*made, T)) bindingField {
 	return bindingField{
 		name: name,
-		read: func(c *compiler, m *manifest.Binding, at *field.Path) any {
-			if v := read(c, m, at); v != nil {
+		read: func(r *bindingReader, m *manifest.Binding, at *field.Path) any {
+			if v := read(r, m, at); v != nil {
 				return *v
 			}
 			return nil
 		},
 		refuses: func(e *entry, value any) string { return refuses(e, value.(T)) },
-		apply:   func(c *compiler, into *made, value any) { apply(c, into, value.(T)) },
+		apply:   func(into *made, value any) { apply(into, value.(T)) },
 	}
 }
 
@@ -126,8 +124,8 @@ func words(texts ...string) []word[string] {
 }
 
 // oneWord reads an enumeration; the empty string is unset.
-func oneWord[T any](said func(*spec) string, values []word[T]) func(*compiler, *manifest.Binding, *field.Path) *T {
-	return func(c *compiler, m *manifest.Binding, at *field.Path) *T {
+func oneWord[T any](said func(*spec) string, values []word[T]) func(*bindingReader, *manifest.Binding, *field.Path) *T {
+	return func(r *bindingReader, m *manifest.Binding, at *field.Path) *T {
 		text := said(&m.Spec)
 		var supported []string
 		for _, v := range values {
@@ -137,15 +135,15 @@ func oneWord[T any](said func(*spec) string, values []word[T]) func(*compiler, *
 			supported = append(supported, v.text)
 		}
 		if text != "" {
-			c.problem(m.Problems(field.ErrorList{field.NotSupported(at, text, supported)})...)
+			r.problem(m.Problems(field.ErrorList{field.NotSupported(at, text, supported)})...)
 		}
 		return nil
 	}
 }
 
 // plain reads a field that may have any value.
-func plain[T any](said func(*spec) *T) func(*compiler, *manifest.Binding, *field.Path) *T {
-	return func(_ *compiler, m *manifest.Binding, _ *field.Path) *T { return said(&m.Spec) }
+func plain[T any](said func(*spec) *T) func(*bindingReader, *manifest.Binding, *field.Path) *T {
+	return func(_ *bindingReader, m *manifest.Binding, _ *field.Path) *T { return said(&m.Spec) }
 }
 
 const (
@@ -193,88 +191,4 @@ func mayBeProbed(e *entry, p chain.Probe) string {
 		return ""
 	}
 	return fmt.Sprintf("asks about what nobody does, and webhook %s has side effects", e.name())
-}
-
-// retry has failed calls repeated. Fail is what is left when that has not helped; a
-// matchCondition is not repeated.
-func (w *made) retry() {
-	w.hook.Repeat.Failures = true
-	w.FailurePolicy, w.Matcher, w.Spec.FailurePolicy = chain.Fail, w.Matcher.FailingClosed(), admissionregistrationv1.Fail
-}
-
-func (c *compiler) readTimeout(m *manifest.Binding, at *field.Path) *time.Duration {
-	t := m.Spec.Timeout
-	if t == nil {
-		return nil
-	}
-	if t.Duration < time.Millisecond {
-		c.problem(m.Problems(field.ErrorList{field.Invalid(at, t.Duration, "must be at least 1ms")})...)
-	}
-	return &t.Duration
-}
-
-func (c *compiler) readBreaker(m *manifest.Binding, at *field.Path) *transport.BreakerSpec {
-	b := m.Spec.Breaker
-	if b == nil {
-		return nil
-	}
-	c.problem(m.Problems(validateBreaker(b, at))...)
-	spec := &transport.BreakerSpec{Off: b.Enabled != nil && !*b.Enabled}
-	if b.FailurePercent != nil {
-		spec.FailureRatio = float64(*b.FailurePercent) / 100
-	}
-	if b.MinRequests != nil {
-		spec.MinRequests = int(*b.MinRequests)
-	}
-	if b.OpenTime != nil {
-		spec.OpenTime = b.OpenTime.Duration
-	}
-	return spec
-}
-
-func validateBreaker(b *manifest.Breaker, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if p := b.FailurePercent; p != nil && (*p < 1 || *p > 100) {
-		errs = append(errs, field.Invalid(at.Child("failurePercent"), *p, "must be between 1 and 100"))
-	}
-	if n := b.MinRequests; n != nil && *n < 1 {
-		errs = append(errs, field.Invalid(at.Child("minRequests"), *n, "must be at least 1"))
-	}
-	if t := b.OpenTime; t != nil && (t.Duration < 100*time.Millisecond || t.Duration > time.Minute) {
-		errs = append(errs, field.Invalid(at.Child("openTime"), t.Duration, "must be between 100ms and 1m"))
-	}
-	return errs
-}
-
-// endpointsKey is a list of endpoints by content.
-type endpointsKey string
-
-func (c *compiler) readEndpoints(m *manifest.Binding, at *field.Path) *endpointsKey {
-	if len(m.Spec.Endpoints) == 0 {
-		return nil
-	}
-	var key strings.Builder
-	specs := make([]transport.EndpointSpec, len(m.Spec.Endpoints))
-	for i, e := range m.Spec.Endpoints {
-		c.problem(m.Problems(validateEndpoint(&e, c.Addresses, at.Index(i)))...)
-		specs[i] = transport.EndpointSpec{Address: e.Address, ServerName: e.ServerName, CABundle: c.readCA(m.Origin, e.CAFile, at.Index(i).Child("caFile"))}
-		for _, part := range []string{e.Address, e.ServerName, string(specs[i].CABundle)} {
-			key.WriteString(part)
-			key.WriteByte(0)
-		}
-	}
-	k := endpointsKey(key.String())
-	c.endpoints[k] = specs
-	return &k
-}
-
-func validateEndpoint(e *manifest.Endpoint, policy transport.AddressPolicy, at *field.Path) field.ErrorList {
-	host, port, errs := splitAddress(e.Address, at.Child("address"))
-	if len(errs) > 0 {
-		return errs
-	}
-	if err := forbidden(host, port, policy); err != nil {
-		return field.ErrorList{field.Invalid(at.Child("address"), e.Address, err.Error())}
-	}
-	return nil
 }

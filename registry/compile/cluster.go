@@ -4,7 +4,9 @@ package compile
 
 import (
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -15,36 +17,94 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/exempt"
+	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
-// compileClusters compiles every cluster that is valid on its own, and the
-// index of their credentials.
-func (c *compiler) compileClusters() {
-	c.ids = newIdentities()
-	for i := range c.objects.Clusters {
-		m := &c.objects.Clusters[i]
+// clusters are the Clusters that are valid on their own, and the index of the
+// credentials of all.
+type clusters struct {
+	*credentials
+	ids      identities
+	list     []*chain.Cluster
+	accesses map[string]manifest.KubeAccess // by name, of those that have an API
+}
+
+func compileClusters(list []manifest.Cluster, files *credentials) *clusters {
+	c := &clusters{credentials: files, ids: newIdentities(), accesses: map[string]manifest.KubeAccess{}}
+	for i := range list {
 		before := len(c.problems)
-		c.problem(m.Problems(validateCluster(&m.ClusterObject))...)
-		cluster := &chain.Cluster{
-			Name:         m.Name,
-			Labels:       m.Labels,
-			Anonymous:    m.Spec.Authentication.Anonymous,
-			RequestBytes: m.Spec.Limits.RequestBytes,
-			Bypass:       compileRules(c.Bypass, &m.Spec.Bypass),
-			FailOpen:     compileRules(c.FailOpen, &m.Spec.FailOpen),
-			Namespaces:   c.compileNamespaceSource(m),
-		}
-		cluster.Declared, _ = chain.ParseKubernetesVersion(m.Spec.KubernetesVersion) // validated above; none is unknown
-		if s := m.Spec.TimeoutSeconds; s != nil {
-			cluster.Timeout = time.Duration(*s) * time.Second
-		}
-		c.claimIdentities(m, cluster)
-		if len(c.problems) == before {
-			c.clusters = append(c.clusters, cluster)
+		if cluster := c.compile(&list[i]); len(c.problems) == before {
+			c.list = append(c.list, cluster)
 		}
 	}
 	c.ids.index()
+	return c
+}
+
+func (c *clusters) compile(m *manifest.Cluster) *chain.Cluster {
+	c.problem(m.Problems(validateCluster(&m.ClusterObject))...)
+	cluster := &chain.Cluster{
+		Name:         m.Name,
+		Labels:       m.Labels,
+		Anonymous:    m.Spec.Authentication.Anonymous,
+		RequestBytes: m.Spec.Limits.RequestBytes,
+		Bypass:       compileRules(c.options.Bypass, &m.Spec.Bypass),
+		FailOpen:     compileRules(c.options.FailOpen, &m.Spec.FailOpen),
+		Namespaces:   c.namespaces(m),
+	}
+	cluster.Declared, _ = chain.ParseKubernetesVersion(m.Spec.KubernetesVersion) // validated above; none is unknown
+	if s := m.Spec.TimeoutSeconds; s != nil {
+		cluster.Timeout = time.Duration(*s) * time.Second
+	}
+	var pins []*x509.Certificate
+	if a := m.Spec.Authentication.Certificate; a != nil {
+		_, pins = c.readCA(m.Origin, a.CAFile, field.NewPath("spec", "authentication", "certificate", "caFile"))
+	}
+	c.problem(c.ids.claim(m, pins)...)
+	return cluster
+}
+
+// namespaces returns the cluster's source of namespaces; nil where there is none. For
+// a cluster's API sources replaces it, once the labels are known that are needed of
+// it.
+func (c *clusters) namespaces(m *manifest.Cluster) match.Namespaces {
+	if m.Spec.KubeconfigFile == "" {
+		return compileNamespaces(m.Spec.Namespaces)
+	}
+	a, ok := c.readAccess(m)
+	if !ok {
+		return nil
+	}
+	c.accesses[m.Name] = a
+	return nobodyAsked{}
+}
+
+// sources gives each cluster that has an API the source of its namespaces, with the
+// labels that its webhooks' selectors name, and returns them. A webhook that waits for
+// its Target keeps its previous version in the chain, so the labels that the current
+// one names count too.
+func (c *clusters) sources(current *Compiled) (sources []chain.NamespaceSource) {
+	if c.options.Namespaces == nil {
+		return nil
+	}
+	for _, cluster := range c.list {
+		a, ok := c.accesses[cluster.Name]
+		if !ok {
+			continue
+		}
+		keys := map[string]bool{}
+		cluster.SelectedLabels(keys)
+		if current != nil {
+			if before := current.Clusters[cluster.Name]; before != nil {
+				before.SelectedLabels(keys)
+			}
+		}
+		source := c.options.Namespaces(cluster.Name, a, slices.Sorted(maps.Keys(keys)))
+		cluster.Namespaces = source
+		sources = append(sources, source)
+	}
+	return sources
 }
 
 // compileRules puts the process's rules and the cluster's own together.

@@ -43,7 +43,7 @@ type Compiled struct {
 	Targets []*transport.Target
 	Sources []chain.NamespaceSource
 
-	identities identities
+	identities
 }
 
 // Compiler turns what was read into what is served. It starts nothing and dials
@@ -66,110 +66,39 @@ func NewCompiler(o Options) *Compiler {
 // among them, and what a person should know. current, which may be nil, is what is
 // served. A Target that is living is kept where it is wanted again.
 func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*transport.Target, problems ...manifest.Problem) (*Compiled, []manifest.Problem, []manifest.Problem) {
-	c := &compiler{
-		Options:   k.options,
-		cel:       k.cel,
-		now:       time.Now(),
-		objects:   in.Objects,
-		pathIDs:   map[pathKey]*entry{},
-		in:        &in,
-		current:   current,
-		accesses:  map[string]manifest.KubeAccess{},
-		endpoints: map[endpointsKey][]transport.EndpointSpec{},
-		targets:   targetTable{known: ByIdentity(living), found: map[transport.Identity]*transport.Target{}},
-		problems:  slices.Concat(in.Problems, problems),
+	in.Objects.Sort()
+	d := &diagnostics{problems: slices.Concat(in.Problems, problems, in.Objects.Duplicates())}
+	files := &credentials{diagnostics: d, options: &k.options, in: &in, now: time.Now()}
+
+	bindings := readBindings(in.Objects.Bindings, files)
+	all := compileEntries(in.Objects.Configurations, bindings, files, k.cel)
+	clusters := compileClusters(in.Objects.Clusters, files)
+	groups := groupsOf(clusters.list, bindings)
+	targets := &targets{known: ByIdentity(living), found: map[transport.Identity]*transport.Target{}}
+	compileChains(groups, all, &variants{diagnostics: d, options: &k.options, targets: targets})
+	lint{d, k.options.MaxTimeout}.all(in.Objects, bindings, all, groups)
+
+	manifest.SortProblems(d.problems)
+	manifest.SortProblems(d.warnings)
+	if len(d.problems) > 0 {
+		return nil, d.problems, d.warnings
 	}
-	return c.compile(), c.problems, c.warnings
+	compiled := &Compiled{
+		Clusters:   make(map[string]*chain.Cluster, len(clusters.list)),
+		Warnings:   d.warnings,
+		Targets:    targets.used,
+		Sources:    clusters.sources(current),
+		identities: clusters.ids,
+	}
+	for _, c := range clusters.list {
+		compiled.Clusters[c.Name] = c
+	}
+	return compiled, nil, d.warnings
 }
 
-// ByIdentity returns the Targets by what they are.
-func ByIdentity(targets []*transport.Target) map[transport.Identity]*transport.Target {
-	table := make(map[transport.Identity]*transport.Target, len(targets))
-	for _, t := range targets {
-		table[t.Identity()] = t
-	}
-	return table
-}
+// diagnostics are what is wrong, and what a person should know besides.
+type diagnostics struct{ problems, warnings []manifest.Problem }
 
-// compiler is one use of a Compiler.
-type compiler struct {
-	Options
-	cel     *celenv.Compiler
-	now     time.Time
-	objects *manifest.Objects
-	in      *manifest.Input
-	current *Compiled // that is served; nil: none
-	targets targetTable
+func (d *diagnostics) problem(ps ...manifest.Problem) { d.problems = append(d.problems, ps...) }
 
-	bindings  []*binding
-	endpoints map[endpointsKey][]transport.EndpointSpec
-	entries   [2][]*entry // by Phase, in configuration and list order
-	clusters  []*chain.Cluster
-	accesses  map[string]manifest.KubeAccess // by cluster
-	chains    chainTable
-	pathIDs   map[pathKey]*entry
-	ids       identities
-
-	problems, warnings []manifest.Problem
-}
-
-// compile returns nil where there are problems.
-func (c *compiler) compile() *Compiled {
-	c.objects.Sort()
-	c.problems = append(c.problems, c.objects.Duplicates()...)
-	c.compileBindings()
-	c.compileConfigurations()
-	c.compileClusters()
-	c.compileChains()
-	c.lint()
-	manifest.SortProblems(c.problems)
-	manifest.SortProblems(c.warnings)
-	if len(c.problems) > 0 {
-		return nil
-	}
-	all := c.compiled()
-	all.Sources = c.compileSources()
-	return all
-}
-
-func (c *compiler) compiled() *Compiled {
-	all := &Compiled{
-		Clusters:   make(map[string]*chain.Cluster, len(c.clusters)),
-		Warnings:   c.warnings,
-		Targets:    c.targets.used,
-		identities: c.ids,
-	}
-	for _, cluster := range c.clusters {
-		all.Clusters[cluster.Name] = cluster
-	}
-	return all
-}
-
-func (c *compiler) problem(ps ...manifest.Problem) { c.problems = append(c.problems, ps...) }
-
-func (c *compiler) warn(ps ...manifest.Problem) { c.warnings = append(c.warnings, ps...) }
-
-// targetTable finds the Target of a spec: the known one where there is one, so
-// that connections and health outlive the Snapshot.
-type targetTable struct {
-	known map[transport.Identity]*transport.Target // read-only
-	found map[transport.Identity]*transport.Target
-	used  []*transport.Target // in order of first use
-}
-
-func (t *targetTable) target(spec transport.TargetSpec) (*transport.Target, error) {
-	id := spec.Identity()
-	if target, ok := t.found[id]; ok {
-		return target, nil
-	}
-	target, ok := t.known[id]
-	if !ok {
-		var err error
-		if target, err = transport.NewTarget(spec); err != nil {
-			return nil, err
-		}
-	}
-	t.found[id] = target
-	t.used = append(t.used, target)
-	return target, nil
-}
+func (d *diagnostics) warn(ps ...manifest.Problem) { d.warnings = append(d.warnings, ps...) }

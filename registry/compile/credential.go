@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -16,22 +17,31 @@ import (
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
-// readCA returns the checked bundle in a file; nil where there is none.
-func (c *compiler) readCA(at manifest.Origin, name string, path *field.Path) []byte {
+// credentials reads the credentials and the authorities that objects bring or name,
+// and checks them.
+type credentials struct {
+	*diagnostics
+	options *Options
+	in      *manifest.Input
+	now     time.Time
+}
+
+// readCA returns the checked bundle in a file, and its certificates; nil where there is
+// none.
+func (c *credentials) readCA(at manifest.Origin, name string, path *field.Path) ([]byte, []*x509.Certificate) {
 	if name == "" {
-		return nil
+		return nil, nil
 	}
 	bundle, err := c.in.File(at, name)
 	if err != nil {
 		c.problem(unreadable(at, path, name, err))
-		return nil
+		return nil, nil
 	}
-	c.checkCA(at, path, bundle)
-	return bundle
+	return bundle, c.checkCA(at, path, bundle)
 }
 
 // checkCA checks a PEM bundle (E3) and returns its certificates.
-func (c *compiler) checkCA(at manifest.Origin, path *field.Path, bundle []byte) []*x509.Certificate {
+func (c *credentials) checkCA(at manifest.Origin, path *field.Path, bundle []byte) []*x509.Certificate {
 	certificates, err := parseCABundle(bundle)
 	if err != nil {
 		c.problem(at.Problem(path, "", err.Error()))
@@ -53,7 +63,7 @@ func unreadable(at manifest.Origin, path *field.Path, name string, err error) ma
 // keyPair is a client certificate and its key in PEM.
 type keyPair struct{ certificate, key string }
 
-func (c *compiler) readClient(m *manifest.Binding, at *field.Path) *keyPair {
+func (c *credentials) readClient(m *manifest.Binding, at *field.Path) *keyPair {
 	files := m.Spec.ClientCertificate
 	if files == nil {
 		return nil
@@ -82,7 +92,7 @@ func (c *compiler) readClient(m *manifest.Binding, at *field.Path) *keyPair {
 	return &keyPair{string(certificate), string(key)}
 }
 
-func (c *compiler) checkKeyPair(m *manifest.Binding, at *field.Path, certificate, key []byte) {
+func (c *credentials) checkKeyPair(m *manifest.Binding, at *field.Path, certificate, key []byte) {
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
 		files := m.Spec.ClientCertificate
@@ -95,7 +105,7 @@ func (c *compiler) checkKeyPair(m *manifest.Binding, at *field.Path, certificate
 }
 
 // readToken never shows the file's name in a Problem: it may be the token.
-func (c *compiler) readToken(m *manifest.Binding, at *field.Path) *string {
+func (c *credentials) readToken(m *manifest.Binding, at *field.Path) *string {
 	if m.Spec.BearerTokenFile == "" {
 		return nil
 	}
@@ -104,6 +114,58 @@ func (c *compiler) readToken(m *manifest.Binding, at *field.Path) *string {
 		c.problem(unreadable(m.Origin, at, "", err))
 	}
 	return &token
+}
+
+// readAccess returns how the API of a Cluster is reached that has a kubeconfigFile.
+func (c *credentials) readAccess(m *manifest.Cluster) (a manifest.KubeAccess, ok bool) {
+	a, err := c.in.Access(m)
+	if err == nil {
+		err = c.checkAccess(m, a)
+	}
+	if err != nil {
+		c.problem(unusableKubeconfig(m, err))
+	}
+	return a, err == nil
+}
+
+func unusableKubeconfig(m *manifest.Cluster, err error) manifest.Problem {
+	at, name := field.NewPath("spec", "kubeconfigFile"), m.Spec.KubeconfigFile
+	if errors.Is(err, manifest.ErrSecret) {
+		name = ""
+	}
+	return m.Problem(at, name, strings.ReplaceAll(err.Error(), "\n", "; "))
+}
+
+// checkAccess checks where the API is, and warns of what may change without a new
+// configuration: certificates that expire, and, where nobody uses the credential
+// and says so, one that is not good.
+func (c *credentials) checkAccess(m *manifest.Cluster, a manifest.KubeAccess) error {
+	server, err := url.Parse(a.Server)
+	if err != nil {
+		return err // cannot be: the kubeconfig was validated
+	}
+	if err := forbidden(server.Hostname(), server.Port(), c.options.Addresses); err != nil {
+		return fmt.Errorf("cluster.server: %w", err)
+	}
+	var certificates []*x509.Certificate
+	if a.CA != "" {
+		if certificates, err = parseCABundle([]byte(a.CA)); err != nil {
+			return fmt.Errorf("certificate-authority: %w", err)
+		}
+	}
+	if c.options.Namespaces == nil {
+		credential, err := manifest.NewCredentials(a).Current()
+		if err != nil {
+			c.warn(unusableKubeconfig(m, err))
+		}
+		if credential.Certificate != nil {
+			certificates = append(certificates, credential.Certificate.Leaf)
+		}
+	}
+	if warning := expiryWarning(certificates, c.now); warning != "" {
+		c.warn(m.Problem(field.NewPath("spec", "kubeconfigFile"), m.Spec.KubeconfigFile, warning))
+	}
+	return nil
 }
 
 // parseCABundle returns the certificates of a PEM bundle. Text around the

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
@@ -31,34 +32,42 @@ type entry struct {
 	restricted    bool       // serves only clusters that one of them selects
 
 	merges   map[string]merge      // by the selected ones of bindings
-	webhooks map[dispatch]*variant // compiled
-	served   []served
+	variants map[dispatch]*variant // compiled
 }
 
-// served is a group of clusters with the webhook as it is for them.
-type served struct {
-	group   *group
-	webhook *chain.Entry
+// entries are the webhooks of all valid configurations.
+type entries struct {
+	*credentials
+	cel      *celenv.Compiler
+	bindings []*binding
+	byPhase  [2][]*entry // in configuration and list order
+	pathIDs  map[pathKey]*entry
 }
 
-// compileConfigurations compiles the webhooks of every valid configuration.
-func (c *compiler) compileConfigurations() {
-	for i := range c.objects.Configurations {
-		configuration := &c.objects.Configurations[i]
-		errs := validateConfiguration(configuration, c.compileCondition)
-		if len(errs) > 0 {
+// pathKey is what must be unique of a webhook's id.
+type pathKey struct {
+	phase chain.Phase
+	id    string
+}
+
+func compileEntries(list []manifest.Configuration, bindings []*binding, files *credentials, cel *celenv.Compiler) [2][]*entry {
+	c := &entries{credentials: files, cel: cel, bindings: bindings, pathIDs: map[pathKey]*entry{}}
+	for i := range list {
+		configuration := &list[i]
+		if errs := validateConfiguration(configuration, c.condition); len(errs) > 0 {
 			c.problem(configuration.Problems(errs)...)
 			continue
 		}
 		for j := range configuration.Webhooks {
-			c.compileEntry(configuration, j)
+			c.compile(configuration, j)
 		}
 	}
+	return c.byPhase
 }
 
-// compileCondition compiles an expression by itself, so that a problem has its
+// condition compiles an expression by itself, so that a problem has its
 // field; the cache makes compiling it again with its webhook free.
-func (c *compiler) compileCondition(expression string) error {
+func (c *entries) condition(expression string) error {
 	_, err := c.cel.Compile(expression)
 	if err == nil {
 		return nil
@@ -78,16 +87,16 @@ func withoutPicture(message string) string {
 	return strings.Join(kept, "; ")
 }
 
-func (c *compiler) compileEntry(configuration *manifest.Configuration, i int) {
+func (c *entries) compile(configuration *manifest.Configuration, i int) {
 	e := &entry{
 		configuration: configuration,
 		spec:          &configuration.Webhooks[i],
 		path:          field.NewPath("webhooks").Index(i),
-		number:        uint32(len(c.entries[chain.Validating]) + len(c.entries[chain.Mutating])),
+		number:        uint32(len(c.byPhase[chain.Validating]) + len(c.byPhase[chain.Mutating])),
 		merges:        map[string]merge{},
-		webhooks:      map[dispatch]*variant{},
+		variants:      map[dispatch]*variant{},
 	}
-	c.problem(configuration.Problems(validateDestination(&e.spec.ClientConfig, c.Addresses, e.path.Child("clientConfig")))...)
+	c.problem(configuration.Problems(validateDestination(&e.spec.ClientConfig, c.options.Addresses, e.path.Child("clientConfig")))...)
 	if bundle := e.spec.ClientConfig.CABundle; len(bundle) > 0 {
 		c.checkCA(configuration.Origin, e.path.Child("clientConfig", "caBundle"), bundle)
 	}
@@ -98,14 +107,18 @@ func (c *compiler) compileEntry(configuration *manifest.Configuration, i int) {
 		return
 	}
 	e.matcher = matcher
-	c.bind(e)
-	c.entries[configuration.Phase] = append(c.entries[configuration.Phase], e)
+	for _, b := range c.bindings {
+		if b.binds(configuration.Meta.Name, e.spec.Name) {
+			c.problem(e.bind(b)...)
+		}
+	}
+	c.byPhase[configuration.Phase] = append(c.byPhase[configuration.Phase], e)
 }
 
 // identify gives the entry its id, and refuses two webhooks of one phase that the
 // segments of Paths could not tell apart. Webhooks of one name are refused elsewhere
 // (E7).
-func (c *compiler) identify(e *entry) {
+func (c *entries) identify(e *entry) {
 	e.pathID = chain.PathID(e.name())
 	key := pathKey{e.configuration.Phase, e.pathID}
 	if another := c.pathIDs[key]; another != nil && another.name() != e.name() {
@@ -114,12 +127,6 @@ func (c *compiler) identify(e *entry) {
 		return
 	}
 	c.pathIDs[key] = e
-}
-
-// pathKey is what must be unique of a webhook's id.
-type pathKey struct {
-	phase chain.Phase
-	id    string
 }
 
 func (e *entry) matchSpec() match.Spec {
@@ -133,23 +140,19 @@ func (e *entry) matchSpec() match.Spec {
 	}
 }
 
-// bind finds the entry's bindings and checks what they may say of it.
-func (c *compiler) bind(e *entry) {
-	for _, b := range c.bindings {
-		if !b.binds(e.configuration.Meta.Name, e.spec.Name) {
-			continue
-		}
-		e.bindings = append(e.bindings, b)
-		e.bindingNames = append(e.bindingNames, b.Name)
-		e.restricted = e.restricted || b.Spec.OnlySelectedClusters
-		for i, f := range bindingFields {
-			if value := b.says[i]; value != nil {
-				if reason := f.refuses(e, value); reason != "" {
-					c.problem(b.Problem(field.NewPath("spec", f.name), fmt.Sprint(value), reason))
-				}
+// bind notes a binding, and reports what it may not say of the entry.
+func (e *entry) bind(b *binding) (problems []manifest.Problem) {
+	e.bindings = append(e.bindings, b)
+	e.bindingNames = append(e.bindingNames, b.Name)
+	e.restricted = e.restricted || b.Spec.OnlySelectedClusters
+	for i, f := range bindingFields {
+		if value := b.says[i]; value != nil {
+			if reason := f.refuses(e, value); reason != "" {
+				problems = append(problems, b.Problem(field.NewPath("spec", f.name), fmt.Sprint(value), reason))
 			}
 		}
 	}
+	return problems
 }
 
 func (e *entry) timeout() time.Duration { return time.Duration(*e.spec.TimeoutSeconds) * time.Second }

@@ -3,31 +3,30 @@
 package compile
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/internal/trust"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
-// identities tells clusters by their credentials. It is read-only.
+// identities tells clusters, by their names, by their credentials. It is read-only.
 type identities struct {
 	commonNames, dnsNames, uris map[string]*claims
-	tokens                      map[[sha256.Size]byte]*chain.Cluster
+	tokens                      map[[sha256.Size]byte]string
+	anonymous                   string // that needs none; "": none is
 }
 
 // claims are the clusters that one name in certificates stands for.
 type claims struct {
-	free   []*chain.Cluster               // for any authority of the process
-	pinned map[authority][]*chain.Cluster // for their own ones
+	free   []string               // for any authority of the process
+	pinned map[authority][]string // for their own ones
 	pins   []*x509.Certificate
 	own    *trust.Authorities // pins, indexed
 }
@@ -61,9 +60,9 @@ const maxClaims = 8
 // Authorities returns who may vouch for a client certificate: where all clusters
 // whose name it bears pin authorities, these and no others; otherwise the
 // process's, too.
-func (c *Compiled) Authorities(leaf *x509.Certificate, process *trust.Authorities) trust.Sets {
+func (i *identities) Authorities(leaf *x509.Certificate, process *trust.Authorities) trust.Sets {
 	var sets trust.Sets
-	for _, name := range c.identities.claimed(nil, leaf) {
+	for _, name := range i.claimed(nil, leaf) {
 		if len(name.free) > 0 {
 			sets.Process = process
 		}
@@ -79,16 +78,16 @@ func (c *Compiled) Authorities(leaf *x509.Certificate, process *trust.Authoritie
 }
 
 // ByCertificate returns the cluster that presents the verified chains by URI,
-// DNS name or common name. It returns nil for a certificate that names none, or
+// DNS name or common name. It returns "" for a certificate that names none, or
 // more than one.
-func (c *Compiled) ByCertificate(chains trust.Chains) *chain.Cluster {
+func (i *identities) ByCertificate(chains trust.Chains) string {
 	leaf := chains.Leaf()
 	if leaf == nil {
-		return nil
+		return ""
 	}
 	var found one
 	var few [maxClaims]*claims
-	for _, name := range c.identities.claimed(few[:0], leaf) {
+	for _, name := range i.claimed(few[:0], leaf) {
 		if len(chains.Process) > 0 {
 			for _, cluster := range name.free {
 				found.add(cluster)
@@ -97,10 +96,10 @@ func (c *Compiled) ByCertificate(chains trust.Chains) *chain.Cluster {
 		name.signed(chains.Process, &found)
 		name.signed(chains.Cluster, &found)
 	}
-	if found.several || found.cluster == nil {
-		return nil
+	if found.several {
+		return ""
 	}
-	return c.Clusters[found.cluster.Name]
+	return found.cluster
 }
 
 // signed adds the clusters one of whose authorities is in a chain.
@@ -116,125 +115,98 @@ func (c *claims) signed(chains [][]*x509.Certificate, found *one) {
 
 // one collects the clusters that claim the names of a certificate.
 type one struct {
-	cluster *chain.Cluster
+	cluster string
 	several bool
 }
 
-func (o *one) add(cluster *chain.Cluster) {
-	o.several = o.several || (o.cluster != nil && o.cluster != cluster)
+func (o *one) add(cluster string) {
+	o.several = o.several || (o.cluster != "" && o.cluster != cluster)
 	o.cluster = cluster
 }
 
-// ByToken returns the cluster whose bearer token this is, or nil. How long that
+// ByToken returns the cluster whose bearer token this is, or "". How long that
 // takes tells something about the sums of tokens, which help nobody to a token.
-func (c *Compiled) ByToken(token []byte) *chain.Cluster {
-	if known := c.identities.tokens[sha256.Sum256(token)]; known != nil {
-		return c.Clusters[known.Name]
-	}
-	return nil
-}
+func (i *identities) ByToken(token []byte) string { return i.tokens[sha256.Sum256(token)] }
 
-// claimIdentities enters the cluster's credentials and reports those that
-// another cluster has (E11).
-func (c *compiler) claimIdentities(m *manifest.Cluster, cluster *chain.Cluster) {
+// claim enters the cluster's credentials, with the authorities that it pins, and
+// reports those that another cluster has (E11).
+func (i *identities) claim(m *manifest.Cluster, pins []*x509.Certificate) (problems []manifest.Problem) {
 	at := field.NewPath("spec", "authentication")
+	shared := func(at *field.Path, value, other string) {
+		problems = append(problems, m.Problem(at, value, "is also an identity of Cluster/"+other))
+	}
 	a := &m.Spec.Authentication
 	if a.Anonymous {
-		c.claimAnonymous(m, at.Child("anonymous"))
-	}
-	for i, sum := range a.BearerTokenSHA256 {
-		c.claimToken(m, cluster, sum, at.Child("bearerTokenSHA256").Index(i))
-	}
-	if a.Certificate == nil {
-		return
-	}
-	at = at.Child("certificate")
-	own := nameClaim{m, cluster, c.readPins(m, at.Child("caFile"))}
-	c.claimNames(c.ids.commonNames, a.Certificate.CommonNames, own, at.Child("commonNames"))
-	c.claimNames(c.ids.dnsNames, a.Certificate.DNSNames, own, at.Child("dnsNames"))
-	c.claimNames(c.ids.uris, a.Certificate.URIs, own, at.Child("uris"))
-}
-
-func (c *compiler) readPins(m *manifest.Cluster, at *field.Path) []*x509.Certificate {
-	name := m.Spec.Authentication.Certificate.CAFile
-	if name == "" {
-		return nil
-	}
-	bundle, err := c.in.File(m.Origin, name)
-	if err != nil {
-		c.problem(unreadable(m.Origin, at, name, err))
-		return nil
-	}
-	return c.checkCA(m.Origin, at, bundle)
-}
-
-func (c *compiler) claimAnonymous(m *manifest.Cluster, at *field.Path) {
-	for _, other := range c.clusters {
-		if other.Anonymous {
-			c.problem(sharedIdentity(m, at, "true", other))
+		if i.anonymous = cmp.Or(i.anonymous, m.Name); i.anonymous != m.Name {
+			shared(at.Child("anonymous"), "true", i.anonymous)
 		}
 	}
+	for n, sum := range a.BearerTokenSHA256 {
+		if other := i.claimToken(sum, m.Name); other != m.Name {
+			shared(at.Child("bearerTokenSHA256").Index(n), sum[:8]+"...", other)
+		}
+	}
+	if a.Certificate == nil {
+		return problems
+	}
+	for _, kind := range []struct {
+		known map[string]*claims
+		names []string
+		field string
+	}{
+		{i.commonNames, a.Certificate.CommonNames, "commonNames"},
+		{i.dnsNames, a.Certificate.DNSNames, "dnsNames"},
+		{i.uris, a.Certificate.URIs, "uris"},
+	} {
+		for n, name := range kind.names {
+			if kind.known[name] == nil {
+				kind.known[name] = &claims{pinned: map[authority][]string{}}
+			}
+			for _, other := range kind.known[name].enter(m.Name, pins) {
+				shared(at.Child("certificate", kind.field).Index(n), name, other)
+			}
+		}
+	}
+	return problems
 }
 
-func (c *compiler) claimToken(m *manifest.Cluster, cluster *chain.Cluster, sum string, at *field.Path) {
+// claimToken enters the sum of a token, if nobody has it, and returns who does.
+func (i *identities) claimToken(sum, cluster string) string {
 	if !isSHA256(sum) {
-		return
+		return cluster
 	}
 	var key [sha256.Size]byte
 	_, _ = hex.Decode(key[:], []byte(sum)) // validated above
-	if other := c.ids.tokens[key]; other != nil && other != cluster {
-		c.problem(sharedIdentity(m, at, sum[:8]+"...", other))
-		return
-	}
-	c.ids.tokens[key] = cluster
+	i.tokens[key] = cmp.Or(i.tokens[key], cluster)
+	return i.tokens[key]
 }
 
-// nameClaim is a cluster that claims names, for its own authorities if it pins
-// any.
-type nameClaim struct {
-	manifest *manifest.Cluster
-	cluster  *chain.Cluster
-	pins     []*x509.Certificate
-}
-
-// claimNames enters names of certificates. Two clusters may have one name only
-// if each pins it to CAs of its own.
-func (c *compiler) claimNames(known map[string]*claims, names []string, own nameClaim, at *field.Path) {
-	for i, name := range names {
-		if known[name] == nil {
-			known[name] = &claims{pinned: map[authority][]*chain.Cluster{}}
-		}
-		for _, other := range known[name].enter(own) {
-			c.problem(sharedIdentity(own.manifest, at.Index(i), name, other))
-		}
-	}
-}
-
-// enter enters a claim and returns the clusters that a certificate could stand
-// for as well.
-func (c *claims) enter(own nameClaim) []*chain.Cluster {
-	others := map[*chain.Cluster]bool{}
+// enter enters the claim of a cluster, for its own authorities if it pins any, and
+// returns the clusters that a certificate could stand for as well. Two may have one
+// name only if each pins it to authorities of its own.
+func (c *claims) enter(own string, pins []*x509.Certificate) []string {
+	others := map[string]bool{}
 	for _, other := range c.free {
 		others[other] = true
 	}
-	for _, pin := range own.pins {
+	for _, pin := range pins {
 		key := authority{string(pin.RawSubject), string(pin.RawSubjectPublicKeyInfo)}
 		for _, other := range c.pinned[key] {
 			others[other] = true
 		}
-		c.pinned[key] = append(c.pinned[key], own.cluster)
+		c.pinned[key] = append(c.pinned[key], own)
 		c.pins = append(c.pins, pin)
 	}
-	if len(own.pins) == 0 {
+	if len(pins) == 0 {
 		for _, pinned := range c.pinned {
 			for _, other := range pinned {
 				others[other] = true
 			}
 		}
-		c.free = append(c.free, own.cluster)
+		c.free = append(c.free, own)
 	}
-	delete(others, own.cluster)
-	return slices.SortedFunc(maps.Keys(others), func(a, b *chain.Cluster) int { return strings.Compare(a.Name, b.Name) })
+	delete(others, own)
+	return slices.Sorted(maps.Keys(others))
 }
 
 func newIdentities() identities {
@@ -242,7 +214,7 @@ func newIdentities() identities {
 		commonNames: map[string]*claims{},
 		dnsNames:    map[string]*claims{},
 		uris:        map[string]*claims{},
-		tokens:      map[[sha256.Size]byte]*chain.Cluster{},
+		tokens:      map[[sha256.Size]byte]string{},
 	}
 }
 
@@ -255,8 +227,4 @@ func (i *identities) index() {
 			}
 		}
 	}
-}
-
-func sharedIdentity(m *manifest.Cluster, at *field.Path, value string, other *chain.Cluster) manifest.Problem {
-	return m.Problem(at, value, fmt.Sprintf("is also an identity of Cluster/%s", other.Name))
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/internal/trust"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
@@ -79,7 +78,7 @@ func TestByCertificate(t *testing.T) {
 		"DNS name is no common one": {other.chain("named.example.com", nil), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := nameOf(s.ByCertificate(trust.Chains{Process: c.chains})); got != c.want {
+			if got := s.ByCertificate(trust.Chains{Process: c.chains}); got != c.want {
 				t.Fatalf("%q, want %q", got, c.want)
 			}
 		})
@@ -105,7 +104,7 @@ func TestChainsOfAClustersOwnAuthority(t *testing.T) {
 		"both":                      {trust.Chains{Process: process.chain("named", nil), Cluster: a.chain("named", nil)}, "named"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := nameOf(s.ByCertificate(c.chains)); got != c.want {
+			if got := s.ByCertificate(c.chains); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
@@ -192,7 +191,7 @@ func TestNamesOfManyClusters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			chain := ca.chain("", c.names)
-			if got := nameOf(s.ByCertificate(trust.Chains{Cluster: chain})); got != c.want {
+			if got := s.ByCertificate(trust.Chains{Cluster: chain}); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 			process := trust.NewAuthorities(nil)
@@ -212,17 +211,10 @@ func TestByToken(t *testing.T) {
 	h.put("b.pem", newAuthority(t, "b", time.Now().Add(1000*time.Hour)).pem())
 	s := h.good(compile.Options{})
 	for token, want := range map[string]string{"secret": "token", "secrets": "", "": ""} {
-		if got := nameOf(s.ByToken([]byte(token))); got != want {
+		if got := s.ByToken([]byte(token)); got != want {
 			t.Errorf("%q is %q, want %q", token, got, want)
 		}
 	}
-}
-
-func nameOf(c *chain.Cluster) string {
-	if c == nil {
-		return ""
-	}
-	return c.Name
 }
 
 // tokenClusters returns n clusters with a bearer token each.
@@ -245,12 +237,12 @@ func tokenClusters(tb testing.TB, n int) *compile.Compiled {
 func TestByTokenOfMany(t *testing.T) {
 	s := tokenClusters(t, 300)
 	for i := range 300 {
-		if got, want := nameOf(s.ByToken(fmt.Appendf(nil, "token-%d", i))), fmt.Sprintf("c%d", i); got != want {
+		if got, want := s.ByToken(fmt.Appendf(nil, "token-%d", i)), fmt.Sprintf("c%d", i); got != want {
 			t.Errorf("token %d is of %q, want %q", i, got, want)
 		}
 	}
-	if got := s.ByToken([]byte("token-300")); got != nil {
-		t.Errorf("a token of nobody is of %q", got.Name)
+	if got := s.ByToken([]byte("token-300")); got != "" {
+		t.Errorf("a token of nobody is of %q", got)
 	}
 }
 
@@ -261,7 +253,7 @@ func BenchmarkByToken(b *testing.B) {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			s, token := tokenClusters(b, n), []byte("token-7")
 			for b.Loop() {
-				if s.ByToken(token) == nil {
+				if s.ByToken(token) == "" {
 					b.Fatal("the token is of nobody")
 				}
 			}

@@ -20,57 +20,58 @@ import (
 
 // lint adds warnings about what is valid and still likely to hurt. It never
 // keeps a change from taking effect.
-func (c *compiler) lint() {
-	if len(c.problems) == 0 { // otherwise what is missing may be what is refused
-		c.lintSelections()
+type lint struct {
+	*diagnostics
+	maxTimeout time.Duration
+}
+
+func (l lint) all(o *manifest.Objects, bindings []*binding, entries [2][]*entry, groups []*group) {
+	l.paths(groups)
+	every := slices.Concat(entries[chain.Validating], entries[chain.Mutating])
+	if len(l.problems) == 0 { // otherwise what is missing may be what is refused
+		if len(o.Clusters) == 0 && o.Len() > 0 {
+			l.warn(manifest.Problem{Reason: "there is no Cluster: nobody may call"})
+		}
+		for _, b := range bindings {
+			l.binding(b, every, len(groups) > 0)
+		}
 	}
-	for _, entries := range c.entries {
-		for _, e := range entries {
-			c.lintRules(e)
-			c.lintTimeout(e)
+	short := l.short(groups)
+	for _, e := range every {
+		l.rules(e)
+		if clusters := short[e]; len(clusters) > 0 {
+			l.warn(e.configuration.Problem(e.path.Child("timeoutSeconds"), e.timeout().String(),
+				"is longer than the whole admission may take in "+enumerate(clusters)))
 		}
 	}
 }
 
-func (c *compiler) lintSelections() {
-	if len(c.objects.Clusters) == 0 && c.objects.Len() > 0 {
-		c.warn(manifest.Problem{Reason: "there is no Cluster: nobody may call"})
-	}
-	for _, b := range c.bindings {
-		c.lintBinding(b)
-	}
-}
-
-// lintBinding warns about a binding that selects nothing (E11).
-func (c *compiler) lintBinding(b *binding) {
+// binding warns about a binding that selects nothing (E11).
+func (l lint) binding(b *binding, every []*entry, clusters bool) {
 	spec := field.NewPath("spec")
 	for i, glob := range b.Spec.Webhooks {
-		if !c.anyEntry(func(e *entry) bool { return globMatches(glob, e.configuration.Meta.Name, e.spec.Name) }) {
-			c.warn(b.Problem(spec.Child("webhooks").Index(i), glob, "selects no webhook"))
+		if !slices.ContainsFunc(every, func(e *entry) bool { return globMatches(glob, e.configuration.Meta.Name, e.spec.Name) }) {
+			l.warn(b.Problem(spec.Child("webhooks").Index(i), glob, "selects no webhook"))
 		}
 	}
-	if b.selected == 0 && len(c.clusters) > 0 {
-		c.warn(b.Problem(spec.Child("clusterSelector"), metav1.FormatLabelSelector(b.Spec.ClusterSelector), "selects no Cluster"))
+	if b.selected == 0 && clusters {
+		l.warn(b.Problem(spec.Child("clusterSelector"), metav1.FormatLabelSelector(b.Spec.ClusterSelector), "selects no Cluster"))
 	}
 }
 
-func (c *compiler) anyEntry(is func(*entry) bool) bool {
-	return slices.ContainsFunc(c.entries[chain.Validating], is) || slices.ContainsFunc(c.entries[chain.Mutating], is)
-}
-
-// lintRules warns about what a webhook that fails closed can stop (E10).
-func (c *compiler) lintRules(e *entry) {
+// rules warns about what a webhook that fails closed can stop (E10).
+func (l lint) rules(e *entry) {
 	for i := range e.spec.Rules {
 		r := &e.spec.Rules[i]
 		at := e.path.Child("rules").Index(i)
 		if isWide(r) {
-			c.warn(e.configuration.Problem(at, "", "selects every resource of every group"))
+			l.warn(e.configuration.Problem(at, "", "selects every resource of every group"))
 		}
 		if *e.spec.FailurePolicy != admissionregistrationv1.Fail {
 			continue
 		}
 		if stopped := vital(e.spec, r); len(stopped) > 0 {
-			c.warn(e.configuration.Problem(at, "", fmt.Sprintf(
+			l.warn(e.configuration.Problem(at, "", fmt.Sprintf(
 				"with failurePolicy Fail an outage of this webhook stops %s", strings.Join(stopped, ", "))))
 		}
 	}
@@ -120,54 +121,66 @@ func selectsNamespace(w *admissionregistrationv1.MutatingWebhook, name string) b
 	return err == nil && selector.Matches(labels.Set{namespaceName: name})
 }
 
-// lintTimeout warns about webhooks that may take longer than their caller waits.
-func (c *compiler) lintTimeout(e *entry) {
-	var short []string
-	for _, s := range e.served {
-		for _, cluster := range s.group.clusters {
-			if limit := c.waits(cluster); s.webhook.Timeout > limit {
-				short = append(short, fmt.Sprintf("Cluster/%s (%s)", cluster.Name, limit))
+// short returns the clusters that do not wait as long as a webhook may take.
+func (l lint) short(groups []*group) map[*entry][]string {
+	short := map[*entry][]string{}
+	for _, g := range groups {
+		for _, w := range slices.Concat(g.listed[chain.Validating], g.listed[chain.Mutating]) {
+			for _, cluster := range g.clusters {
+				limit := l.maxTimeout // as far as that is known
+				if cluster.Timeout > 0 {
+					limit = min(limit, cluster.Timeout)
+				}
+				if w.variant.Timeout > limit {
+					short[w.entry] = append(short[w.entry], fmt.Sprintf("Cluster/%s (%s)", cluster.Name, limit))
+				}
 			}
 		}
 	}
-	if len(short) > 0 {
-		c.warn(e.configuration.Problem(e.path.Child("timeoutSeconds"), e.timeout().String(),
-			"is longer than the whole admission may take in "+enumerate(short)))
+	return short
+}
+
+// paths warns about webhooks for which clusters register entries of their own, once
+// for each pair that conflicts.
+func (l lint) paths(groups []*group) {
+	told := map[[2]*entry]bool{}
+	for _, g := range groups {
+		for _, phase := range []chain.Phase{chain.Validating, chain.Mutating} {
+			list := g.listed[phase]
+			for _, pair := range apart(g.clusters[0].Chain(phase)) {
+				first, second := list[pair[0]].entry, list[pair[1]].entry
+				if told[[2]*entry{first, second}] {
+					continue
+				}
+				told[[2]*entry{first, second}] = true
+				l.warn(first.configuration.Problem(first.path.Child("rules"), "", fmt.Sprintf(
+					"list other versions or groups of a resource than %s does: in Cluster/%s the two are registered apart, a further call for what both select",
+					second.name(), g.clusters[0].Name)))
+			}
+		}
 	}
 }
 
-// waits is how long the cluster waits for us, as far as that is known.
-func (c *compiler) waits(cluster *chain.Cluster) time.Duration {
-	if cluster.Timeout == 0 {
-		return c.MaxTimeout
-	}
-	return min(cluster.Timeout, c.MaxTimeout)
-}
-
-// lintPaths warns about webhooks for which clusters register entries of their own,
-// once for each pair that conflicts.
-func (c *compiler) lintPaths(list []listed, of *chain.Chain, g *group) {
+// apart returns, for each Path but the one with most webhooks, a webhook of it and one
+// there that conflict, or are the first of each.
+func apart(of *chain.Chain) (pairs [][2]int) {
 	if len(of.Paths) < 2 {
-		return
+		return nil
 	}
 	main := slices.MaxFunc(of.Paths, func(a, b *chain.Path) int { return cmp.Compare(len(a.Positions), len(b.Positions)) })
 	for _, p := range of.Paths {
 		if p == main {
 			continue
 		}
-		first, second := list[p.Positions[0]].entry, list[main.Positions[0]].entry
+		pair := [2]int{p.Positions[0], main.Positions[0]}
 		for _, i := range p.Positions {
 			conflicting := slices.IndexFunc(main.Positions, func(j int) bool { return of.Webhooks[i].Matcher.ConflictsWith(of.Webhooks[j].Matcher) })
 			if conflicting >= 0 {
-				first, second = list[i].entry, list[main.Positions[conflicting]].entry
+				pair = [2]int{i, main.Positions[conflicting]}
 				break
 			}
 		}
-		if pair := [2]uint32{first.number, second.number}; !c.chains.apart[pair] {
-			c.chains.apart[pair] = true
-			c.warn(first.configuration.Problem(first.path.Child("rules"), "", fmt.Sprintf(
-				"list other versions or groups of a resource than %s does: in Cluster/%s the two are registered apart, a further call for what both select",
-				second.name(), g.clusters[0].Name)))
-		}
+		pairs = append(pairs, pair)
 	}
+	return pairs
 }

@@ -3,11 +3,9 @@
 package compile
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -16,7 +14,6 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
@@ -85,12 +82,12 @@ func validateNamespaceLabels(labels map[string]string, name string, at *field.Pa
 	return errs
 }
 
-// checkNamespaces refuses a webhook whose namespaceSelector needs labels that
-// nobody supplies for a cluster that it serves (E9).
-func (c *compiler) checkNamespaces(e *entry, g *group) {
+// unsupplied refuses a webhook whose namespaceSelector needs labels that nobody
+// supplies for a cluster that it serves (E9).
+func unsupplied(e *entry, g *group) []manifest.Problem {
 	keys := e.matcher.NeededLabels()
 	if len(keys) == 0 {
-		return
+		return nil
 	}
 	var without []string
 	for _, cluster := range g.clusters {
@@ -98,10 +95,11 @@ func (c *compiler) checkNamespaces(e *entry, g *group) {
 			without = append(without, "Cluster/"+cluster.Name)
 		}
 	}
-	if len(without) > 0 {
-		c.problem(e.configuration.Problem(e.path.Child("namespaceSelector"), strings.Join(keys, ", "),
-			fmt.Sprintf("needs labels that nobody supplies: neither spec.namespaces nor spec.kubeconfigFile is set in %s", enumerate(without))))
+	if len(without) == 0 {
+		return nil
 	}
+	return []manifest.Problem{e.configuration.Problem(e.path.Child("namespaceSelector"), strings.Join(keys, ", "),
+		fmt.Sprintf("needs labels that nobody supplies: neither spec.namespaces nor spec.kubeconfigFile is set in %s", enumerate(without)))}
 }
 
 // enumerated is how many names a Problem spells out.
@@ -122,90 +120,4 @@ var errNobodyAsked = errors.New("the cluster was not asked")
 // NamespaceLabels implements match.Namespaces.
 func (nobodyAsked) NamespaceLabels(string) (labels map[string]string, err error) {
 	return nil, errNobodyAsked
-}
-
-// compileNamespaceSource returns the cluster's source of namespaces; nil where
-// there is none. For a cluster's API compileSources replaces it, once the labels
-// are known that are needed of it.
-func (c *compiler) compileNamespaceSource(m *manifest.Cluster) match.Namespaces {
-	if m.Spec.KubeconfigFile == "" {
-		return compileNamespaces(m.Spec.Namespaces)
-	}
-	a, err := c.in.Access(m)
-	if err == nil {
-		err = c.checkAccess(m, a)
-	}
-	if err != nil {
-		c.problem(unusableKubeconfig(m, err))
-		return nil
-	}
-	c.accesses[m.Name] = a
-	return nobodyAsked{}
-}
-
-func unusableKubeconfig(m *manifest.Cluster, err error) manifest.Problem {
-	at, name := field.NewPath("spec", "kubeconfigFile"), m.Spec.KubeconfigFile
-	if errors.Is(err, manifest.ErrSecret) {
-		name = ""
-	}
-	return m.Problem(at, name, strings.ReplaceAll(err.Error(), "\n", "; "))
-}
-
-// checkAccess checks where the API is, and warns of what may change without a new
-// configuration: certificates that expire, and, where nobody uses the credential
-// and says so, one that is not good.
-func (c *compiler) checkAccess(m *manifest.Cluster, a manifest.KubeAccess) error {
-	server, err := url.Parse(a.Server)
-	if err != nil {
-		return err // cannot be: the kubeconfig was validated
-	}
-	if err := forbidden(server.Hostname(), server.Port(), c.Addresses); err != nil {
-		return fmt.Errorf("cluster.server: %w", err)
-	}
-	var certificates []*x509.Certificate
-	if a.CA != "" {
-		if certificates, err = parseCABundle([]byte(a.CA)); err != nil {
-			return fmt.Errorf("certificate-authority: %w", err)
-		}
-	}
-	if c.Namespaces == nil {
-		credential, err := manifest.NewCredentials(a).Current()
-		if err != nil {
-			c.warn(unusableKubeconfig(m, err))
-		}
-		if credential.Certificate != nil {
-			certificates = append(certificates, credential.Certificate.Leaf)
-		}
-	}
-	if warning := expiryWarning(certificates, c.now); warning != "" {
-		c.warn(m.Problem(field.NewPath("spec", "kubeconfigFile"), m.Spec.KubeconfigFile, warning))
-	}
-	return nil
-}
-
-// compileSources gives each cluster that has an API the source of its namespaces,
-// with the labels that its webhooks' selectors name, and returns them. A webhook that waits for its
-// Target keeps its previous version in the chain, so the labels that the current
-// one names count too.
-func (c *compiler) compileSources() (sources []chain.NamespaceSource) {
-	if c.Namespaces == nil {
-		return nil
-	}
-	for _, cluster := range c.clusters {
-		a, ok := c.accesses[cluster.Name]
-		if !ok {
-			continue
-		}
-		keys := map[string]bool{}
-		cluster.SelectedLabels(keys)
-		if c.current != nil {
-			if before := c.current.Clusters[cluster.Name]; before != nil {
-				before.SelectedLabels(keys)
-			}
-		}
-		source := c.Namespaces(cluster.Name, a, slices.Sorted(maps.Keys(keys)))
-		cluster.Namespaces = source
-		sources = append(sources, source)
-	}
-	return sources
 }

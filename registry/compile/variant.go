@@ -11,29 +11,46 @@ import (
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
+// variants compiles Webhooks, each once for what bindings say of it.
+type variants struct {
+	*diagnostics
+	options *Options
+	targets *targets
+	count   uint32
+}
+
 // variant is a Webhook with its number among all of them.
 type variant struct {
 	*chain.Entry
 	number uint32
 }
 
-// made is what the rows of bindingFields write to.
-type made struct {
-	*chain.Entry
-	hook *webhook.Hook
-	at   transport.TargetSpec
+// of returns the entry compiled under d; nil after a problem.
+func (v *variants) of(e *entry, d dispatch) *variant {
+	if known, ok := e.variants[d]; ok {
+		return known
+	}
+	e.variants[d] = nil
+	w, err := v.compile(e, d)
+	if err != nil {
+		v.problem(e.configuration.Problem(e.path.Child("clientConfig"), "", err.Error()))
+		return nil
+	}
+	e.variants[d] = &variant{Entry: w, number: v.count}
+	v.count++
+	return e.variants[d]
 }
 
 // compile returns the webhook under one dispatch: as its configuration says, and then
 // as bindings do.
-func (e *entry) compile(d dispatch, c *compiler) (*variant, error) {
+func (v *variants) compile(e *entry, d dispatch) (*chain.Entry, error) {
 	url, serverName := address(&e.spec.ClientConfig)
 	id := hook.ID{Configuration: e.configuration.Meta.Name, Name: e.spec.Name}
 	asks := &webhook.Hook{
 		ID:      id,
 		Version: firstVersion(e.spec.AdmissionReviewVersions),
-		Wire:    webhook.Wire{Encoding: c.Encoding},
-		Client:  c.Client,
+		Wire:    webhook.Wire{Encoding: v.options.Encoding},
+		Client:  v.options.Client,
 	}
 	w := made{
 		Entry: &chain.Entry{
@@ -55,17 +72,26 @@ func (e *entry) compile(d dispatch, c *compiler) (*variant, error) {
 	}
 	for i, value := range d {
 		if value != nil {
-			bindingFields[i].apply(c, &w, value)
+			bindingFields[i].apply(&w, value)
 		}
 	}
-	target, err := c.targets.target(w.at)
-	if err != nil {
-		return nil, err
-	}
+	target, err := v.targets.of(w.at)
 	w.hook.Target = target
-	number := c.chains.webhooks
-	c.chains.webhooks++
-	return &variant{Entry: w.Entry, number: number}, nil
+	return w.Entry, err
+}
+
+// made is what the rows of bindingFields write to.
+type made struct {
+	*chain.Entry
+	hook *webhook.Hook
+	at   transport.TargetSpec
+}
+
+// retry has failed calls repeated. Fail is what is left when that has not helped; a
+// matchCondition is not repeated.
+func (w *made) retry() {
+	w.hook.Repeat.Failures = true
+	w.FailurePolicy, w.Matcher, w.Spec.FailurePolicy = chain.Fail, w.Matcher.FailingClosed(), admissionregistrationv1.Fail
 }
 
 func failurePolicyOf(p admissionregistrationv1.FailurePolicyType) chain.FailurePolicy {
@@ -85,4 +111,38 @@ func sideEffectsOf(s admissionregistrationv1.SideEffectClass) chain.SideEffects 
 		return chain.SideEffectsSome
 	}
 	return chain.SideEffectsUnknown
+}
+
+// targets finds the Target of a spec: the known one where there is one, so
+// that connections and health outlive the Snapshot.
+type targets struct {
+	known map[transport.Identity]*transport.Target // read-only
+	found map[transport.Identity]*transport.Target
+	used  []*transport.Target // in order of first use
+}
+
+func (t *targets) of(spec transport.TargetSpec) (*transport.Target, error) {
+	id := spec.Identity()
+	if target, ok := t.found[id]; ok {
+		return target, nil
+	}
+	target, ok := t.known[id]
+	if !ok {
+		var err error
+		if target, err = transport.NewTarget(spec); err != nil {
+			return nil, err
+		}
+	}
+	t.found[id] = target
+	t.used = append(t.used, target)
+	return target, nil
+}
+
+// ByIdentity returns the Targets by what they are.
+func ByIdentity(targets []*transport.Target) map[transport.Identity]*transport.Target {
+	table := make(map[transport.Identity]*transport.Target, len(targets))
+	for _, t := range targets {
+		table[t.Identity()] = t
+	}
+	return table
 }
