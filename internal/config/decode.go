@@ -8,12 +8,41 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 	goyaml "sigs.k8s.io/yaml/goyaml.v2" // the only reader below sigs.k8s.io/yaml that tells a second document
+
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
+
+// report collects what is wrong with a file.
+type report struct {
+	file     string
+	problems []manifest.Problem
+}
+
+// field adds a problem of the field at path.
+func (r *report) field(path, reason string) {
+	r.problems = append(r.problems, manifest.Problem{File: r.file, Object: Kind, Field: path, Reason: reason})
+}
+
+// whole adds a problem of the file as a whole.
+func (r *report) whole(reason string) {
+	r.problems = append(r.problems, manifest.Problem{File: r.file, Reason: reason})
+}
+
+// invalid adds what validation found, but for fields that could not be read.
+func (r *report) invalid(errs field.ErrorList) {
+	errs = slices.DeleteFunc(errs, func(e *field.Error) bool {
+		return slices.ContainsFunc(r.problems, func(p manifest.Problem) bool { return p.Field == e.Field })
+	})
+	r.problems = append(r.problems, manifest.ProblemsOf(r.file, Kind, errs)...)
+}
 
 // decode reads YAML strictly into c: unknown and duplicate fields and other
 // spellings of known ones are problems. It returns false if the file says
@@ -65,4 +94,12 @@ func document(data []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// cause drops the path from a file system's error; the Problem has it.
+func cause(err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return failed.Err
+	}
+	return err
 }

@@ -3,6 +3,9 @@
 package config
 
 import (
+	"net/netip"
+	"path/filepath"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
@@ -36,3 +39,34 @@ func (s *Source) anchor(dir string) { anchor(dir, &s.Directory) }
 
 // manifests returns the Source that the registry reads.
 func (s *Source) manifests() manifest.Source { return manifest.Directory(s.Directory) }
+
+// validateFileRoots refuses a list that allows every file of the host.
+func validateFileRoots(roots []string, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, root := range roots {
+		errs = append(errs, file(at.Index(i), root, "")...)
+		if filepath.Clean(root) == string(filepath.Separator) {
+			errs = append(errs, field.Invalid(at.Index(i), root, "must be a directory that holds what manifests may name, and nothing else"))
+		}
+	}
+	return errs
+}
+
+func validateAllowedNetworks(cidrs []string, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, cidr := range cidrs {
+		if prefix, err := netip.ParsePrefix(cidr); err != nil || prefix.Addr().Is4In6() {
+			errs = append(errs, field.Invalid(at.Index(i), cidr, "must be a CIDR such as 127.0.0.0/8 or fd00::/8"))
+		}
+	}
+	return errs
+}
+
+// prefixes parses CIDRs that Load has validated.
+func prefixes(cidrs []string) []netip.Prefix {
+	list := make([]netip.Prefix, len(cidrs))
+	for i, cidr := range cidrs {
+		list[i] = netip.MustParsePrefix(cidr)
+	}
+	return list
+}

@@ -32,6 +32,7 @@ func roles() map[string]string {
 		"handler.go":      "one request, from its head to its answer",
 		"hook.go":         "a Hook",
 		"identity.go":     "which credentials say that a caller is which cluster",
+		"limits.go":       "what bounds what others can make this process hold",
 		"log.go":          "lines that are written",
 		"message.go":      "what a webhook is sent, and how its reply is read",
 		"namespace.go":    "a namespace and its labels",
