@@ -33,11 +33,10 @@ serves on as a lame duck, drains and exits 0; a second one exits at once.`,
 		log := newLog(cmd.ErrOrStderr(), cfg.Log.Level)
 		defer log.Close()
 		otlp.Redirect(log.Logger, os.Getenv)
-		a, err := app.New(cfg, app.Options{Version: o.Version, Logger: log.Logger})
+		a, err := app.New(cfg, app.Options{Version: o.Version, Logger: log.Logger, Dropped: log.Dropped})
 		if err != nil {
 			return err
 		}
-		a.LogDropped = log.Dropped
 		ctx, stop := untilSignal(cmd.Context())
 		defer stop()
 		defer onHangup(a.Reload)()

@@ -14,6 +14,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 	"github.com/admission-dispatcher/dispatcher/internal/trust"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
 // certificates is the TLS side of a listener, read again when its files change.
@@ -113,23 +114,32 @@ func (c *certificates) refuse(err error) {
 
 // expiries adds when the first certificate of each role expires, under the roles'
 // names in metrics.
-func (c *certificates) expiries(first map[string]time.Time, serving, authority string) {
+func (c *certificates) expiries(first map[string]time.Time) {
 	used := c.current.Load()
-	first[serving] = used.tls.Certificates[0].Leaf.NotAfter
+	first[c.listener.role+"serving"] = used.tls.Certificates[0].Leaf.NotAfter
 	for _, ca := range used.authorities {
-		if at, ok := first[authority]; !ok || ca.NotAfter.Before(at) {
-			first[authority] = ca.NotAfter
-		}
+		earliest(first, c.listener.role+"client_ca", ca.NotAfter)
 	}
 }
 
-// certificateStatus returns the certificates of both listeners as they are used.
-func (a *App) certificateStatus() []status.Certificate {
-	list := a.certificates.status()
-	if a.adminCertificates != nil {
-		list = append(list, a.adminCertificates.status()...)
+func earliest(first map[string]time.Time, role string, at time.Time) {
+	if known, ok := first[role]; !ok || at.Before(known) {
+		first[role] = at
 	}
-	return list
+}
+
+// expiries returns when the first certificate of each role expires.
+func expiries(listeners []*certificates, targets []*transport.Target) map[string]time.Time {
+	first := map[string]time.Time{}
+	for _, c := range listeners {
+		c.expiries(first)
+	}
+	for _, t := range targets {
+		if at := t.CertificateExpiry(); !at.IsZero() {
+			earliest(first, "webhook_client", at)
+		}
+	}
+	return first
 }
 
 // status returns the serving certificate and the authorities of clients.
@@ -155,4 +165,12 @@ func newCertificateStatus(role, file, refused string, c *x509.Certificate) statu
 		NotAfter:  c.NotAfter.UTC(),
 		Refused:   refused,
 	}
+}
+
+// statusOf returns the certificates of listeners as they are used.
+func statusOf(listeners []*certificates) (list []status.Certificate) {
+	for _, c := range listeners {
+		list = append(list, c.status()...)
+	}
+	return list
 }

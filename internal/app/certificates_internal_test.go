@@ -130,7 +130,7 @@ func TestWhoNeedsACertificate(t *testing.T) {
 		{"admission", admissionListener, func(*config.TLS) {}, tls.RequireAndVerifyClientCert, false, true},
 		{"admission, if given", admissionListener, func(c *config.TLS) { c.ClientAuth = config.IfGiven }, tls.VerifyClientCertIfGiven, false, true},
 		{"admission, none", admissionListener, func(c *config.TLS) { c.ClientCAFile = "" }, tls.NoClientCert, false, false},
-		{"admin", listener{"admin", "admin.tls"}, func(c *config.TLS) { c.ClientAuth = config.IfGiven }, tls.VerifyClientCertIfGiven, true, false},
+		{"admin", listener{"admin", "admin.tls", "admin_"}, func(c *config.TLS) { c.ClientAuth = config.IfGiven }, tls.VerifyClientCertIfGiven, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFiles(t)
@@ -213,17 +213,17 @@ func TestExpiriesOfAListener(t *testing.T) {
 	f := newFiles(t)
 	f.serve(at(9))
 	f.trust(f.authority("b", at(5)), f.authority("a", at(3)), f.authority("c", at(7)))
-	c, err := newCertificates(listener{"admin", "admin.tls"}, f.TLS, slog.New(slog.DiscardHandler))
+	c, err := newCertificates(listener{"admin", "admin.tls", "admin_"}, f.TLS, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := map[string]time.Time{}
-	c.expiries(first, "serving", "authority")
-	if len(first) != 2 || !first["serving"].Equal(at(9)) || !first["authority"].Equal(at(3)) {
+	c.expiries(first)
+	if len(first) != 2 || !first["admin_serving"].Equal(at(9)) || !first["admin_client_ca"].Equal(at(3)) {
 		t.Errorf("expiries %v", first)
 	}
-	first["authority"] = at(1) // of another listener
-	if c.expiries(first, "serving", "authority"); !first["authority"].Equal(at(1)) {
+	first["admin_client_ca"] = at(1) // of another listener
+	if c.expiries(first); !first["admin_client_ca"].Equal(at(1)) {
 		t.Errorf("expiries %v", first)
 	}
 	var got []string
@@ -262,11 +262,11 @@ func TestNamesFitAHandshake(t *testing.T) {
 	left := maxNamesBytes - bytesOf(one, other) - (bytesOf(one) - 20_000)
 	for length, fits := range map[int]bool{left: true, left + 1: false} {
 		f.trust(one, other, named(length))
-		in, err := readCredentials(listener{"admin", "admin.tls"}, f.TLS)
+		in, err := readCredentials(listener{"admin", "admin.tls", "admin_"}, f.TLS)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := in.compile(listener{"admin", "admin.tls"}, f.TLS); (err == nil) != fits {
+		if _, err := in.compile(listener{"admin", "admin.tls", "admin_"}, f.TLS); (err == nil) != fits {
 			t.Errorf("the names have %d bytes beyond the limit: %v", length-left, err)
 		}
 		if _, err := in.compile(admissionListener, f.TLS); err != nil {
@@ -283,9 +283,7 @@ func TestConnectionsAtMost(t *testing.T) {
 	}
 	for configured, want := range map[int]int{1: 1, half - 1: half - 1, half: half, half + 1: half} {
 		var log bytes.Buffer
-		a := &App{cfg: &config.Config{}, log: slog.New(slog.NewTextHandler(&log, nil))}
-		a.cfg.Limits.Connections = configured
-		if got := a.connections(); got != want || (log.Len() > 0) != (got != configured) {
+		if got := connections(configured, slog.New(slog.NewTextHandler(&log, nil))); got != want || (log.Len() > 0) != (got != configured) {
 			t.Errorf("of %d connections %d are allowed: %s", configured, got, &log)
 		}
 	}

@@ -18,10 +18,11 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/trust"
 )
 
-// listener is a listener's name for people, and its field in the configuration.
-type listener struct{ name, field string }
+// listener is a listener's name for people, its field in the configuration, and how its
+// roles begin in metrics.
+type listener struct{ name, field, role string }
 
-var admissionListener = listener{"admission", "tls"}
+var admissionListener = listener{"admission", "tls", ""}
 
 // identity is what credentials make: how to listen, and the authorities of clients.
 type identity struct {

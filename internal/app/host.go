@@ -3,6 +3,7 @@
 package app
 
 import (
+	"log/slog"
 	"net"
 	"net/netip"
 )
@@ -50,12 +51,12 @@ func hostAddresses() []netip.Addr {
 // configured, but never more than half of the descriptors. Callers must not take
 // those that calls to webhooks need, and one too many is better closed at once
 // than left waiting where nobody accepts it.
-func (a *App) connections() int {
-	configured, half := a.cfg.Limits.Connections, descriptorLimit()/2
+func connections(configured int, log *slog.Logger) int {
+	half := descriptorLimit() / 2
 	if half == 0 || configured <= half {
 		return configured
 	}
-	a.log.Warn("limits.connections is above half of the descriptors that the process may open, and is lowered",
+	log.Warn("limits.connections is above half of the descriptors that the process may open, and is lowered",
 		"limits.connections", configured, "lowered", half)
 	return half
 }

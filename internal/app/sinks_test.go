@@ -59,10 +59,9 @@ func TestSinksThatBlock(t *testing.T) {
 // startWith is start with a Log for the process's log.
 func (w *world) startWith(sink *logging.Log, more string) *process {
 	w.t.Helper()
-	a, err := app.New(w.load(fileConfig+more), app.Options{Version: "test", Logger: sink.Logger})
+	a, err := app.New(w.load(fileConfig+more), app.Options{Version: "test", Logger: sink.Logger, Dropped: sink.Dropped})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	a.LogDropped = sink.Dropped
 	return w.run(a)
 }

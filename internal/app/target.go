@@ -34,10 +34,6 @@ type target struct {
 	client   *transport.Client
 }
 
-func (a *App) resource(t *transport.Target) chain.Resource {
-	return target{registry.Unconnected{Target: t}, a.resolver, a.client}
-}
-
 // Open looks up the addresses.
 func (t target) Open(ctx context.Context) { t.resolver.Refresh(ctx, t.Target) }
 

@@ -3,59 +3,65 @@
 package app
 
 import (
+	"context"
+	"log/slog"
+	"net/netip"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/internal/decisionlog"
 	"github.com/admission-dispatcher/dispatcher/internal/metrics"
 	"github.com/admission-dispatcher/dispatcher/internal/otlp"
+	"github.com/admission-dispatcher/dispatcher/internal/status"
+	"github.com/admission-dispatcher/dispatcher/internal/throttle"
 	"github.com/admission-dispatcher/dispatcher/internal/tracing"
+	"github.com/admission-dispatcher/dispatcher/registry/kube"
+	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
-// observers are told of every admission.
-func (a *App) observers() []dispatcher.Observer {
-	list := []dispatcher.Observer{a.status}
-	if !environment().Disabled() {
-		list = append(list, a.metrics)
-	}
-	if a.decisions != nil {
-		list = append(list, a.decisions)
-	}
-	return list
+// telemetry is what watches the others.
+type telemetry struct {
+	metrics   *metrics.Metrics
+	tracing   *tracing.Tracing // nil: nothing is traced
+	decisions *decisionlog.Log // nil: there is none
+	lines     func() int64     // of the log that were dropped; nil: none are
 }
 
 func environment() otlp.Environment { return os.Getenv }
 
-// wireTelemetry makes what watches the others.
-func (a *App) wireTelemetry(o Options) (err error) {
+// open makes what the configuration and the environment ask for. What there is after
+// an error is closed, too.
+func (t *telemetry) open(cfg config.Telemetry, o Options) (err error) {
 	if err := environment().Check(); err != nil {
 		return err
 	}
-	if a.metrics, err = metrics.New(metrics.Config{Environment: environment(), Version: o.Version, Logger: a.log}); err != nil {
+	if t.metrics, err = metrics.New(metrics.Config{Environment: environment(), Version: o.Version, Logger: o.Logger}); err != nil {
 		return err
 	}
 	traces := tracing.Config{
 		Environment: environment(),
-		UserNames:   a.cfg.Telemetry.UserNames,
+		UserNames:   cfg.UserNames,
 		Version:     o.Version,
-		Logger:      a.log,
+		Logger:      o.Logger,
 	}
 	if o.Spans != nil {
 		traces.Exporter, traces.Delay = o.Spans, 50*time.Millisecond
 	}
-	if a.tracing, err = tracing.New(traces); err != nil {
+	if t.tracing, err = tracing.New(traces); err != nil {
 		return err
 	}
-	return a.openDecisionLog()
+	t.lines = o.Dropped
+	return t.openDecisionLog(cfg.DecisionLog)
 }
 
 // openDecisionLog opens the decision log if there is to be one.
-func (a *App) openDecisionLog() error {
-	cfg := a.cfg.Telemetry.DecisionLog
+func (t *telemetry) openDecisionLog(cfg config.DecisionLog) error {
 	if cfg.File == "" {
 		return nil
 	}
@@ -63,7 +69,7 @@ func (a *App) openDecisionLog() error {
 	if err != nil {
 		return err
 	}
-	a.decisions, err = decisionlog.New(decisionlog.Config{
+	t.decisions, err = decisionlog.New(decisionlog.Config{
 		Out:     file,
 		Allows:  cfg.Allows,
 		Objects: cfg.Objects,
@@ -72,74 +78,63 @@ func (a *App) openDecisionLog() error {
 	return err
 }
 
-// closeTelemetry sends what is waiting, all sinks at once: those that hang do not
+// close sends what is waiting, all sinks at once: those that hang do not
 // add up.
-func (a *App) closeTelemetry() {
+func (t *telemetry) close() {
 	var closing sync.WaitGroup
-	closing.Go(a.decisions.Close)
-	closing.Go(a.tracing.Close)
-	closing.Go(a.metrics.Close)
+	closing.Go(t.decisions.Close)
+	closing.Go(t.tracing.Close)
+	closing.Go(t.metrics.Close)
 	closing.Wait()
 }
 
-// source is what metrics are read from when somebody scrapes.
-func (a *App) source(version string) metrics.Source {
-	return metrics.Source{
-		Registry:     a.registry,
-		InFlight:     a.dispatcher.InFlight,
-		Connections:  a.server.Connections,
-		Aged:         a.server.ConnectionsAged,
-		BodyBytes:    a.server.BodyBytes,
-		Limits:       a.limits(),
-		Certificates: a.expiries,
-		Namespaces:   a.staleNamespaces,
-		Dropped:      a.dropped,
-		Build:        build(version, debug.ReadBuildInfo),
+// observers are told of every admission.
+func (t *telemetry) observers(status *status.Collector) []dispatcher.Observer {
+	list := []dispatcher.Observer{status}
+	if !environment().Disabled() {
+		list = append(list, t.metrics)
 	}
+	if t.decisions != nil {
+		list = append(list, t.decisions)
+	}
+	return list
 }
 
-// limits are those in effect, not those that are configured.
-func (a *App) limits() metrics.Limits {
-	l := a.dispatcher.Limits()
-	return metrics.Limits{
-		Connections:           a.server.ConnectionsLimit(),
-		BodyBytes:             int64(a.cfg.Limits.BodyBytes),
-		InFlight:              l.Admissions,
-		InFlightOfEachCluster: l.PerCluster,
+// calls is told what calls do; where OpenTelemetry is switched off it only
+// logs.
+func (t *telemetry) calls(log *slog.Logger) transport.Observer {
+	if environment().Disabled() {
+		return callObserver{transport.Silent{}, log}
 	}
+	return callObserver{t.metrics, log}
 }
 
-// expiries returns when the first certificate of each role expires.
-func (a *App) expiries() map[string]time.Time {
-	first := map[string]time.Time{}
-	a.certificates.expiries(first, "serving", "client_ca")
-	if a.adminCertificates != nil {
-		a.adminCertificates.expiries(first, "admin_serving", "admin_client_ca")
+// circuits is told of changes of circuits.
+func (t *telemetry) circuits(log *slog.Logger) *circuitObserver {
+	o := &circuitObserver{log: log, count: func(string, breaker.Change) {}}
+	if !environment().Disabled() {
+		o.count = t.metrics.CircuitChanged
 	}
-	for _, t := range a.registry.Targets() {
-		at := t.CertificateExpiry()
-		if known, ok := first["webhook_client"]; !at.IsZero() && (!ok || at.Before(known)) {
-			first["webhook_client"] = at
-		}
-	}
-	return first
-}
-
-func (a *App) staleNamespaces() map[string]bool {
-	stale := map[string]bool{}
-	for _, s := range a.namespaces.Status() {
-		stale[s.Cluster] = s.Stale
-	}
-	return stale
+	o.clusters.Burst, o.targets.Burst = circuitLines, circuitLines
+	return o
 }
 
 // dropped returns what telemetry has given up, by signal.
-func (a *App) dropped() map[string]int64 {
-	dropped := map[string]int64{"spans": a.tracing.Dropped(), "decisions": a.decisions.Dropped(), "metrics": a.metrics.Dropped()}
-	if a.LogDropped != nil {
-		dropped["logs"] = a.LogDropped()
+func (t *telemetry) dropped() map[string]int64 {
+	dropped := map[string]int64{"spans": t.tracing.Dropped(), "decisions": t.decisions.Dropped(), "metrics": t.metrics.Dropped()}
+	if t.lines != nil {
+		dropped["logs"] = t.lines()
 	}
 	return dropped
+}
+
+// stale returns whether what is known of the namespaces of each cluster is stale.
+func stale(list []kube.Status) map[string]bool {
+	stale := map[string]bool{}
+	for _, s := range list {
+		stale[s.Cluster] = s.Stale
+	}
+	return stale
 }
 
 // build says what was built: the version as it was stamped, the rest as far as
@@ -156,4 +151,59 @@ func build(version string, read func() (*debug.BuildInfo, bool)) metrics.Build {
 		}
 	}
 	return b
+}
+
+// callObserver is told what calls do: it counts that, and logs when the form changes
+// in which a webhook is sent reviews.
+type callObserver struct {
+	transport.Observer
+	log *slog.Logger
+}
+
+// Switched implements transport.Observer.
+func (o callObserver) Switched(ctx context.Context, s transport.Switch) {
+	attrs := []slog.Attr{
+		slog.String("url", s.Target.URL()), slog.String("reads", s.Reads),
+		slog.String("configuration", s.Owner.Configuration), slog.String("webhook", s.Owner.Name),
+	}
+	if s.Err == nil {
+		o.log.LogAttrs(ctx, slog.LevelInfo, "a webhook offers another form of reviews", attrs...)
+		return
+	}
+	o.log.LogAttrs(ctx, slog.LevelWarn, "a webhook is sent plain reviews again", append(attrs, slog.String("error", s.Err.Error()))...)
+}
+
+// circuitLines is how many changes of circuits are logged of a cluster, and of what
+// concerns every cluster of a target, in each throttle.Window.
+const circuitLines = 20
+
+// circuitObserver counts and logs changes of circuits.
+type circuitObserver struct {
+	log               *slog.Logger
+	count             func(target string, c breaker.Change)
+	clusters, targets throttle.PerCluster // by name, by URL
+}
+
+// changed is transport.ResolverConfig's Circuits.
+func (o *circuitObserver) changed(t *transport.Target, endpoint netip.AddrPort, c breaker.Change) {
+	o.count(t.URL(), c)
+	attrs := []slog.Attr{slog.String("target", t.URL()), slog.String("endpoint", endpoint.String())}
+	lines, key := &o.targets, t.URL()
+	if c.Cluster != "" {
+		lines, key = &o.clusters, c.Cluster
+		attrs = append(attrs, slog.String("cluster", c.Cluster))
+	}
+	leftOut, ok := lines.Pass(key, time.Now())
+	if !ok {
+		return
+	}
+	if c.Resource != "" {
+		attrs = append(attrs, slog.String("resource", c.Resource))
+	}
+	level := slog.LevelInfo
+	if c.To == breaker.Open {
+		level = slog.LevelWarn
+	}
+	o.log.LogAttrs(context.Background(), level, "circuit changed", append(attrs, slog.String("from", c.From.String()), slog.String("to", c.To.String()),
+		slog.String("why", c.Why), slog.Time("at", c.At), slog.Int("left_out", leftOut))...)
 }

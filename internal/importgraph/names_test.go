@@ -36,7 +36,6 @@ func roles() map[string]string {
 		"log.go":          "lines that are written",
 		"message.go":      "what a webhook is sent, and how its reply is read",
 		"namespace.go":    "a namespace and its labels",
-		"observer.go":     "who is told what happens",
 		"patch.go":        "a JSON patch",
 		"queue.go":        "what waits to be written",
 		"record.go":       "what is logged of an admission",

@@ -30,7 +30,6 @@ func (v *variants) of(e *entry, d dispatch) *variant {
 	if known, ok := e.variants[d]; ok {
 		return known
 	}
-	e.variants[d] = nil
 	w, err := v.compile(e, d)
 	if err != nil {
 		v.problem(e.configuration.Problem(e.path.Child("clientConfig"), "", err.Error()))

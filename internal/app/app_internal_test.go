@@ -22,7 +22,7 @@ func TestListenerThatEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer admin.Close()
-	a := &App{cfg: &config.Config{Listen: "127.0.0.1:0"}, log: slog.New(slog.DiscardHandler), admin: admin, state: newState()}
+	a := &App{admin: &adminListener{Listener: admin}, parts: &parts{cfg: &config.Config{Listen: "127.0.0.1:0"}, log: slog.New(slog.DiscardHandler), state: newState()}}
 	a.server = server.New(server.Config{
 		TLS: &tls.Config{MinVersion: tls.VersionTLS12}, Snapshot: func() *registry.Snapshot { return nil }, Logger: a.log,
 	})
