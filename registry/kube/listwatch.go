@@ -5,6 +5,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -146,6 +147,31 @@ func (w *watching) run(ctx context.Context, keys map[string]string) {
 	}
 }
 
+// budget bounds what is read of the API, in bytes. Who reads more gets tooLarge.
+type budget struct {
+	from  io.Reader
+	left  int64
+	limit int64
+}
+
+// tooLarge says that the API sent more than is read.
+type tooLarge struct{ limit int64 }
+
+func (e tooLarge) Error() string { return fmt.Sprintf("it sent more than %d MiB", e.limit>>20) }
+
+// Read implements io.Reader.
+func (b *budget) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, tooLarge{b.limit}
+	}
+	if int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.from.Read(p)
+	b.left -= int64(n)
+	return n, err
+}
+
 // pace is how far somebody may go, in bytes: watchBurst at once, and watchRate in a
 // second. The zero value is one that has not begun.
 type pace struct{ due time.Time }
@@ -169,18 +195,6 @@ func (p *pace) take(ctx context.Context, n int64) error {
 	case <-timer.C:
 		return nil
 	}
-}
-
-// next reads the next event; io.EOF: there is none.
-func (r namespaceReader) next() (watch.Event, error) {
-	another, err := r.another()
-	if err != nil {
-		return watch.Event{}, err
-	}
-	if !another {
-		return watch.Event{}, io.EOF
-	}
-	return r.event()
 }
 
 // ResultChan implements watch.Interface.

@@ -3,6 +3,8 @@
 package kube
 
 import (
+	"io"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -116,6 +118,18 @@ func (r namespaceReader) list(room int) (list *metav1.PartialObjectMetadataList,
 		return r.skip()
 	})
 	return list, more, err
+}
+
+// next reads the next event; io.EOF: there is none.
+func (r namespaceReader) next() (watch.Event, error) {
+	another, err := r.another()
+	if err != nil {
+		return watch.Event{}, err
+	}
+	if !another {
+		return watch.Event{}, io.EOF
+	}
+	return r.event()
 }
 
 // event reads an event of a watch.
