@@ -199,11 +199,9 @@ func TestNamedWebhooks(t *testing.T) {
 	for n, more := range map[int]string{mostNamed: "", mostNamed + 1: "#   and 1 more\n", mostNamed + 7: "#   and 7 more\n"} {
 		_, validating := configurations()
 		for i := range n {
-			v := diceOf(1).webhook(i)
-			validating.Webhooks = append(validating.Webhooks, admissionregistrationv1.ValidatingWebhook{
-				Name: v.Name, ClientConfig: v.ClientConfig, Rules: []admissionregistrationv1.RuleWithOperations{anything()},
-				SideEffects: v.SideEffects, AdmissionReviewVersions: v.AdmissionReviewVersions,
-			})
+			w := diceOf(1).webhook(i)
+			w.Rules = []admissionregistrationv1.RuleWithOperations{anything()}
+			validating.Webhooks = append(validating.Webhooks, validatingOf(&w))
 		}
 		c := compiled(t, validating)
 		made, err := New(c, Options{URL: "https://d.example.com"})
@@ -222,17 +220,7 @@ func TestNamedWebhooks(t *testing.T) {
 
 // Of a registration one phase can be taken alone.
 func TestOnly(t *testing.T) {
-	mutating, validating := configurations()
-	hook := diceOf(1).webhook(0)
-	mutating.Webhooks = append(mutating.Webhooks, hook)
-	validating.Webhooks = append(validating.Webhooks, admissionregistrationv1.ValidatingWebhook{
-		Name: hook.Name, ClientConfig: hook.ClientConfig, Rules: hook.Rules, SideEffects: hook.SideEffects, AdmissionReviewVersions: hook.AdmissionReviewVersions,
-	})
-	c := compiled(t, mutating, validating)
-	made, err := New(c, Options{URL: "https://d.example.com"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, made := both(t)
 	for phase, other := range map[chain.Phase]chain.Phase{chain.Mutating: chain.Validating, chain.Validating: chain.Mutating} {
 		only := made.Only(phase)
 		text, err := only.YAML(c)

@@ -216,18 +216,7 @@ func TestPrintedComments(t *testing.T) {
 			}
 		}
 	}
-	_, validating := configurations()
-	mutating, _ := configurations()
-	hook := diceOf(1).webhook(0)
-	mutating.Webhooks = append(mutating.Webhooks, hook)
-	validating.Webhooks = append(validating.Webhooks, admissionregistrationv1.ValidatingWebhook{
-		Name: hook.Name, ClientConfig: hook.ClientConfig, Rules: hook.Rules, SideEffects: hook.SideEffects, AdmissionReviewVersions: hook.AdmissionReviewVersions,
-	})
-	c := compiled(t, mutating, validating)
-	made, err := New(c, Options{URL: "https://d.example.com"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, made := both(t)
 	text, err := made.YAML(c)
 	if err != nil {
 		t.Fatal(err)

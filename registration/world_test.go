@@ -171,10 +171,7 @@ func (d dice) world(t *testing.T) *world {
 	for i := range pick(d, 1, 2, 3, 5, 8) {
 		mutating.Webhooks = append(mutating.Webhooks, d.webhook(i))
 		v := d.webhook(i)
-		validating.Webhooks = append(validating.Webhooks, admissionregistrationv1.ValidatingWebhook{
-			Name: v.Name, ClientConfig: v.ClientConfig, Rules: v.Rules, MatchPolicy: v.MatchPolicy, FailurePolicy: v.FailurePolicy,
-			NamespaceSelector: v.NamespaceSelector, ObjectSelector: v.ObjectSelector, SideEffects: v.SideEffects, AdmissionReviewVersions: v.AdmissionReviewVersions,
-		})
+		validating.Webhooks = append(validating.Webhooks, validatingOf(&v))
 	}
 	w.cluster = compiled(t, mutating, validating, binding(pick(d, "Enforce", "Warn", "Shadow")))
 	w.cluster.Bypass = exempt.Compile(d.requestRules(pick(d, 0, 1, 3), false))
@@ -189,6 +186,29 @@ func (d dice) world(t *testing.T) *world {
 func configurations() (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	return &admissionregistrationv1.MutatingWebhookConfiguration{TypeMeta: typeMeta("MutatingWebhookConfiguration"), ObjectMeta: metav1.ObjectMeta{Name: "c"}},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{TypeMeta: typeMeta("ValidatingWebhookConfiguration"), ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+}
+
+// validatingOf is the webhook as a validating one, with all of it that both have.
+func validatingOf(w *admissionregistrationv1.MutatingWebhook) admissionregistrationv1.ValidatingWebhook {
+	return admissionregistrationv1.ValidatingWebhook{
+		Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, MatchPolicy: w.MatchPolicy, FailurePolicy: w.FailurePolicy,
+		NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects, AdmissionReviewVersions: w.AdmissionReviewVersions,
+	}
+}
+
+// both is a cluster with a webhook of each phase, and its registration.
+func both(t *testing.T) (*chain.Cluster, Registration) {
+	t.Helper()
+	mutating, validating := configurations()
+	w := diceOf(1).webhook(0)
+	mutating.Webhooks = append(mutating.Webhooks, w)
+	validating.Webhooks = append(validating.Webhooks, validatingOf(&w))
+	c := compiled(t, mutating, validating)
+	made, err := New(c, Options{URL: "https://d.example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, made
 }
 
 // binding puts the first webhooks into a mode.

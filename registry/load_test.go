@@ -18,31 +18,14 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/manifests"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
-const (
-	clusterYAML = `
-apiVersion: dispatcher.dev/v1alpha1
-kind: Cluster
-metadata: {name: dev}
-spec: {authentication: {anonymous: true}}
-`
-	webhookYAML = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
-metadata: {name: policy}
-webhooks:
-- name: %s.example.com
-  clientConfig: {service: {namespace: policies, name: policy, path: /judge}}
-  sideEffects: None
-  admissionReviewVersions: [v1]
-  timeoutSeconds: 5
-`
-)
+const clusterYAML, webhookYAML = manifests.Cluster, manifests.Webhook
 
 // home is a source directory of a test.
 type home struct {
@@ -62,20 +45,12 @@ func newHome(t *testing.T) home {
 
 func (h home) put(name, content string) {
 	h.t.Helper()
-	path := filepath.Join(h.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	manifests.Put(h.t, h.dir, name, content)
 }
 
 func (h home) must(err error) {
 	h.t.Helper()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	manifests.Must(h.t, err)
 }
 
 func (h home) registry() *registry.Registry {
@@ -144,7 +119,7 @@ func TestLoad(t *testing.T) {
 	})
 	t.Run("E12 one source has no object any more", func(t *testing.T) {
 		h := newHome(t)
-		more := &shelf{manifest.File{Name: "prod.yaml", Data: []byte(named("prod"))}}
+		more := &shelf{manifest.File{Name: "prod.yaml", Data: []byte(manifests.ClusterNamed("prod"))}}
 		r := registry.New(registry.Settings{Sources: append(manifest.Directories(h.dir), more)})
 		if s := h.good(r); s.Clusters["prod"] == nil || s.Clusters["dev"] == nil {
 			t.Fatalf("clusters are %v", s.Clusters)
@@ -421,11 +396,6 @@ func TestOpenedTargetsAreListed(t *testing.T) {
 	if want := []int{1, 2}; !slices.Equal(seen, want) || len(r.Targets()) != 1 {
 		t.Fatalf("saw %v Targets, want %v; now %d", seen, want, len(r.Targets()))
 	}
-}
-
-// named is a Cluster of this name.
-func named(name string) string {
-	return fmt.Sprintf("apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: %[1]s}\nspec: {authentication: {certificate: {commonNames: [%[1]s]}}}\n", name)
 }
 
 // Validate takes single files as it takes directories, and does not take what holds

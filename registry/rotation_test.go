@@ -24,6 +24,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/manifests"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
@@ -848,7 +849,7 @@ func TestNameSaysWhereThePreviousVersionServes(t *testing.T) {
 			r.put("binding.yaml", "apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: b}\n"+
 				"spec: {webhooks: [\"one/*\"], onlySelectedClusters: true, clusterSelector: {matchExpressions: [{key: name, operator: In, values: ["+cluster+"]}]}}\n")
 		}
-		r.put("clusters.yaml", strings.ReplaceAll(strings.ReplaceAll(named("east")+"---\n"+named("west"), "{name: east}", "{name: east, labels: {name: east}}"), "{name: west}", "{name: west, labels: {name: west}}"))
+		r.put("clusters.yaml", strings.ReplaceAll(strings.ReplaceAll(manifests.ClusterNamed("east")+"---\n"+manifests.ClusterNamed("west"), "{name: east}", "{name: east, labels: {name: east}}"), "{name: west}", "{name: west, labels: {name: west}}"))
 		only(before)
 		r.serve("one", "a", 5)
 		r.good(r.Registry)
@@ -870,7 +871,7 @@ func TestE15MutatingWebhookKeepsItsPreviousVersion(t *testing.T) {
 		r.put(configuration+".yaml", strings.NewReplacer("ValidatingW", "MutatingW", "hook."+configuration, "hook.same").Replace(
 			fmt.Sprintf(hookYAML, configuration, path, 5)))
 	}
-	r.put("clusters.yaml", named("east"))
+	r.put("clusters.yaml", manifests.ClusterNamed("east"))
 	serve("one", "a")
 	serve("two", "c")
 	r.good(r.Registry)

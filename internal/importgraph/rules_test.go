@@ -78,7 +78,9 @@ func packages() map[string][]string {
 		// What the fuzz targets of scanners run on, in tests only.
 		"internal/harness/pooled": {},
 		"internal/harness/fuzz":   {},
-		"loadtest/replica":        {},
+		// What tests of manifests have in common.
+		"internal/harness/manifests": {},
+		"loadtest/replica":           {},
 		// The naive peer of the benchmarks: nothing of ours is in it.
 		"loadtest/plain": {},
 		// It starts binaries, and sees of them what anybody could.
@@ -90,6 +92,8 @@ func packages() map[string][]string {
 // one below a path. A foreign API has few homes, so that it can be replaced.
 func modules() map[string][]string {
 	return map[string][]string{
+		"github.com/google/go-cmp":                  {"internal/harness/manifests"},
+		"github.com/rogpeppe/go-internal":           {"internal/harness/manifests"},
 		"github.com/klauspost/compress":             {"codec", "webhookserver"},
 		"github.com/valyala/fasthttp":               {"internal/server", "loadtest/load", "loadtest/bench", "transport"},
 		"github.com/HdrHistogram/hdrhistogram-go":   {"loadtest/load", "transport"},

@@ -4,33 +4,16 @@ package compile_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/admission-dispatcher/dispatcher/internal/harness/manifests"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
-const (
-	clusterYAML = `
-apiVersion: dispatcher.dev/v1alpha1
-kind: Cluster
-metadata: {name: dev}
-spec: {authentication: {anonymous: true}}
-`
-	webhookYAML = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
-metadata: {name: policy}
-webhooks:
-- name: %s.example.com
-  clientConfig: {service: {namespace: policies, name: policy, path: /judge}}
-  sideEffects: None
-  admissionReviewVersions: [v1]
-  timeoutSeconds: 5
-`
-)
+const clusterYAML, webhookYAML = manifests.Cluster, manifests.Webhook
 
 // home is a directory of manifests of a test.
 type home struct {
@@ -48,20 +31,19 @@ func newHome(t *testing.T) home {
 
 func (h home) put(name, content string) {
 	h.t.Helper()
-	path := filepath.Join(h.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		h.t.Fatal(err)
+	manifests.Put(h.t, h.dir, name, content)
+}
+
+func (h home) write(files []txtar.File) {
+	h.t.Helper()
+	for _, f := range files {
+		h.put(f.Name, string(f.Data))
 	}
 }
 
 func (h home) must(err error) {
 	h.t.Helper()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	manifests.Must(h.t, err)
 }
 
 // compile compiles what is in the directory.

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/admission-dispatcher/dispatcher/internal/harness/manifests"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
@@ -170,8 +171,8 @@ func TestManifestsOfADirectory(t *testing.T) {
 // A path may be a single manifest, whatever it is called.
 func TestSingleManifest(t *testing.T) {
 	h := newHome(t)
-	h.put("a.yaml", named("east"))
-	h.put("manifest", named("west"))
+	h.put("a.yaml", manifests.ClusterNamed("east"))
+	h.put("manifest", manifests.ClusterNamed("west"))
 	h.from(h.path("manifest"))
 	if in := h.good(); len(in.Objects.Clusters) != 1 || in.Objects.Clusters[0].Name != "west" {
 		t.Errorf("read %v", in.Objects.Clusters)
@@ -184,7 +185,7 @@ func TestSingleManifest(t *testing.T) {
 func TestPopulated(t *testing.T) {
 	h := newHome(t)
 	for _, name := range []string{"full/a.yaml", "single.yaml", "beside.yaml", "full/sub/b.yaml"} {
-		h.put(name, named("c"))
+		h.put(name, manifests.ClusterNamed("c"))
 	}
 	h.put("empty/a.yaml", "")
 	h.put("nothing.yaml", "# nothing")

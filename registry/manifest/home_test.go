@@ -3,12 +3,11 @@
 package manifest_test
 
 import (
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/admission-dispatcher/dispatcher/internal/harness/manifests"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
@@ -32,20 +31,12 @@ func (h *home) path(name string) string { return filepath.Join(h.dir, name) }
 
 func (h *home) put(name, content string) {
 	h.Helper()
-	path := h.path(name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		h.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		h.Fatal(err)
-	}
+	manifests.Put(h, h.dir, name, content)
 }
 
 func (h *home) must(err error) {
 	h.Helper()
-	if err != nil {
-		h.Fatal(err)
-	}
+	manifests.Must(h, err)
 }
 
 func (h *home) read() manifest.Input { return h.reader.Read(h.Context()) }
@@ -66,9 +57,4 @@ func (h *home) refused(reason string) {
 	if in := h.read(); len(in.Problems) != 1 || !strings.Contains(in.Problems[0].Reason, reason) {
 		h.Errorf("problems %v, want %q", in.Problems, reason)
 	}
-}
-
-// named is a Cluster of this name.
-func named(name string) string {
-	return fmt.Sprintf("apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: %[1]s}\nspec: {authentication: {certificate: {commonNames: [%[1]s]}}}\n", name)
 }

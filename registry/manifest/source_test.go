@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/admission-dispatcher/dispatcher/internal/harness/manifests"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
@@ -48,7 +49,7 @@ func TestHashOfFiles(t *testing.T) {
 	} {
 		h := newHome(t)
 		for file, clusters := range files {
-			h.put(file, strings.NewReplacer("---", "---\n", "b.yaml", "b.yaml", "a", named("east"), "b", named("west")).Replace(clusters))
+			h.put(file, strings.NewReplacer("---", "---\n", "b.yaml", "b.yaml", "a", manifests.ClusterNamed("east"), "b", manifests.ClusterNamed("west")).Replace(clusters))
 		}
 		hash := h.good().Hash
 		if other, same := known[hash]; same {
@@ -66,7 +67,7 @@ func TestHashOfDirectories(t *testing.T) {
 		h.put("one/.keep", "")
 		h.put("two/.keep", "")
 		for _, name := range files {
-			h.put(name, named("c"))
+			h.put(name, manifests.ClusterNamed("c"))
 		}
 		return h.good().Hash
 	}

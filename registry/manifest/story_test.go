@@ -3,73 +3,31 @@
 package manifest_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/admission-dispatcher/dispatcher/internal/harness/manifests"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
-var update = flag.Bool("update", false, "rewrite what the stories expect")
-
-// sections are what a story expects of its files, at its end.
-var sections = []string{"objects", "accesses", "problems"}
-
-// TestStories reads the files of each story. Its first line names it, its last
-// sections hold what is expected.
+// TestStories reads the files of each story.
 func TestStories(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatal("no stories", err)
-	}
-	for _, path := range paths {
-		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
+	manifests.Stories(t, []string{"objects", "accesses", "problems"}, func(t *testing.T, files []txtar.File) map[string]string {
+		h := newHome(t)
+		for _, f := range files {
+			h.put(f.Name, string(f.Data))
 		}
-		name, _, _ := strings.Cut(string(archive.Comment), "\n")
-		t.Run(name, func(t *testing.T) { tell(t, path, archive) })
-	}
-}
-
-func tell(t *testing.T, path string, story *txtar.Archive) {
-	want := map[string]string{}
-	story.Files = slices.DeleteFunc(story.Files, func(f txtar.File) bool {
-		expected := slices.Contains(sections, f.Name)
-		if expected {
-			want[f.Name] = string(f.Data)
+		in := h.read()
+		got := map[string]string{"objects": h.objects(&in), "accesses": h.accesses(&in)}
+		for _, p := range in.Problems {
+			got["problems"] += h.line(p.String())
 		}
-		return expected
+		return got
 	})
-	h := newHome(t)
-	for _, f := range story.Files {
-		h.put(f.Name, string(f.Data))
-	}
-	in := h.read()
-	got := map[string]string{"objects": h.objects(&in), "accesses": h.accesses(&in)}
-	for _, p := range in.Problems {
-		got["problems"] += h.line(p.String())
-	}
-	for _, section := range sections {
-		if *update && got[section] != "" {
-			story.Files = append(story.Files, txtar.File{Name: section, Data: []byte(got[section])})
-		}
-		if diff := cmp.Diff(want[section], got[section]); diff != "" && !*update {
-			t.Errorf("%s (-want +got):\n%s", section, diff)
-		}
-	}
-	if *update {
-		if err := os.WriteFile(path, txtar.Format(story), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // line is a text without the home's path, as a line.
