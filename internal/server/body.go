@@ -17,7 +17,7 @@ import (
 // takeOver ends fasthttp's part of the request: from here on the body is ours to
 // read. It returns what of it came along with the head, perhaps with bytes of the
 // next request behind it.
-func (c *conn) takeOver(ctx *fasthttp.RequestCtx) []byte {
+func takeOver(ctx *fasthttp.RequestCtx, c *conn) []byte {
 	c.handed = false
 	return ctx.Request.SwapBody(nil)
 }

@@ -18,78 +18,86 @@ import (
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
-// handle is the journey of one admission. fasthttp has read the head and nothing
-// else on purpose: what can be refused for it is, before the body. When handle
-// returns fasthttp writes the answer.
-func (s *Server) handle(ctx *fasthttp.RequestCtx) {
-	var h head
-	defer s.contain(ctx, &h)
-	c := connOf(ctx)
-	in := intake{buffers: s.memory.buffers, data: c.takeOver(ctx)}
+// exchange is one request of a caller and its answer, on the goroutine of their
+// connection.
+type exchange struct {
+	*Server
+	ctx  *fasthttp.RequestCtx
+	conn *conn
+	head head
+	req  dispatcher.Request
+}
+
+// serve is the journey of one admission. fasthttp has read the head and nothing else on
+// purpose: what can be refused for it is, before the body. When serve returns fasthttp
+// writes the answer.
+func (e *exchange) serve() {
+	defer e.contain()
+	in := intake{buffers: e.memory.buffers, data: takeOver(e.ctx, e.conn)}
 	defer in.drop()
-	h, r := s.readHead(&ctx.Request.Header)
-	if r != accepted {
-		s.refuse(ctx, &h, r)
+	var r refusal
+	if e.head, r = readHead(&e.ctx.Request.Header, &e.cfg); r != accepted {
+		e.refuse(r)
 		return
 	}
-	snapshot := s.cfg.Snapshot()
+	snapshot := e.cfg.Snapshot()
 	if snapshot == nil {
-		s.refuse(ctx, &h, notReady)
+		e.refuse(notReady)
 		return
 	}
 	defer snapshot.Release()
-	req, r := s.request(c, snapshot, &h)
-	if r != accepted {
-		s.refuse(ctx, &h, r)
+	if r := e.identify(snapshot); r != accepted {
+		e.refuse(r)
 		return
 	}
-	in.holder, in.limit, in.continues = s.memory.of(req.Cluster.Name), s.limit(req.Cluster), h.continues
-	in.until = time.Now().Add(max(time.Millisecond, min(s.cfg.BodyTimeout, budget(h.timeout, 0, s.cfg.MaxTimeout))))
-	if r := in.receive(c); r != accepted {
-		s.incomplete(ctx, &h, req, in.data, r)
+	in.holder, in.limit, in.continues = e.memory.of(e.req.Cluster.Name), e.limit(), e.head.continues
+	in.until = time.Now().Add(max(time.Millisecond, min(e.cfg.BodyTimeout, budget(e.head.timeout, 0, e.cfg.MaxTimeout))))
+	if r := in.receive(e.conn); r != accepted {
+		e.incomplete(in.data, r)
 		return
 	}
-	if r := in.decompress(h.compression); r != accepted {
-		s.incomplete(ctx, &h, req, in.data, r)
+	if r := in.decompress(e.head.compression); r != accepted {
+		e.incomplete(in.data, r)
 		return
 	}
 	body := in.body()
 	defer body.Release()
-	s.judge(ctx, &h, req, body)
+	e.judge(body)
 }
 
-// request says who asks for what, and until when.
-func (s *Server) request(c *conn, snapshot *registry.Snapshot, h *head) (dispatcher.Request, refusal) {
-	cluster := identify(snapshot, c, h)
-	if cluster == nil || cluster.Name != string(h.route.cluster) {
-		return dispatcher.Request{}, forbidden
+// identify says who asks for what, and until when.
+func (e *exchange) identify(snapshot *registry.Snapshot) refusal {
+	cluster := identify(snapshot, e.conn, &e.head)
+	if cluster == nil || cluster.Name != string(e.head.route.cluster) {
+		return forbidden
 	}
-	if !c.belongTo(cluster.Name) {
-		return dispatcher.Request{}, crowded
+	if !e.conn.belongTo(cluster.Name) {
+		return crowded
 	}
-	considered, current := cluster.Chain(h.route.phase).Path(h.route.segment)
+	considered, current := cluster.Chain(e.head.route.phase).Path(e.head.route.segment)
 	if !current {
-		s.records.outdated(cluster, h.route.phase)
+		e.records.outdated(cluster, e.head.route.phase)
 	}
-	return dispatcher.Request{
+	e.req = dispatcher.Request{
 		Cluster:  cluster,
-		Phase:    h.route.phase,
+		Phase:    e.head.route.phase,
 		Path:     considered,
 		Outdated: !current,
 		Snapshot: snapshot.ShortHash(),
-		Deadline: c.arrived.Add(budget(h.timeout, cluster.Timeout, s.cfg.MaxTimeout)),
-		Delivery: &c.delivery,
-		Arrived:  c.arrived,
-		Host:     h.host,
-	}, accepted
+		Deadline: e.conn.arrived.Add(budget(e.head.timeout, cluster.Timeout, e.cfg.MaxTimeout)),
+		Delivery: &e.conn.delivery,
+		Arrived:  e.conn.arrived,
+		Host:     e.head.host,
+	}
+	return accepted
 }
 
-// limit returns how many bytes the body of a cluster's request may have.
-func (s *Server) limit(cluster *chain.Cluster) int {
-	if own := cluster.RequestBytes; own > 0 {
-		return int(min(int64(s.cfg.BodyLimit), own))
+// limit returns how many bytes the body may have.
+func (e *exchange) limit() int {
+	if own := e.req.Cluster.RequestBytes; own > 0 {
+		return int(min(int64(e.cfg.BodyLimit), own))
 	}
-	return s.cfg.BodyLimit
+	return e.cfg.BodyLimit
 }
 
 // The part of a timeout that is kept for the way back, and its floor.
@@ -115,53 +123,53 @@ func budget(timeout, registered, longest time.Duration) time.Duration {
 // incomplete answers a request whose body was not read to its end, but for data. Where
 // its uid was, the answer is a denial: kube-apiserver's failurePolicy must not turn it
 // into an allow. What still comes of the body is not another request.
-func (s *Server) incomplete(ctx *fasthttp.RequestCtx, h *head, req dispatcher.Request, data []byte, r refusal) {
-	req.Review = codec.AcquireReview()
-	defer codec.ReleaseReview(req.Review)
+func (e *exchange) incomplete(data []byte, r refusal) {
+	e.req.Review = codec.AcquireReview()
+	defer codec.ReleaseReview(e.req.Review)
 	begun := codec.NewBody(data, nil)
 	defer begun.Release()
-	if !req.Review.DecodeHead(begun, h.encoding) {
-		s.refuse(ctx, h, r)
+	if !e.req.Review.DecodeHead(begun, e.head.encoding) {
+		e.refuse(r)
 		return
 	}
-	response := s.decline(s.traced(&ctx.Request.Header), req, r.defect())
-	s.reply(ctx, req.Review, &response)
-	ctx.SetConnectionClose()
-	connOf(ctx).lingers.Store(true)
+	response := e.decline(r.defect())
+	e.reply(&response)
+	e.ctx.SetConnectionClose()
+	e.conn.lingers.Store(true)
 }
 
 // judge answers the review in body.
-func (s *Server) judge(ctx *fasthttp.RequestCtx, h *head, req dispatcher.Request, body *codec.Body) {
-	req.Review = codec.AcquireReview()
-	defer codec.ReleaseReview(req.Review)
-	decode := req.Review.Decode
-	if h.encoding == codec.Protobuf {
-		decode = req.Review.DecodeProtobuf
+func (e *exchange) judge(body *codec.Body) {
+	e.req.Review = codec.AcquireReview()
+	defer codec.ReleaseReview(e.req.Review)
+	decode := e.req.Review.Decode
+	if e.head.encoding == codec.Protobuf {
+		decode = e.req.Review.DecodeProtobuf
 	}
 	if err := decode(body); err != nil {
-		s.undecodable(ctx, h, req, err)
+		e.undecodable(err)
 		return
 	}
-	response := s.decide(s.traced(&ctx.Request.Header), req)
-	s.reply(ctx, req.Review, &response)
-	connOf(ctx).answers(h.timeout)
+	response := e.decide()
+	e.reply(&response)
+	e.conn.answers(e.head.timeout)
 }
 
 // undecodable answers a body that is no admission. Where there is a uid to answer to
 // the answer is a denial, as that of incomplete is.
-func (s *Server) undecodable(ctx *fasthttp.RequestCtx, h *head, req dispatcher.Request, err error) {
+func (e *exchange) undecodable(err error) {
 	var request *codec.RequestError
 	if !errors.As(err, &request) {
 		_, text := notReview.describe()
-		s.turnAway(ctx, h, notReview, text+": "+printable(detail(err)), text+": "+printable(err.Error()))
+		e.turnAway(notReview, text+": "+printable(detail(err)), text+": "+printable(err.Error()))
 		return
 	}
-	response := s.decline(s.traced(&ctx.Request.Header), req, dispatcher.Defect{
+	response := e.decline(dispatcher.Defect{
 		Code:    http.StatusBadRequest,
 		Message: printable(request.Detail()),
 		Logged:  printable(request.Error()),
 	})
-	s.reply(ctx, req.Review, &response)
+	e.reply(&response)
 }
 
 // detail is what the caller reads of err; the log must do with less.
@@ -172,26 +180,26 @@ func detail(err error) string {
 	return err.Error()
 }
 
-func (s *Server) decide(ctx context.Context, req dispatcher.Request) (response codec.Response) {
-	defer s.deny(req, &response)
-	return s.cfg.Decider.Dispatch(ctx, req).Response
+func (e *exchange) decide() (response codec.Response) {
+	defer e.deny(&response)
+	return e.cfg.Decider.Dispatch(e.traced(), e.req).Response
 }
 
-func (s *Server) decline(ctx context.Context, req dispatcher.Request, defect dispatcher.Defect) (response codec.Response) {
-	defer s.deny(req, &response)
-	return s.cfg.Decider.Decline(ctx, req, defect).Response
+func (e *exchange) decline(defect dispatcher.Defect) (response codec.Response) {
+	defer e.deny(&response)
+	return e.cfg.Decider.Decline(e.traced(), e.req, defect).Response
 }
 
 // deny is deferred: a panic around a decision is a denial, not the end of the
 // process. Of one inside of it the Decider itself makes a Verdict, and tells.
-func (s *Server) deny(req dispatcher.Request, response *codec.Response) {
+func (e *exchange) deny(response *codec.Response) {
 	value := recover()
 	if value == nil {
 		return
 	}
-	req.Delivery.Settle(false) // the caller gets another Verdict
-	s.records.panicked(value, debug.Stack())
-	s.records.observer.TurnedAway(req.Cluster.Name, panicked.String())
+	e.req.Delivery.Settle(false) // the caller gets another Verdict
+	e.records.panicked(value, debug.Stack())
+	e.records.observer.TurnedAway(e.req.Cluster.Name, panicked.String())
 	*response = codec.Response{
 		Code:    http.StatusInternalServerError,
 		Reason:  "InternalError",
@@ -199,33 +207,59 @@ func (s *Server) deny(req dispatcher.Request, response *codec.Response) {
 	}
 }
 
-// contain ends a panic anywhere else in handle.
-func (s *Server) contain(ctx *fasthttp.RequestCtx, h *head) {
+// contain ends a panic anywhere else in serve.
+func (e *exchange) contain() {
 	if value := recover(); value != nil {
-		connOf(ctx).delivery.Settle(false) // perhaps there was a Verdict
-		s.records.panicked(value, debug.Stack())
-		s.refuse(ctx, h, panicked)
+		e.conn.delivery.Settle(false) // perhaps there was a Verdict
+		e.records.panicked(value, debug.Stack())
+		e.refuse(panicked)
 	}
 }
 
 // reply answers an admission in the encoding that it came in: always 200, whatever the verdict, because any
 // other status is a failed call to kube-apiserver. It never sends Retry-After:
 // kube-apiserver would hold the user's request and call again.
-func (s *Server) reply(ctx *fasthttp.RequestCtx, review *codec.Review, response *codec.Response) {
-	ctx.SetContentType(review.Encoding.ContentType())
-	body := ctx.Response.SwapBody(nil)
-	ctx.Response.SwapBody(review.AppendAnswer(body[:0], response))
-	aged := connOf(ctx).isAged()
+func (e *exchange) reply(response *codec.Response) {
+	e.ctx.SetContentType(e.req.Review.Encoding.ContentType())
+	body := e.ctx.Response.SwapBody(nil)
+	e.ctx.Response.SwapBody(e.req.Review.AppendAnswer(body[:0], response))
+	aged := e.conn.isAged()
 	if aged {
-		s.aged.Add(1)
+		e.aged.Add(1)
 	}
-	if aged || s.lame.Load() {
-		ctx.SetConnectionClose()
+	if aged || e.lame.Load() {
+		e.ctx.SetConnectionClose()
 	}
 }
 
 // traced returns the context of an admission: shutdown, and the caller's trace, if its
 // headers have one that is valid (W3C Trace Context). Baggage is not taken over.
-func (s *Server) traced(h *fasthttp.RequestHeader) context.Context {
-	return tracecontext.Extract(s.decisions, tracecontext.Fields{Parent: h.Peek("traceparent"), State: h.Peek("tracestate")})
+func (e *exchange) traced() context.Context {
+	h := &e.ctx.Request.Header
+	return tracecontext.Extract(e.decisions, tracecontext.Fields{Parent: h.Peek("traceparent"), State: h.Peek("tracestate")})
+}
+
+// refuse answers with r and makes fasthttp close the connection.
+func (e *exchange) refuse(r refusal) {
+	_, text := r.describe()
+	e.turnAway(r, text, text)
+}
+
+// turnAway is refuse with more to say: told goes to the caller, recorded to the
+// log.
+func (e *exchange) turnAway(r refusal, told, recorded string) {
+	status, _ := r.describe()
+	e.ctx.SetStatusCode(status)
+	e.ctx.SetContentType("text/plain; charset=utf-8")
+	e.ctx.SetBodyString(told + "\n")
+	if r == notPost {
+		e.ctx.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
+	}
+	e.ctx.SetConnectionClose()
+	e.conn.lingers.Store(r != tooSlow)
+	var from *chain.Cluster
+	if r != panicked { // perhaps because of what this looks at
+		from = caller(e.cfg.Snapshot, e.conn, &e.head)
+	}
+	e.records.refused(sender(e.ctx, &e.head), from, r, recorded)
 }

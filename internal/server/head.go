@@ -30,26 +30,6 @@ func headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 // one that fasthttp's own parser finds.
 const unlimited = -3
 
-// headIsRead makes fasthttp hand over what it has read beyond the head, and call
-// handle: it reads a body up to the end of the connection, which conn says is here.
-// The body is ours to read then. What fasthttp writes to make the caller go on is
-// dropped.
-func (s *Server) headIsRead(ctx *fasthttp.RequestCtx) int {
-	c, h := connOf(ctx), &ctx.Request.Header
-	c.listener.heads.end(c)
-	c.announced = h.ContentLength()
-	h.SetContentLength(unlimited)
-	s.memory.buffers.put(ctx.Request.SwapBody(s.memory.buffers.get()))
-	c.handed, c.muted = true, true
-	return fasthttp.StatusContinue
-}
-
-// notReceived is fasthttp's hook for a request that did not come to handle.
-func (s *Server) notReceived(ctx *fasthttp.RequestCtx, err error) {
-	h, _ := s.readHead(&ctx.Request.Header)
-	s.refuse(ctx, &h, reception(err))
-}
-
 // reception maps fasthttp's errors.
 func reception(err error) refusal {
 	var small *fasthttp.ErrSmallBuffer
@@ -81,13 +61,13 @@ type head struct {
 
 // readHead reads the head, and returns the first reason to refuse it. What of the head
 // is good is there in any case: records tell who was refused.
-func (s *Server) readHead(h *fasthttp.RequestHeader) (head, refusal) {
+func readHead(h *fasthttp.RequestHeader, cfg *Config) (head, refusal) {
 	path, query, _ := bytes.Cut(h.RequestURI(), []byte("?"))
 	route, isRoute := parseRoute(path)
-	timeout, isTimeout := parseTimeout(query, s.cfg.DefaultTimeout)
+	timeout, isTimeout := parseTimeout(query, cfg.DefaultTimeout)
 	encoded, continues, isExpected := rawHeaders(h.RawHeaders())
 	encoding, isMediaType := mediaEncoding(h.ContentType())
-	compression, isCompression := s.contentEncoding(h.PeekAll(fasthttp.HeaderContentEncoding))
+	compression, isCompression := contentEncoding(h.PeekAll(fasthttp.HeaderContentEncoding), cfg.Decompress)
 	read := head{
 		route: route, timeout: timeout, host: h.Host(), continues: continues, encoding: encoding, compression: compression,
 		authorization: parseAuthorization(h.PeekAll(fasthttp.HeaderAuthorization)),
@@ -164,13 +144,13 @@ func mediaEncoding(contentType []byte) (e codec.Encoding, ok bool) {
 }
 
 // contentEncoding accepts none, and one that we know where that is switched on.
-func (s *Server) contentEncoding(values [][]byte) (compression string, ok bool) {
+func contentEncoding(values [][]byte, decompress bool) (compression string, ok bool) {
 	if len(values) == 0 {
 		return "", true
 	}
 	for _, known := range []string{"gzip", "zstd"} {
 		if bytes.EqualFold(values[0], []byte(known)) {
-			return known, s.cfg.Decompress && len(values) == 1
+			return known, decompress && len(values) == 1
 		}
 	}
 	return "", false

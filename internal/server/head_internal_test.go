@@ -24,7 +24,8 @@ func headOf(t *testing.T, requestLine string, lines ...string) (head, refusal) {
 	if err := h.Read(bufio.NewReaderSize(strings.NewReader(text), 64<<10)); err != nil {
 		t.Fatal(err)
 	}
-	return (&Server{cfg: Config{Decompress: true}.withDefaults()}).readHead(h)
+	cfg := Config{Decompress: true}.withDefaults()
+	return readHead(h, &cfg)
 }
 
 // Everything that the handler looks at is read at once, in whatever order the lines
@@ -45,7 +46,7 @@ func TestReadHead(t *testing.T) {
 		t.Errorf("refused for %v: %+v", r, h)
 	}
 
-	none, _ := (&Server{}).readHead(&fasthttp.RequestHeader{})
+	none, _ := readHead(&fasthttp.RequestHeader{}, &Config{})
 	if len(none.method)+len(none.path) > 0 {
 		t.Errorf("of a head that was not received: %s %s", none.method, none.path)
 	}

@@ -12,8 +12,8 @@ import (
 
 // caller returns the cluster that a request comes from, as far as its credentials
 // say, wherever it wants to go; nil where that is nobody.
-func (s *Server) caller(c *conn, h *head) *chain.Cluster {
-	snapshot := s.cfg.Snapshot()
+func caller(current func() *registry.Snapshot, c *conn, h *head) *chain.Cluster {
+	snapshot := current()
 	if snapshot == nil {
 		return nil
 	}

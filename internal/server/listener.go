@@ -3,6 +3,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"net"
@@ -131,4 +132,37 @@ func (l *listener) closeUnused() {
 // closeAll cuts every connection that is still open.
 func (l *listener) closeAll() {
 	l.slots.each(func(c *conn) { _ = c.raw.Close() })
+}
+
+// hardened returns cfg, and every configuration that it hands out by
+// connection, with what we insist on: TLS 1.2, and HTTP/1.1 only, because for
+// some URLs kube-apiserver would take HTTP/2. Client certificates are judged by
+// verify alone, which crypto/tls turns into an alert. No list of authorities is
+// sent: it has 64 KiB at most, and with more every handshake would fail. No
+// session is resumed: it would be trusted by the authorities of yesterday.
+func hardened(cfg *tls.Config, verify func(tls.ConnectionState) error) *tls.Config {
+	cfg = cfg.Clone()
+	cfg.MinVersion = max(cfg.MinVersion, tls.VersionTLS12)
+	cfg.NextProtos = []string{"http/1.1"}
+	cfg.DynamicRecordSizingDisabled = true
+	cfg.SessionTicketsDisabled = true
+	cfg.VerifyConnection = verify
+	cfg.ClientCAs = nil
+	switch cfg.ClientAuth {
+	case tls.RequireAndVerifyClientCert:
+		cfg.ClientAuth = tls.RequireAnyClientCert
+	case tls.VerifyClientCertIfGiven:
+		cfg.ClientAuth = tls.RequestClientCert
+	case tls.NoClientCert, tls.RequestClientCert, tls.RequireAnyClientCert:
+	}
+	if choose := cfg.GetConfigForClient; choose != nil {
+		cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			chosen, err := choose(hello)
+			if chosen == nil || err != nil {
+				return nil, err
+			}
+			return hardened(chosen, verify), nil
+		}
+	}
+	return cfg
 }

@@ -5,9 +5,6 @@ package server
 import (
 	"net/http"
 
-	"github.com/valyala/fasthttp"
-
-	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 )
 
@@ -131,31 +128,6 @@ func (r refusal) defect() dispatcher.Defect {
 		status = http.StatusTooManyRequests
 	}
 	return dispatcher.Defect{Code: int32(status), Message: "the admission review was not read by the dispatcher: " + text}
-}
-
-// refuse answers with r and makes fasthttp close the connection.
-func (s *Server) refuse(ctx *fasthttp.RequestCtx, h *head, r refusal) {
-	_, text := r.describe()
-	s.turnAway(ctx, h, r, text, text)
-}
-
-// turnAway is refuse with more to say: told goes to the caller, recorded to the
-// log.
-func (s *Server) turnAway(ctx *fasthttp.RequestCtx, h *head, r refusal, told, recorded string) {
-	status, _ := r.describe()
-	ctx.SetStatusCode(status)
-	ctx.SetContentType("text/plain; charset=utf-8")
-	ctx.SetBodyString(told + "\n")
-	if r == notPost {
-		ctx.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
-	}
-	ctx.SetConnectionClose()
-	connOf(ctx).lingers.Store(r != tooSlow)
-	var from *chain.Cluster
-	if r != panicked { // perhaps because of what this looks at
-		from = s.caller(connOf(ctx), h)
-	}
-	s.records.refused(sender(ctx, h), from, r, recorded)
 }
 
 // maxQuoted bounds what an answer or a record tells about a request, in bytes.

@@ -25,13 +25,13 @@ func FuzzScreen(f *testing.F) {
 	} {
 		f.Add([]byte(head + lines + "\r\n12345"))
 	}
-	s := &Server{cfg: Config{BodyLimit: 8 << 20}}
+	cfg := Config{BodyLimit: 8 << 20}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var h fasthttp.RequestHeader
 		if err := h.Read(bufio.NewReaderSize(bytes.NewReader(data), 64<<10)); err != nil {
 			return
 		}
-		if _, r := s.readHead(&h); r != accepted {
+		if _, r := readHead(&h, &cfg); r != accepted {
 			return
 		}
 		req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(data)))

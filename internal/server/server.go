@@ -97,6 +97,33 @@ func New(cfg Config) *Server {
 	return s
 }
 
+// headIsRead makes fasthttp hand over what it has read beyond the head, and call
+// handle: it reads a body up to the end of the connection, which conn says is here.
+// The body is ours to read then. What fasthttp writes to make the caller go on is
+// dropped.
+func (s *Server) headIsRead(ctx *fasthttp.RequestCtx) int {
+	c, h := connOf(ctx), &ctx.Request.Header
+	c.listener.heads.end(c)
+	c.announced = h.ContentLength()
+	h.SetContentLength(unlimited)
+	s.memory.buffers.put(ctx.Request.SwapBody(s.memory.buffers.get()))
+	c.handed, c.muted = true, true
+	return fasthttp.StatusContinue
+}
+
+// handle is fasthttp's hook for a request whose head has been read.
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	e := exchange{Server: s, ctx: ctx, conn: connOf(ctx)}
+	e.serve()
+}
+
+// notReceived is fasthttp's hook for a request that did not come to handle.
+func (s *Server) notReceived(ctx *fasthttp.RequestCtx, err error) {
+	e := exchange{Server: s, ctx: ctx, conn: connOf(ctx)}
+	e.head, _ = readHead(&ctx.Request.Header, &s.cfg)
+	e.refuse(reception(err))
+}
+
 // silent drops what fasthttp says: it quotes requests. What matters is recorded
 // by us.
 type silent struct{}
@@ -224,37 +251,4 @@ func (c Config) withDefaults() Config {
 	c.DefaultTimeout = cmp.Or(c.DefaultTimeout, 10*time.Second)
 	c.MaxTimeout = cmp.Or(c.MaxTimeout, 30*time.Second)
 	return c
-}
-
-// hardened returns cfg, and every configuration that it hands out by
-// connection, with what we insist on: TLS 1.2, and HTTP/1.1 only, because for
-// some URLs kube-apiserver would take HTTP/2. Client certificates are judged by
-// verify alone, which crypto/tls turns into an alert. No list of authorities is
-// sent: it has 64 KiB at most, and with more every handshake would fail. No
-// session is resumed: it would be trusted by the authorities of yesterday.
-func hardened(cfg *tls.Config, verify func(tls.ConnectionState) error) *tls.Config {
-	cfg = cfg.Clone()
-	cfg.MinVersion = max(cfg.MinVersion, tls.VersionTLS12)
-	cfg.NextProtos = []string{"http/1.1"}
-	cfg.DynamicRecordSizingDisabled = true
-	cfg.SessionTicketsDisabled = true
-	cfg.VerifyConnection = verify
-	cfg.ClientCAs = nil
-	switch cfg.ClientAuth {
-	case tls.RequireAndVerifyClientCert:
-		cfg.ClientAuth = tls.RequireAnyClientCert
-	case tls.VerifyClientCertIfGiven:
-		cfg.ClientAuth = tls.RequestClientCert
-	case tls.NoClientCert, tls.RequestClientCert, tls.RequireAnyClientCert:
-	}
-	if choose := cfg.GetConfigForClient; choose != nil {
-		cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-			chosen, err := choose(hello)
-			if chosen == nil || err != nil {
-				return nil, err
-			}
-			return hardened(chosen, verify), nil
-		}
-	}
-	return cfg
 }

@@ -131,7 +131,7 @@ var mutants = []mutant{
 	{row: "F25", bug: "answers may come 250 ms after the caller has given up", file: "internal/server/handler.go", old: deadline, new: "t += 250 * time.Millisecond", says: "answers come late under the fault"},
 	{row: "F25", bug: "the deadline is that of the caller", file: "internal/server/handler.go", old: deadline, new: "t -= 10 * time.Millisecond", says: "the deadline was 2.85s"},
 	{row: "F26", bug: "the memory of a review that is cut short is not given back", file: "internal/server/handler.go",
-		old: "	if r := in.receive(c); r != accepted {\n", new: "	if r := in.receive(c); r != accepted {\n		in.taken = false\n", says: "Bodies have not returned"},
+		old: "	if r := in.receive(e.conn); r != accepted {\n", new: "	if r := in.receive(e.conn); r != accepted {\n		in.taken = false\n", says: "Bodies have not returned"},
 	{row: "F26", bug: "a call without a slot leaves a goroutine behind", file: "transport/exchange.go",
 		old: "	if !e.slots.acquire(who, call.Deadline) {\n", new: "	if !e.slots.acquire(who, call.Deadline) {\n		go func() { select {} }()\n", says: "goroutines have not returned"},
 	{row: "F26", bug: "a connection to a webhook that hangs is not closed", file: "transport/exchange.go",
