@@ -24,6 +24,10 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 			{Key: "tier", Operator: metav1.LabelSelectorOpExists},
 		},
 	}
+	selective.MatchConditions = []admissionregistrationv1.MatchCondition{
+		{Name: "request", Expression: `request.operation == 'CREATE' && request.namespace != 'kube-system'`},
+		{Name: "object", Expression: `has(object.metadata.labels) && !('exempt' in object.metadata.labels)`},
+	}
 	matchers := []*match.Matcher{compile(t, selective), compile(t, everything())}
 	ix := match.NewIndex(matchers)
 	for _, resource := range []string{"pods", "namespaces", "services"} {
