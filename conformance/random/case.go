@@ -52,7 +52,7 @@ const AdmissionsPerCase = 8
 // focus in turn.
 func New(seed uint64) Case {
 	s := newSource(seed)
-	w := writer{source: s, theme: some(s, 2, 3, kinds...)}
+	w := writer{source: s, theme: some(s, 2, 3, kinds...), conditioned: s.percent(30)}
 	c := Case{
 		Seed:          seed,
 		Focus:         focuses[seed%uint64(len(focuses))],

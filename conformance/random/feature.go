@@ -41,6 +41,9 @@ func Features() []string {
 		}
 	}
 	names = append(names, policies...)
+	for _, form := range conditionForms {
+		names = append(names, "condition: "+form)
+	}
 	for _, op := range patchOperations {
 		names = append(names, "patch: "+op)
 	}
@@ -51,6 +54,12 @@ var policies = []string{
 	"failurePolicy: Fail", "failurePolicy: Ignore", "matchPolicy: Exact", "matchPolicy: Equivalent",
 	"reinvocationPolicy: Never", "reinvocationPolicy: IfNeeded", "sideEffects: None", "sideEffects: NoneOnDryRun",
 	"sideEffects: Some", "sideEffects: Unknown", "reviews: v1", "reviews: v1beta1",
+}
+
+// conditionForms are what the dispatcher evaluates without CEL.
+var conditionForms = []string{
+	"!", "&&", "||", "==", "!=", " in [", " in request.", " in object.", ".startsWith(", ".endsWith(", ".contains(", ".matches(", "has(", "size(",
+	"request.dryRun", "oldObject.metadata", "object.metadata.labels", "object.metadata.annotations", "object == null", "object != null",
 }
 
 var patchOperations = []string{"add", "remove", "replace", "move", "copy", "test"}
@@ -126,6 +135,11 @@ func (w *Webhook) features() []string {
 	}
 	names = append(names, selectorFeatures("namespaceSelector", w.NamespaceSelector)...)
 	names = append(names, selectorFeatures("objectSelector", w.ObjectSelector)...)
+	for _, form := range conditionForms {
+		add("condition: "+form, slices.ContainsFunc(w.MatchConditions, func(c admissionregistrationv1.MatchCondition) bool {
+			return strings.Contains(c.Expression, form)
+		}))
+	}
 	for _, op := range patchOperations {
 		add("patch: "+op, strings.Contains(string(w.Script.Patch), fmt.Sprintf(`"op":%q`, op)))
 	}

@@ -18,6 +18,8 @@ type writer struct {
 	// known has requests come about namespaces that there are: an API server with
 	// selectors in its registration looks them up itself.
 	known bool
+	// conditioned has every webhook have matchConditions, of all their forms.
+	conditioned bool
 }
 
 // configurations returns low to high of them, unsorted: what counts is their order
