@@ -4,6 +4,7 @@ package registration
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -31,7 +32,7 @@ func exclusions(rules []exempt.Rule) []admissionregistrationv1.MatchCondition {
 	}
 	var conditions []admissionregistrationv1.MatchCondition
 	if len(inNamespaces.Namespaces) > 0 {
-		inNamespaces.Namespaces = reduced(inNamespaces.Namespaces)
+		inNamespaces.Namespaces = slices.Compact(slices.Sorted(slices.Values(inNamespaces.Namespaces)))
 		conditions = append(conditions, admissionregistrationv1.MatchCondition{
 			Name: "not-in-bypassed-namespaces", Expression: negation(requestRule(&inNamespaces)),
 		})

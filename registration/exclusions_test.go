@@ -26,7 +26,7 @@ func drawRule(t *rapid.T) exempt.Rule {
 	}
 	return exempt.Rule{
 		Name:            "rule",
-		Namespaces:      some("namespaces", "shop", "lab"),
+		Namespaces:      some("namespaces", "shop", "lab", "*"),
 		Users:           some("users", "ann", `b"ob\`, "jürgen"),
 		Groups:          some("groups", "dev", "ops"),
 		ServiceAccounts: some("serviceAccounts", "shop/bot", "shop/*"),
@@ -97,6 +97,16 @@ func TestExclusionsAreTheBypass(t *testing.T) {
 	})
 	if most > mostExclusions+1 {
 		t.Errorf("%d conditions", most)
+	}
+}
+
+// Namespaces that are bypassed whatever else a request says are one condition, which
+// names each once. "*" is a name as any other, and stands for none of them.
+func TestBypassedNamespaces(t *testing.T) {
+	got := exclusions([]exempt.Rule{{Name: "a", Namespaces: []string{"shop", "*"}}, {Name: "b", Namespaces: []string{"lab", "shop"}}})
+	const want = `!(has(request.namespace) && request.namespace in ["*", "lab", "shop"])`
+	if len(got) != 1 || got[0].Expression != want {
+		t.Errorf("%+v, want %s", got, want)
 	}
 }
 

@@ -53,9 +53,8 @@ func TestCredentialsSum(t *testing.T) {
 
 func TestOwnAddresses(t *testing.T) {
 	own := ownAddresses("127.0.0.1:8443", "localhost:8444", "127.0.0.1:0", "nonsense")
-	want := []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:8443"), netip.MustParseAddrPort("127.0.0.1:8444")}
-	if !slices.Equal(own, want) && !slices.Contains(own, netip.MustParseAddrPort("[::1]:8444")) {
-		t.Errorf("listeners at %v, want %v", own, want)
+	if len(own) != 2 || own[0] != netip.MustParseAddrPort("127.0.0.1:8443") || own[1].Port() != 8444 || !own[1].Addr().IsLoopback() {
+		t.Errorf("listeners at %v", own) // localhost may be of either family
 	}
 	for _, listen := range []string{":8443", "0.0.0.0:8443", "[::]:8443"} {
 		everywhere := ownAddresses(listen)
