@@ -205,3 +205,17 @@ func TestTurnedAwayIsCounted(t *testing.T) {
 		`dispatcher_requests_in_flight_limit{scope="cluster"} 512.0`)
 	a.lacks("dispatcher_requests_total{")
 }
+
+// The decision log says who was not called, and why.
+func TestDecisionLogHasSkips(t *testing.T) {
+	w := newWorld(t)
+	w.configureMore("policy", "  objectSelector: {matchLabels: {tried: \"yes\"}}\n")
+	p := w.start("lameDuck: 0s\ntelemetry: {decisionLog: {file: decisions, allows: true}}\n")
+	a := agreement{w, p, w.clientOf(p.awaitReady())}
+	if v, err := ask(a.client); err != nil || !v.allowed {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	if text := a.decided(); !strings.Contains(text, `"skipped":[{"configuration":"policy","webhook":"policy.example.com","reason":"ObjectSelector"`) {
+		t.Errorf("the decision log says %s", text)
+	}
+}
