@@ -197,7 +197,7 @@ func flappingHalf(r *row) {
 	seconds := sized(4, 60)
 	r.servers, r.rate, r.before, r.binding = 2, 60, 500*time.Millisecond, quickBreaker
 	r.during, r.fault = time.Duration(seconds)*time.Second, flap.fault(seconds)
-	r.causes, r.cuts, r.share = unreachable, true, 0.02
+	r.excuses = []excuse{{causes: unreachable, share: 0.02, cuts: true}}
 	r.check = func(t *findings, _ *world, _ *record) { probesAreRare(t, flap.downs()) }
 }
 
@@ -390,6 +390,14 @@ const arrivalNoise = 100 * time.Millisecond
 var twins = []history.Webhook{
 	{Name: hurtIgnore, Phase: history.Validating, FailurePolicy: history.Ignore, SideEffects: history.NoSideEffects, Timeout: time.Second, Truth: unwilling},
 	{Name: hurtFail, Phase: history.Mutating, FailurePolicy: history.Fail, SideEffects: history.NoSideEffects, Timeout: time.Second, Truth: script.Willing},
+}
+
+// oneTwinOpen: the Endpoint that answers badly has an open circuit after ten answers.
+// Then calls fail only when it is tried, and they come too late for the other's answer.
+// There is never no Endpoint.
+var oneTwinOpen = []excuse{
+	{causes: []history.Cause{history.HTTPStatus, history.BadAnswer}, until: openAfter},
+	{causes: []history.Cause{history.HTTPStatus, history.BadAnswer}, from: openAfter, share: 0.05},
 }
 
 func unwilling(string) history.Answer { return history.Answer{Code: 403, Message: "no"} }

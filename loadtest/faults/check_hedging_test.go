@@ -120,6 +120,12 @@ var (
 	percents     = []int{70, 90, 105}
 )
 
+// overfull: a webhook that can do what it is asked answers every call, and so it does
+// when it is asked for a twentieth more, until the queue is as long as its timeout. With
+// as many hedges as there may be it grows by a tenth of a second each second, or twice
+// that where more come than usual.
+var overfull = []excuse{{causes: []history.Cause{history.Timeout, history.BreakerOpen}, from: nearCapacity*2/3 + 5*time.Second}}
+
 // fuller makes the webhook slower, step by step.
 func fuller(w *world) {
 	w.every(nearCapacity/time.Duration(len(percents)), len(percents), func(i int) { loadedTo(percents[i])(w) })

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/loadtest/history"
@@ -32,17 +33,56 @@ func byteByByte(w *world) {
 // inTurn sets one fault after the other, each for a while.
 func inTurn(each time.Duration, set func(proxy.Fault) func(*world), faults ...proxy.Fault) func(*world) {
 	return func(w *world) {
-		w.every(each, endless, func(i int) { set(faults[i%len(faults)])(w) })
+		w.harm = &harm{each: make([]uint64, len(faults))}
+		w.every(each, endless, func(i int) {
+			w.harm.turn(i, w.hits())
+			set(faults[i%len(faults)])(w)
+		})
+	}
+}
+
+// harm is what each of some faults in turn has done.
+type harm struct {
+	mu    sync.Mutex
+	each  []uint64 // hits of each
+	whose int
+	hits  uint64 // of all, until its turn began
+}
+
+// turn ends that of the fault before, when there were so many hits of all.
+func (h *harm) turn(next int, hits uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.each[h.whose] += hits - h.hits
+	h.whose, h.hits = next%len(h.each), hits
+}
+
+// hits is how often the proxies have done harm.
+func (w *world) hits() uint64 {
+	var n uint64
+	for _, e := range w.hurt {
+		n += e.proxy.Counters().Faults
+	}
+	return n
+}
+
+// eachHitAtLeast: each of the faults in turn has done harm n times at least.
+func eachHitAtLeast(n uint64) func(*findings, *world, *record) {
+	return func(t *findings, w *world, _ *record) {
+		w.harm.turn(w.harm.whose, w.hits())
+		progress("%d exchanges were hit by each fault", w.harm.each)
+		for i, hits := range w.harm.each {
+			if hits < n {
+				t.Errorf("%d exchanges were hit by fault %d, fewer than %d", hits, i+1, n)
+			}
+		}
 	}
 }
 
 // wasHit: the proxies have done harm n times at least, so that the row has seen what
 // it is about.
 func wasHit(t *findings, w *world, n uint64) {
-	var hits uint64
-	for _, e := range w.hurt {
-		hits += e.proxy.Counters().Faults
-	}
+	hits := w.hits()
 	progress("%d exchanges were hit", hits)
 	if hits < n {
 		t.Errorf("%d exchanges were hit, fewer than %d", hits, n)
@@ -51,6 +91,21 @@ func wasHit(t *findings, w *world, n uint64) {
 
 func hitAtLeast(n uint64) func(*findings, *world, *record) {
 	return func(t *findings, w *world, _ *record) { wasHit(t, w, n) }
+}
+
+// One of two faults that never does harm is not made up for by the other.
+func TestEachIsHit(t *testing.T) {
+	h := &harm{each: make([]uint64, 2)}
+	for turn, hits := range []uint64{0, 9, 9, 18, 18} {
+		h.turn(turn, hits)
+	}
+	if !slices.Equal(h.each, []uint64{18, 0}) {
+		t.Errorf("%d hits of each", h.each)
+	}
+	said := findingsOf(t, func(f *findings) { eachHitAtLeast(5)(f, &world{harm: &harm{each: h.each}}, nil) })
+	if want := []string{"0 exchanges were hit by fault 2, fewer than 5"}; !slices.Equal(said, want) {
+		t.Errorf("said %q, want %q", said, want)
+	}
 }
 
 // askedOnce: a review that was cut off by a webhook with side effects has arrived
@@ -75,28 +130,48 @@ func askedOnce(t *findings, w *world, rec *record) {
 	if cut < 5 {
 		t.Errorf("only %d calls were cut off", cut)
 	}
-	wasHit(t, w, 10)
+	eachHitAtLeast(5)(t, w, rec)
+}
+
+// nastyForms are bad ways to answer, and what they make of a call.
+var nastyForms = []struct {
+	set   func(*world)
+	cause history.Cause
+}{
+	{behave(script.Behaviour{Form: script.Huge}), history.BadAnswer},
+	{behave(script.Behaviour{Form: script.Cut}), history.BadAnswer},
+	{behave(script.Behaviour{Form: script.Headers}), history.BadAnswer},
+	{behave(script.Behaviour{Form: script.Informal}), history.BadAnswer},
+	{behave(script.Behaviour{Form: script.NotJSON}), history.BadAnswer},
+	{behave(script.Behaviour{Form: script.OtherUID}), history.BadAnswer},
+	{all(proxy.Fault{Trickle: proxy.Trickle{Bytes: 1, Every: 100 * time.Millisecond}}), history.Timeout},
 }
 
 // nasty answers in one bad way after the other.
 func nasty(w *world) {
-	forms := []func(*world){
-		behave(script.Behaviour{Form: script.Huge}), behave(script.Behaviour{Form: script.Cut}), behave(script.Behaviour{Form: script.Headers}),
-		behave(script.Behaviour{Form: script.Informal}), behave(script.Behaviour{Form: script.NotJSON}), behave(script.Behaviour{Form: script.OtherUID}),
-		all(proxy.Fault{Trickle: proxy.Trickle{Bytes: 1, Every: 100 * time.Millisecond}}),
-	}
 	w.every(nastyEvery, endless, func(i int) {
 		behave(script.Behaviour{})(w)
 		all(proxy.Fault{})(w)
-		forms[i%len(forms)](w)
+		nastyForms[i%len(nastyForms)].set(w)
 	})
 }
 
 const nastyEvery = 700 * time.Millisecond
 
+// nastyExcuses are those of each bad way, while webhooks answer so.
+var nastyExcuses = func() []excuse {
+	const late = 100 * time.Millisecond // may the next way begin
+	var list []excuse
+	for i := range sized(1, 10) * len(nastyForms) {
+		cause, from := nastyForms[i%len(nastyForms)].cause, time.Duration(i)*nastyEvery
+		list = append(list, excuse{causes: []history.Cause{cause}, from: from, until: from + nastyEvery + late, cuts: cause == history.Timeout})
+	}
+	return list
+}()
+
 // everyForm: webhooks were called in each of the bad ways.
 func everyForm(t *findings, w *world, rec *record) {
-	for i := range 7 {
+	for i := range nastyForms {
 		from, n := rec.broken+time.Duration(i)*nastyEvery, 0
 		for _, a := range rec.attempts {
 			if a.Webhook == hurtFail && a.Arrived >= from && a.Arrived < from+nastyEvery {

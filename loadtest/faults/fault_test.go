@@ -63,18 +63,19 @@ func chainOfFour(hurt string, policy history.Policy) []history.Webhook {
 	return all
 }
 
-var eight = func() []history.Webhook {
+// eight hang, with a timeout that is longer than their callers have.
+func eight(policy history.Policy) []history.Webhook {
 	var all []history.Webhook
 	for i := range 8 {
 		name := fmt.Sprintf("hurt-%d.example.com", i)
 		if i == 0 {
 			name = hurtFail
 		}
-		all = append(all, history.Webhook{Name: name, Phase: history.Validating, Order: i, FailurePolicy: history.Fail, SideEffects: history.NoSideEffects,
+		all = append(all, history.Webhook{Name: name, Phase: history.Validating, Order: i, FailurePolicy: policy, SideEffects: history.NoSideEffects,
 			Timeout: 10 * time.Second, Truth: script.Validating(name)})
 	}
 	return all
-}()
+}
 
 // patient has more mutating webhooks than the time of an admission lasts for, if
 // each of them hangs.
@@ -115,6 +116,15 @@ func stopAndContinue(w *world) {
 		behave(script.Behaviour{})(w)
 		w.servers[0].Signal(syscall.SIGCONT)
 	}()
+}
+
+// pausedThenDead: what was under way as the process was stopped has missed its answer.
+// What came while it stood still, and afterwards, has not, until the webhooks are dead.
+var pausedThenDead = []excuse{
+	{causes: timedOutByUs, until: 500 * time.Millisecond},
+	{causes: []history.Cause{history.Unreachable, history.TLS}, then: true, until: time.Second, cuts: true},
+	{causes: []history.Cause{history.Unreachable, history.TLS}, then: true, from: time.Second, share: often},
+	{causes: []history.Cause{history.BreakerOpen}, then: true, after: 3},
 }
 
 // slowNow makes a tenth of the answers come later than a process that stops stops

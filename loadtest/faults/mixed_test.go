@@ -28,8 +28,10 @@ func TestMixed(t *testing.T) {
 	}
 	var before, after usage
 	r := &row{id: "MIX", what: "mixed faults", servers: 3, before: 3 * time.Second, during: lasts, after: 20 * time.Second, binding: quickBreaker,
-		causes: []history.Cause{history.Unreachable, history.Timeout, history.TLS, history.HTTPStatus, history.BadAnswer, history.BreakerOpen, history.Shed},
-		cuts:   true, settle: 20 * time.Second, pause: 500 * time.Millisecond, bunch: 8}
+		excuses: []excuse{{cuts: true, causes: []history.Cause{
+			history.Unreachable, history.Timeout, history.TLS, history.HTTPStatus, history.BadAnswer, history.BreakerOpen, history.Shed,
+		}}},
+		settle: 20 * time.Second, pause: 500 * time.Millisecond, bunch: 8}
 	r.fault = func(w *world) {
 		before = used(w.servers[0])
 		w.every(each, int(lasts/each), func(i int) {

@@ -55,6 +55,7 @@ var mutants = []mutant{
 		says: "answers come late under the fault"},
 	{row: "F7", bug: "a webhook has the time of the admission", file: "dispatcher/ask.go", old: "now.Add(min(full, left-reserve(left, following)))",
 		new: "now.Add(left-reserve(left, following))", says: "the webhooks had 1s"},
+	noBreaker("F7", "calls failed, at most 30.0 % may"),
 	hedgingOff("F8", "waited for the slow answer"),
 	{row: "F8", bug: "a hedge waits for half of the time", file: "transport/latency.go",
 		old: "max(min(high, hedgeOverMedian*median, left/2), hedgeFloor)", new: "max(median, high, left/2)", says: "waited for the slow answer"},
@@ -62,9 +63,12 @@ var mutants = []mutant{
 	noBudget("F9", "extra-attempts"),
 	hedgingOff("F10", "no call was hedged"),
 	noBudget("F10", "extra-attempts"),
+	{row: "F10", bug: "a webhook has an eighth of its time", file: "dispatcher/ask.go", old: "now.Add(min(full, left-reserve(left, following)))",
+		new: "now.Add(min(full/8, left-reserve(left, following)))", says: "no fault excuses that hurt-fail.example.com failed (Timeout)"},
 	noBreaker("F11", "of deployments that it hangs on"),
 	{row: "F11", bug: "one resource opens the circuit of all", file: "breaker/cluster.go",
 		old: "	return !rest.bad(&c.breaker.settings)\n", new: "	return false && !rest.bad(&c.breaker.settings)\n", says: "no fault excuses"},
+	forcedAlways("F11"),
 	{row: "F12", bug: "a connection that is reset is not followed by a retry", file: "transport/decision.go",
 		old: "case !d.mayAttempt(e), !d.repeat.Safe", new: "case end.kind == breaker.Reset, !d.mayAttempt(e), !d.repeat.Safe", says: "failed (Unreachable)"},
 	{row: "F13", bug: "a review is sent again to a webhook with side effects", file: "transport/decision.go",
@@ -77,6 +81,8 @@ var mutants = []mutant{
 		old: "ResponseLimit:  cfg.Limits.ResponseBytes,", new: "ResponseLimit:  1 << 30,", says: "the process grew by"},
 	{row: "F15", bug: "an answer may take as long as it likes", file: "transport/exchange.go",
 		old: "if err := c.SetDeadline(deadline); err != nil {", new: "if err := c.SetDeadline(deadline.Add(time.Minute)); err != nil {", says: "late-answer"},
+	{row: "F15", bug: "an answer that is cut short is a connection that broke", file: "transport/error.go",
+		old: `{isTruncated, hook.BadAnswer, breaker.BadAnswer,`, new: `{isTruncated, hook.Unreachable, breaker.Reset,`, says: "no fault excuses that hurt-ignore.example.com failed (Unreachable)"},
 	{row: "F16", bug: "redirects are followed", file: "transport/exchange.go", old: "	*req = request{} // it has borrowed",
 		new: `	if resp.StatusCode() == fasthttp.StatusTemporaryRedirect {
 		elsewhere := head{line: "POST /elsewhere?timeout=", fields: req.head.fields}
@@ -84,6 +90,7 @@ var mutants = []mutant{
 		err = e.roundTrip(req, resp, &chosen.ticket, call.Deadline, chosen.fresh)
 	}
 	*req = request{} // it has borrowed`, says: "have followed a redirect"},
+	noBreaker("F16", "calls failed, at most 70.0 % may"),
 	{row: "F17/each", bug: "an answer with status 422 is read", file: "webhook/answer.go", old: "	case !reply.IsSuccess():", new: "	case !reply.IsSuccess() && status != 422:", says: "wrong-allow"},
 	{row: "F17/each", bug: "60 ms pass before an HTTP error is noticed", file: "transport/race.go", old: "	if end.pause > 0 {",
 		new: "	if end.status >= 400 {\n		time.Sleep(60 * time.Millisecond)\n	}\n	if end.pause > 0 {", says: "answers come late under the fault"},
@@ -109,14 +116,17 @@ var mutants = []mutant{
 		old: "	return u.waits\n", new: "	if !u.waits {\n		time.Sleep(20 * time.Millisecond)\n	}\n	return u.waits\n", says: "that may not wait are told after"},
 	{row: "F20", bug: "an open circuit stays open", file: "breaker/state.go",
 		old: "	if now.Before(o.until) {\n", new: "	if true {\n", says: "follows those that hang"},
+	forcedAlways("F20"),
 	{row: "F21", bug: "an error ends the race", file: "transport/decision.go",
 		old: "	case d.running > 0: // an", new: "	case d.running > 0 && end.status != 500: // an", says: "has beaten a verdict"},
 	{row: "F21", bug: "a malformed answer ends the race", file: "transport/decision.go",
 		old: "	case d.running > 0: // an", new: "	case d.running > 0 && end.status != 200: // an", says: "has beaten a verdict"},
+	noBreaker("F21", "calls failed, at most 5.0 % may"),
 	{row: "F22/Ignore", bug: "a failed webhook ends the chain", file: "dispatcher/mutate.go", old: "; o.Denies() {",
 		new: "; o.Denies() || o.Cause != \"\" {", says: "gave no usable answer, and nothing is said about it"},
 	{row: "F22/Fail", bug: "the chain goes on after a failed webhook", file: "dispatcher/mutate.go", old: "; o.Denies() {",
 		new: "; o.Denies() && o.Cause == \"\" {", says: "had its turn after a denial"},
+	noBreaker("F22/Fail", "calls failed, at most 50.0 % may"),
 	{row: "F23", bug: "a webhook for which no time is left allows", file: "dispatcher/policy.go", old: "		o.Result, o.Cause, o.Code = Failed, callErr.Cause, callErr.Cause.Code()",
 		new:  "		o.Result, o.Cause, o.Code = Failed, callErr.Cause, callErr.Cause.Code()\n		if callErr.Cause == hook.NoTimeLeft {\n			o.Result, o.Err = Allowed, nil\n		}",
 		says: "silent-fail-open"},
@@ -128,8 +138,12 @@ var mutants = []mutant{
 		old: "if err := r.cfg.Addresses.Check(at); err != nil {", new: "if err := r.cfg.Addresses.Check(at); err != nil && false {", says: "failed (Unreachable)"},
 	{row: "F24", bug: "names are looked up all the time", file: "transport/resolver.go",
 		old: "timer.Reset(r.cfg.Interval - time.Duration(rand.Int64N(int64(r.cfg.Interval/10)+1)))", new: "timer.Reset(time.Duration(rand.Int64N(int64(r.cfg.Interval / 10))))", says: "questions to the name server"},
-	{row: "F25", bug: "answers may come 250 ms after the caller has given up", file: "internal/server/handler.go", old: deadline, new: "t += 250 * time.Millisecond", says: "answers come late under the fault"},
-	{row: "F25", bug: "the deadline is that of the caller", file: "internal/server/handler.go", old: deadline, new: "t -= 10 * time.Millisecond", says: "the deadline was 2.85s"},
+	{row: "F25/Fail", bug: "answers may come 250 ms after the caller has given up", file: "internal/server/handler.go", old: deadline, new: "t += 250 * time.Millisecond", says: "answers come late under the fault"},
+	{row: "F25/Fail", bug: "the deadline is that of the caller", file: "internal/server/handler.go", old: deadline, new: "t -= 10 * time.Millisecond", says: "the deadline was 2.85s"},
+	{row: "F25/Fail", bug: "a webhook that does not answer has not been called, it is said", file: "transport/error.go",
+		old: `{isAnyTimeout, hook.Timeout,`, new: `{isAnyTimeout, hook.NoTimeLeft,`, says: "no fault excuses that hurt-fail.example.com failed (NoTimeLeft)"},
+	{row: "F25/Ignore", bug: "answers may come 250 ms after the caller has given up", file: "internal/server/handler.go", old: deadline, new: "t += 250 * time.Millisecond",
+		says: "the caller gave up after"},
 	{row: "F26", bug: "the memory of a review that is cut short is not given back", file: "internal/server/handler.go",
 		old: "	if r := in.receive(e.conn); r != accepted {\n", new: "	if r := in.receive(e.conn); r != accepted {\n		in.taken = false\n", says: "Bodies have not returned"},
 	{row: "F26", bug: "a call without a slot leaves a goroutine behind", file: "transport/exchange.go",
@@ -209,6 +223,8 @@ var firstPair *keyPair
 	{row: "F32", bug: "callers may take all descriptors", file: "internal/app/host.go",
 		old: "if half == 0 || configured <= half {", new: "if half != -1 {", says: "5s after the fault and later"},
 	noBreaker("F33", "no breaker opened for webhooks that are dead"),
+	{row: "F33", bug: "a connection that is refused has timed out", file: "transport/error.go",
+		old: `{isDial, hook.Unreachable, breaker.Refused,`, new: `{isDial, hook.Timeout, breaker.Refused,`, says: "no fault excuses that hurt-fail.example.com failed (Timeout)"},
 	{row: "F33", bug: "what ends late counts, although this process stood still", file: "transport/result.go",
 		old: " && late > stoodStill:\n", new: " && late > 1000*stoodStill:\n", says: "opened by our own pause"},
 	{row: "F34", bug: "a process that stops does not tell its callers", file: "internal/server/server.go",
@@ -320,4 +336,9 @@ func noBreaker(row, says string) mutant {
 func noRamp(row, says string) mutant {
 	return mutant{row: row, bug: "a circuit closes after one good probe", file: "breaker/state.go",
 		old: "	if s.RampWidth == 1 {\n", new: "	if true {\n", says: says}
+}
+
+func forcedAlways(row string) mutant {
+	return mutant{row: row, bug: "any number of attempts are forced while a circuit is open", file: "breaker/breaker.go",
+		old: "	if !b.remember(cluster, now).forced.enter(now, b.number) {\n", new: "	if b.remember(cluster, now); false {\n", says: "calls failed, at most 30.0 % may"}
 }

@@ -53,13 +53,9 @@ type row struct {
 	drive                 func(rec *record, w *world) // the fault lasts until it returns
 	repair                func(w *world)
 
-	// What the fault excuses: these causes as long as it lasts, for a share of the
-	// calls (0: any), and others for a while.
-	causes    []history.Cause
-	share     float64
+	// What the fault excuses.
 	excuses   []excuse
-	resource  []string // of these; nil: all
-	cuts      bool
+	resource  []string      // of these; nil: all
 	settle    time.Duration // how long after the repair a breaker may still be open
 	sheds     string        // a cluster that may be shed
 	losses    bool
@@ -84,11 +80,14 @@ type row struct {
 	check               func(t *findings, w *world, r *record)
 }
 
-// excuse is what a fault excuses for a while, from one time after it on until
-// another (0: its end).
+// excuse is what a fault excuses for a while, from one time after it on until another
+// (0: its end). None outlives it: after the fault is over only what was under way then
+// is excused. One without a share is for faults that every call meets as long as they
+// last, so that all may fail.
 type excuse struct {
 	causes      []history.Cause
 	from, until time.Duration
+	then        bool    // the times are those after the repair, of what the repair breaks
 	share       float64 // of the calls; 0: any
 	after       int     // calls that must have met the fault before
 	cuts        bool    // answers that the webhook has given may not arrive
@@ -301,7 +300,8 @@ func (r *row) judged(w *world, rec *record) history.World {
 	limits.Slack = 500*time.Millisecond + r.pause
 	limits.ExtraBurst += 2 + r.bunch // a first attempt counts also if it never arrives
 	world := history.World{Limits: limits, Snapshots: r.configurations(w, rec)}
-	until := never
+	over := rec.repaired + r.after + r.slowest() // when the last call has ended
+	until := over
 	if r.repair != nil {
 		until = rec.repaired + edge
 	}
@@ -313,24 +313,23 @@ func (r *row) judged(w *world, rec *record) history.World {
 		if !strings.HasPrefix(name, "hurt-") {
 			continue
 		}
-		excuses := r.excuses
-		if len(r.causes) > 0 {
-			excuses = append(slices.Clone(excuses), excuse{causes: r.causes, share: r.share})
-		}
-		for _, e := range excuses {
-			f := history.Fault{
-				Webhook: name, Resources: r.resource, From: rec.broken + e.from - edge, Until: until,
-				Causes: e.causes, MayStillAnswer: true, Cuts: r.cuts || e.cuts, Share: e.share, After: e.after,
+		for _, e := range r.excuses {
+			begin, end := rec.broken, until
+			if e.then {
+				begin, end = rec.repaired, over
 			}
 			if e.until > 0 {
-				f.Until = rec.broken + e.until
+				end = begin + e.until
 			}
-			world.Faults = append(world.Faults, f)
+			world.Faults = append(world.Faults, history.Fault{
+				Webhook: name, Resources: r.resource, From: begin + e.from - edge, Until: end,
+				Causes: e.causes, MayStillAnswer: true, Cuts: e.cuts, Share: e.share, After: e.after,
+			})
 		}
 		if r.settle > 0 {
 			world.Faults = append(world.Faults, history.Fault{
 				Webhook: name, Resources: r.resource, From: rec.repaired, Until: until + r.settle,
-				Causes: append([]history.Cause{history.BreakerOpen}, r.causes...), MayStillAnswer: true, Cuts: r.cuts,
+				Causes: []history.Cause{history.BreakerOpen}, MayStillAnswer: true,
 			})
 		}
 	}
@@ -338,12 +337,21 @@ func (r *row) judged(w *world, rec *record) history.World {
 		world.Pauses = []history.Span{{From: w.paused, Until: w.paused + r.pause}}
 	}
 	if r.sheds != "" {
-		world.Sheds = []history.Span{{Cluster: r.sheds, Until: never}}
+		world.Sheds = []history.Span{{Cluster: r.sheds, From: rec.broken - edge, Until: until}}
 	}
 	if r.losses {
 		world.Losses = []history.Span{{From: rec.broken - edge, Until: until + r.settle}}
 	}
 	return world
+}
+
+// slowest is how long the slowest of the webhooks, or their callers, are waited for.
+func (r *row) slowest() time.Duration {
+	most := time.Duration(0)
+	for _, h := range r.webhooks() {
+		most = max(most, h.Timeout)
+	}
+	return min(most, cmp.Or(r.caller, most))
 }
 
 // configurations are those of the run.

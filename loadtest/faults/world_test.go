@@ -62,6 +62,7 @@ type world struct {
 	started     []time.Duration // how long each took until it was ready
 	moved       atomic.Int64    // connections at the new home
 	strangers   leaving
+	harm        *harm // of faults in turn; nil: there are none
 	opened      circuitsOpened
 	paused      time.Duration           // when the process was stopped
 	asked       []int                   // questions to the name server, until each of lostZones began
