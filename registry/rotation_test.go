@@ -295,6 +295,50 @@ func TestNobodyWaitsForALoad(t *testing.T) {
 	})
 }
 
+// nosy is a Target that looks whenever it is asked for anything.
+type nosy struct {
+	registry.Unconnected
+	look func()
+}
+
+func (n nosy) Identity() string          { n.look(); return n.Unconnected.Identity() }
+func (n nosy) Open(context.Context)      { n.look() }
+func (n nosy) Ready(*chain.DryRun) error { n.look(); return nil }
+func (n nosy) Busy() bool                { n.look(); return false }
+func (n nosy) Close()                    { n.look() }
+func (n nosy) String() string            { n.look(); return n.URL() }
+
+// Nothing of a Resource is called under the lock that those take who look: one that
+// blocks keeps nobody waiting but the load.
+func TestNothingBlocksUnderTheLock(t *testing.T) {
+	h := newHome(t)
+	var r *registry.Registry
+	look := func() { r.Targets(); r.Draining() }
+	r = registry.New(registry.Settings{Sources: manifest.Directories(h.dir), Changed: func(registry.Change) { look() }, Resource: func(t *transport.Target) chain.Resource {
+		look()
+		return nosy{registry.Unconnected{Target: t}, look}
+	}})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 3 {
+			h.put("one.yaml", fmt.Sprintf(hookYAML, "one", fmt.Sprint(i), 5))
+			h.put("two.yaml", fmt.Sprintf(hookYAML, "two", fmt.Sprint("two", i), 5))
+			r.Load()
+		}
+		r.Load()
+		if n := len(r.Targets()) + len(r.Draining()); n != 3 {
+			t.Errorf("%d Targets are left, want 3", n)
+		}
+		r.Close()
+	}()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatal("a Resource that looks waits for itself")
+	}
+}
+
 // Resources are opened all at once: one that hangs delays no other, and a change by
 // five seconds at most.
 func TestOneThatHangsIsOpenedAlone(t *testing.T) {
