@@ -36,7 +36,7 @@ type Registry struct {
 // New returns a Registry without a Snapshot. It reads nothing yet.
 func New(s Settings) *Registry {
 	s = s.withDefaults()
-	return &Registry{
+	r := &Registry{
 		settings: s,
 		compiler: compile.NewCompiler(s.Compile),
 		reload:   make(chan struct{}, 1),
@@ -44,6 +44,9 @@ func New(s Settings) *Registry {
 		reader:   manifest.Reader{Sources: s.Sources, FileRoots: s.FileRoots},
 		rotation: rotation{Settings: s, table: map[string]*held{}},
 	}
+	r.problems.Store(new([]manifest.Problem))
+	r.loads.Store(new(Loads))
+	return r
 }
 
 // settleTime is how long Run lets a changed Source come to rest before it
@@ -121,7 +124,10 @@ func (r *Registry) read(ctx context.Context, settle time.Duration) (in manifest.
 		if in.Hash == r.tried || ctx.Err() != nil {
 			return in, nil, false
 		}
-		wait(ctx, settle)
+		select {
+		case <-ctx.Done():
+		case <-time.After(settle):
+		}
 		again := r.reader.Read(ctx)
 		if again.Hash == in.Hash {
 			r.tried = in.Hash
@@ -133,23 +139,11 @@ func (r *Registry) read(ctx context.Context, settle time.Duration) (in manifest.
 	return in, []manifest.Problem{{Reason: "the sources change while they are read"}}, false
 }
 
-func wait(ctx context.Context, d time.Duration) {
-	if d == 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-}
-
 // try compiles a new input and brings it into service, or keeps the last good
 // Snapshot and returns nil.
 func (r *Registry) try(ctx context.Context, in manifest.Input) *Snapshot {
 	if whole := r.rotation.whole; whole != nil && whole.Hash == in.Hash {
-		r.problems.Store(nil)
+		r.problems.Store(new([]manifest.Problem))
 		r.settings.Logger.Info("configuration is back to what is served", "snapshot", r.serving())
 		r.settings.Changed(Change{Snapshot: r.Snapshot()})
 		return nil
@@ -163,7 +157,7 @@ func (r *Registry) try(ctx context.Context, in manifest.Input) *Snapshot {
 	served := r.rotation.rotate(ctx, next)
 	loads := r.Loads()
 	r.loads.Store(&Loads{Good: loads.Good + 1, Bad: loads.Bad, Last: time.Now()})
-	r.problems.Store(nil)
+	r.problems.Store(new([]manifest.Problem))
 	r.populated = in.Populated
 	return served
 }
@@ -238,12 +232,7 @@ func (r *Registry) Snapshot() *Snapshot { return r.rotation.current.Load() }
 
 // Problems returns the problems of the last Load; the current Snapshot is then
 // older than the sources.
-func (r *Registry) Problems() []manifest.Problem {
-	if ps := r.problems.Load(); ps != nil {
-		return *ps
-	}
-	return nil
-}
+func (r *Registry) Problems() []manifest.Problem { return *r.problems.Load() }
 
 // Targets returns the Targets of the Snapshots that are alive: of the current one, of
 // the next one while it is being prepared, and of those that admissions still use.
@@ -267,9 +256,4 @@ type Loads struct {
 }
 
 // Loads returns the counts as of now.
-func (r *Registry) Loads() Loads {
-	if l := r.loads.Load(); l != nil {
-		return *l
-	}
-	return Loads{}
-}
+func (r *Registry) Loads() Loads { return *r.loads.Load() }

@@ -136,7 +136,7 @@ func (r *roots) read(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readRegular(at.directory, at.name, at.info)
+	return readRegular(at.directory.Open, at.name, at.info)
 }
 
 // found is a file below a directory.
@@ -186,22 +186,12 @@ func (d *root) below(path string) (name string, ok bool) {
 // maxFile bounds a file, in bytes.
 const maxFile = 64 << 20
 
-// opener is the file system, or a part of it.
-type opener interface {
-	Open(name string) (*os.File, error)
-}
-
-// anywhere is all of the file system.
-type anywhere struct{}
-
-func (anywhere) Open(name string) (*os.File, error) { return os.Open(name) }
-
 // readRegular reads a regular file; anything else could block for ever.
-func readRegular(from opener, name string, info os.FileInfo) ([]byte, error) {
+func readRegular(open func(name string) (*os.File, error), name string, info os.FileInfo) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("not a regular file")
 	}
-	f, err := from.Open(name)
+	f, err := open(name)
 	if err != nil {
 		return nil, err
 	}

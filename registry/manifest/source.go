@@ -33,7 +33,7 @@ type File struct {
 	// where these may lie. "": it lies in none, and can name files in FileRoots alone.
 	Directory string
 	Data      []byte
-	Err       error // why it cannot be read; it shows no secret
+	Err       error // why it cannot be read, in the same words for the same reason; it shows no secret
 }
 
 // Reader reads Sources and the files that their manifests name. It decodes only what
