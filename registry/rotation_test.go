@@ -170,6 +170,22 @@ func drained(log *bytes.Buffer, prefix string) (urls []string) {
 	return urls
 }
 
+// Targets that are closed at once are closed in the order of their names.
+func TestDrainedInOrder(t *testing.T) {
+	r := newRotating(t)
+	names := strings.Split("abcdefgh", "")
+	for _, name := range names {
+		r.serve(name, name, 5)
+	}
+	r.good(r.Registry)
+	for _, name := range names {
+		r.must(os.Remove(filepath.Join(r.dir, name+".yaml")))
+	}
+	r.good(r.Registry)
+	r.good(r.Registry)
+	r.drainedAre("all at once", names...)
+}
+
 // A new webhook takes part at once: its failure policy decides until it answers,
 // as in kube-apiserver.
 func TestE15NewWebhookTakesPart(t *testing.T) {
