@@ -5,7 +5,10 @@
 // encodes the merged answer. It knows neither HTTP nor the registry.
 package codec
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Version is a version of the AdmissionReview envelope that we speak.
 type Version uint8
@@ -126,6 +129,27 @@ type Review struct {
 
 	scratch []byte   // unescaped strings
 	values  [][]byte // of User.Extra
+}
+
+var reviews = sync.Pool{New: func() any { return new(Review) }}
+
+// AcquireReview returns an empty Review from the pool.
+func AcquireReview() *Review { return reviews.Get().(*Review) }
+
+// Retain adds a reference to r, to be given back with ReleaseReview.
+func (r *Review) Retain() { r.retained.Add(1) }
+
+// ReleaseReview drops a reference. With the last one the Review's Body is released
+// and r returns to the pool: nothing borrowed from r may be used afterwards.
+func ReleaseReview(r *Review) {
+	if r.retained.Add(-1) >= 0 {
+		return
+	}
+	if r.Body != nil {
+		r.Body.Release()
+	}
+	r.reset()
+	reviews.Put(r)
 }
 
 // What a pooled Review keeps of its slices: room for every ordinary review (a

@@ -8,27 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-var reviews = sync.Pool{New: func() any { return new(Review) }}
-
-// AcquireReview returns an empty Review from the pool.
-func AcquireReview() *Review { return reviews.Get().(*Review) }
-
-// Retain adds a reference to r, to be given back with ReleaseReview.
-func (r *Review) Retain() { r.retained.Add(1) }
-
-// ReleaseReview drops a reference. With the last one the Review's Body is released
-// and r returns to the pool: nothing borrowed from r may be used afterwards.
-func ReleaseReview(r *Review) {
-	if r.retained.Add(-1) >= 0 {
-		return
-	}
-	if r.Body != nil {
-		r.Body.Release()
-	}
-	r.reset()
-	reviews.Put(r)
-}
-
 // Decode fills r from body in one strict pass and retains body until
 // ReleaseReview. It fails with a *RequestError where the version and the uid are
 // set all the same, wherever in body the defect is, and with an *EnvelopeError
@@ -64,6 +43,42 @@ func (r *Review) read(read func(*decoder) bool) error {
 	}
 	r.scratch = d.Scratch
 	return d.err()
+}
+
+// DecodeHead is Decode for the beginning of a body whose rest will not be read. It
+// sets version and uid, so that r can be answered, and nothing else. It reports
+// whether body has both; of two uids it sees the first, as kube-apiserver writes it
+// in front of everything that a user chooses.
+func (r *Review) DecodeHead(body *Body, e Encoding) bool {
+	r.Body, r.Encoding = body.Retain(), e
+	return r.readHead(false)
+}
+
+// readHead looks for version and uid, and for nothing else. whole says that the Body
+// is a whole document: it must be well-formed then, but for what Decode is strict
+// about beyond that, and each of the two must be there once.
+func (r *Review) readHead(whole bool) bool {
+	d := acquireDecoder(r.Body.Bytes())
+	defer d.release()
+	d.Lenient, d.Scratch = true, r.scratch
+	var h head
+	var ok bool
+	if r.Encoding == Protobuf {
+		ok = h.fromProtobuf(d.Data, whole)
+	} else {
+		ok = h.fromJSON(&d.Reader, whole)
+	}
+	r.scratch = d.Scratch
+	if !ok || !h.isComplete() {
+		return false
+	}
+	if !utf8.Valid(d.Data) { // what was read before the defect was found may be shown
+		body, encoding := r.Body, r.Encoding
+		r.reset()
+		r.Body, r.Encoding, r.scratch = body, encoding, d.Scratch
+	}
+	r.Version, r.UID = h.version, h.uid
+	return true
 }
 
 // decoder fills a Review or an Object.

@@ -41,42 +41,6 @@ func (h *head) setUID(uid []byte) bool {
 	return true
 }
 
-// DecodeHead is Decode for the beginning of a body whose rest will not be read. It
-// sets version and uid, so that r can be answered, and nothing else. It reports
-// whether body has both; of two uids it sees the first, as kube-apiserver writes it
-// in front of everything that a user chooses.
-func (r *Review) DecodeHead(body *Body, e Encoding) bool {
-	r.Body, r.Encoding = body.Retain(), e
-	return r.readHead(false)
-}
-
-// readHead looks for version and uid, and for nothing else. whole says that the Body
-// is a whole document: it must be well-formed then, but for what Decode is strict
-// about beyond that, and each of the two must be there once.
-func (r *Review) readHead(whole bool) bool {
-	d := acquireDecoder(r.Body.Bytes())
-	defer d.release()
-	d.Lenient, d.Scratch = true, r.scratch
-	var h head
-	var ok bool
-	if r.Encoding == Protobuf {
-		ok = h.fromProtobuf(d.Data, whole)
-	} else {
-		ok = h.fromJSON(&d.Reader, whole)
-	}
-	r.scratch = d.Scratch
-	if !ok || !h.isComplete() {
-		return false
-	}
-	if !utf8.Valid(d.Data) { // what was read before the defect was found may be shown
-		body, encoding := r.Body, r.Encoding
-		r.reset()
-		r.Body, r.Encoding, r.scratch = body, encoding, d.Scratch
-	}
-	r.Version, r.UID = h.version, h.uid
-	return true
-}
-
 // fromJSON reads the document of r.
 func (h *head) fromJSON(r *json.Reader, whole bool) bool {
 	// Of a part no more is read than is needed.

@@ -60,7 +60,7 @@ var requestFields = table[jsonReview]{
 		{"operation", jsonReview.readOperation, nil},
 		{"userInfo", func(d jsonReview) bool { return strictObject(&d.strict, d, &userFields) }, nil},
 		{"object", jsonReview.readNewObject, nil},
-		{"oldObject", func(d jsonReview) bool { return objectReader{d.decoder}.read(&d.review.OldObject) }, nil},
+		{"oldObject", func(d jsonReview) bool { return objectReader(d).read(&d.review.OldObject) }, nil},
 		{"dryRun", jsonReview.readDryRun, nil},
 		{"options", jsonReview.readOptions, nil},
 	},
@@ -174,7 +174,7 @@ func (d jsonReview) readOperation() bool {
 func (d jsonReview) readNewObject() bool {
 	d.Next()
 	start := d.Pos
-	ok := objectReader{d.decoder}.read(&d.review.Object)
+	ok := objectReader(d).read(&d.review.Object)
 	d.review.objectSpan = span{start, d.Pos}
 	return ok
 }

@@ -155,15 +155,15 @@ var rawMessage = message[protobufReview]{
 }
 
 func (d protobufReview) takeNewObject(v wireValue) bool {
-	return d.takeJSON(v, func() bool { return objectReader{d.decoder}.read(&d.review.Object) })
+	return d.takeJSON(v, func() bool { return objectReader(d).read(&d.review.Object) })
 }
 
 func (d protobufReview) takeOldObject(v wireValue) bool {
-	return d.takeJSON(v, func() bool { return objectReader{d.decoder}.read(&d.review.OldObject) })
+	return d.takeJSON(v, func() bool { return objectReader(d).read(&d.review.OldObject) })
 }
 
 func (d protobufReview) takeOptions(v wireValue) bool {
-	return d.takeJSON(v, jsonReview{d.decoder}.readOptions)
+	return d.takeJSON(v, jsonReview(d).readOptions)
 }
 
 // takeJSON has read read the JSON in a runtime.RawExtension, by the rules for one

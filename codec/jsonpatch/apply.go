@@ -7,14 +7,6 @@ import (
 	"encoding/json"
 )
 
-// Apply applies p, and reports whether the document may be another one since: it
-// never reports false for one that says something else than before. After an
-// error, an *Error, the Document is of no use.
-func (d *Document) Apply(p Patch, limits Limits) (changed bool, err error) {
-	a := newApplication(d, p, limits)
-	return a.run(p)
-}
-
 // application is one Apply under way.
 type application struct {
 	*Document

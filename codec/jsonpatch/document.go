@@ -41,6 +41,14 @@ func Open(doc []byte, limits Limits) (*Document, error) {
 // borrows.
 func (d *Document) Footprint() int { return d.meter.kept }
 
+// Apply applies p, and reports whether the document may be another one since: it
+// never reports false for one that says something else than before. After an
+// error, an *Error, the Document is of no use.
+func (d *Document) Apply(p Patch, limits Limits) (changed bool, err error) {
+	a := newApplication(d, p, limits)
+	return a.run(p)
+}
+
 // Append appends the document to dst, as JSON text. The error, an *Error, says that
 // it is beyond limits.
 func (d *Document) Append(dst []byte, limits Limits) ([]byte, error) {

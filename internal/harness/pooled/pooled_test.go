@@ -9,11 +9,13 @@ import (
 	"testing"
 )
 
+//nolint:unused // its fields are looked at by reflection
 type part struct {
 	text string
 	tell func()
 }
 
+//nolint:unused // likewise
 type value struct {
 	part
 	mu    sync.Mutex
