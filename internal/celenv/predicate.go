@@ -43,9 +43,19 @@ const (
 	other     // something that is neither absent nor null
 )
 
-func boolOf(b bool) value   { return value{kind: boolean, truth: b} }
-func numberOf(n int) value  { return value{kind: number, number: int64(n)} }
-func textOf(s string) value { return value{kind: text, text: s} }
+func boolOf(b bool) value  { return value{kind: boolean, truth: b} }
+func numberOf(n int) value { return value{kind: number, number: int64(n)} }
+
+// maxText is the longest string that predicates look at: CEL charges one for its size,
+// and so do they, however long it takes to count.
+const maxText = 64 << 10
+
+func textOf(s string) value {
+	if len(s) > maxText {
+		return value{kind: other}
+	}
+	return value{kind: text, text: s}
+}
 
 // decide returns what a predicate comes to, if it knows.
 func decide(p predicate, v *Variables) (known result, ok bool) {

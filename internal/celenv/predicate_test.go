@@ -193,6 +193,9 @@ func TestPredicatesLeaveTheRestToCEL(t *testing.T) {
 		{"a pattern that is too dear", only(`{"metadata":{"labels":{"a":"` + strings.Repeat("x", 1_000) + `"}}}`), `m.labels.a.matches('` + strings.Repeat("y", 40) + `')`, no},
 		{"two strings that are too dear to compare", only(`{"metadata":{"name":"` + strings.Repeat("x", 20_000) + `"}}`), `m.name == m.name`, no},
 		{"a long string and a short one", only(`{"metadata":{"name":"` + strings.Repeat("x", 20_000) + `"}}`), `m.name == 'x'`, "false"},
+		{"a string that is too long", only(`{"metadata":{"name":"` + strings.Repeat("x", maxText+1) + `"}}`), `m.name == 'x'`, no},
+		{"a string that is too long, looked for", only(`{"metadata":{"name":"` + strings.Repeat("x", maxText+1) + `"}}`), `has(m.name)`, "true"},
+		{"a string that is just short enough", only(`{"metadata":{"name":"` + strings.Repeat("x", maxText) + `"}}`), `m.name == 'x'`, "false"},
 		{"metadata that is too large to scan", metadata(`"long":"` + strings.Repeat("x", maxScanned) + `"`), `has(m.generateName)`, no},
 		{"deep metadata", metadata(`"deep":` + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000)), `has(m.generateName)`, "false"},
 		{"another function", usual, `m.name.lowerAscii() == 'web'`, no},
@@ -222,6 +225,17 @@ func TestPredicatesLeaveTheRestToCEL(t *testing.T) {
 				t.Errorf("%s: got %s, want %s", condition.expression, got, tt.want)
 			}
 		})
+	}
+}
+
+// The fields of request and cluster are found by their joined names, which a key with a
+// dot in it would be mistaken for: there is no such key, because they have types.
+func TestTypedVariablesHaveNoKeys(t *testing.T) {
+	c := NewCompiler()
+	for _, expression := range []string{`request['kind.kind'] == 'a'`, `cluster['name'] == 'a'`, `request.userInfo['username'] == 'a'`, "request.`kind.kind` == 'a'"} {
+		if condition, err := c.Compile(expression); err == nil {
+			t.Errorf("%s compiles, with the predicate %v", expression, condition.predicate)
+		}
 	}
 }
 
