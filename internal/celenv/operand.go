@@ -314,10 +314,9 @@ func putBack(s *json.Scanner[[]byte]) {
 	scanners.Put(s)
 }
 
-// member returns the value of the member of the object raw with that key, and how it is
-// written. It is unknown if it is no string that stands for itself, if a key has
-// escapes, or if the key is there twice, for which it is not looked where keys are
-// unique.
+// member returns the value of the member with that key of raw, an object that the codec
+// has scanned, and how it is written. It is unknown if a key has escapes, or if the key
+// is there twice, for which it is not looked where keys are unique.
 func (v *Variables) member(raw []byte, key string, unique bool) (found value, written []byte) {
 	if len(raw) > maxScanned-v.scanned {
 		return value{}, nil
@@ -328,34 +327,24 @@ func (v *Variables) member(raw []byte, key string, unique bool) (found value, wr
 		v.scanned += s.Pos
 		putBack(s)
 	}()
-	if s.Next() != '{' || !s.Enter() {
-		return value{}, nil
-	}
+	s.Enter()
 	found.kind = absent
 	for first := true; s.More(first, '}'); first = false {
-		name, escaped, ok := s.Key()
-		if !ok || escaped {
-			return value{}, nil
-		}
+		name, escaped, _ := s.Key()
 		s.Next()
 		start := s.Pos
-		if !s.Skip() {
+		switch s.Skip(); {
+		case escaped:
 			return value{}, nil
-		}
-		switch {
 		case string(name) != key:
-		case unique:
-			written = raw[start:s.Pos]
-			return meant(written), written
+			continue
 		case found.kind != absent:
 			return value{}, nil
-		default:
-			written = raw[start:s.Pos]
-			found = meant(written)
 		}
-	}
-	if s.Fault != "" {
-		return value{}, nil
+		written = raw[start:s.Pos]
+		if found = meant(written); unique {
+			break
+		}
 	}
 	return found, written
 }

@@ -148,13 +148,7 @@ type binary struct {
 	left, right predicate
 }
 
-func (b binary) eval(v *Variables) value {
-	left, right := b.left.eval(v), b.right.eval(v)
-	if left.kind == unknown || right.kind == unknown {
-		return value{}
-	}
-	return b.do(v, left, right)
-}
+func (b binary) eval(v *Variables) value { return b.do(v, b.left.eval(v), b.right.eval(v)) }
 
 type operation func(v *Variables, left, right value) value
 
@@ -171,29 +165,26 @@ var operations = map[string]operation{
 	overloads.Contains:      ofTexts(strings.Contains, func(a, b string) uint64 { return traversal(length(a)) * traversal(length(b)) }),
 }
 
+// equals compares with null, or two values of one kind.
 func equals(v *Variables, left, right value) value {
-	size := 1
-	if left.kind == text && right.kind == text {
-		size = min(length(left.text), length(right.text))
-	}
-	var same bool
-	switch {
-	case left.kind == null || right.kind == null:
-		if same = left.kind == right.kind; !same && (left.kind > filled || right.kind > filled) {
-			return value{} // what it costs depends on how much is in it
-		}
-		if left.kind == text || right.kind == text {
-			size = min(1, max(length(left.text), length(right.text)))
-		}
-	case left.kind != right.kind || left.kind > text:
+	known := left.kind == null || right.kind == null || left.kind == right.kind && left.kind <= text
+	size := min(left.size(), right.size())
+	if !known || size < 0 || !v.spend(traversal(size)) {
 		return value{}
+	}
+	return boolOf(left == right)
+}
+
+// size is what CEL takes for the size of a value that is compared; negative: CEL knows.
+func (v value) size() int {
+	switch v.kind {
+	case null, boolean, number, filled:
+		return 1
+	case text:
+		return length(v.text)
 	default:
-		same = left == right
+		return -1
 	}
-	if !v.spend(traversal(size)) {
-		return value{}
-	}
-	return boolOf(same)
 }
 
 func differs(v *Variables, left, right value) value {
@@ -365,7 +356,7 @@ func appendPath(path []string, e ast.Expr) (_ []string, ok bool) {
 		}
 	case ast.CallKind:
 		c := e.AsCall()
-		if c.FunctionName() != operators.Index || c.Args()[1].Kind() != ast.LiteralKind {
+		if c.FunctionName() != operators.Index {
 			return nil, false
 		}
 		if key, isText := c.Args()[1].AsLiteral().(types.String); isText {
@@ -382,28 +373,31 @@ func callOf(c ast.CallExpr) predicate {
 		args = append([]ast.Expr{c.Target()}, args...)
 	}
 	name := c.FunctionName()
-	switch {
-	case len(args) == 1 && name == overloads.Size:
+	switch name {
+	case overloads.Size:
 		return sizeOf(args[0])
-	case len(args) == 1 && name == operators.LogicalNot:
+	case operators.LogicalNot:
 		if of := predicateOf(args[0]); of != nil {
 			return not{of}
 		}
-	case len(args) == 2 && name == operators.In:
+		return nil
+	case operators.In:
 		return inOf(args[0], args[1])
-	case len(args) == 2 && name == overloads.Matches:
+	case overloads.Matches:
 		return matchesOf(args[0], args[1])
-	case len(args) == 2:
-		left, right := predicateOf(args[0]), predicateOf(args[1])
-		if left == nil || right == nil {
-			return nil
-		}
-		if name == operators.LogicalAnd || name == operators.LogicalOr {
-			return either{name == operators.LogicalOr, left, right}
-		}
-		if do := operations[name]; do != nil {
-			return binary{do, left, right}
-		}
+	}
+	if len(args) != 2 {
+		return nil
+	}
+	left, right := predicateOf(args[0]), predicateOf(args[1])
+	if left == nil || right == nil {
+		return nil
+	}
+	switch do := operations[name]; {
+	case name == operators.LogicalAnd, name == operators.LogicalOr:
+		return either{name == operators.LogicalOr, left, right}
+	case do != nil:
+		return binary{do, left, right}
 	}
 	return nil
 }
@@ -427,9 +421,6 @@ func inOf(e, in ast.Expr) predicate {
 	if in.Kind() == ast.ListKind {
 		list := map[string]struct{}{}
 		for _, each := range in.AsList().Elements() {
-			if each.Kind() != ast.LiteralKind {
-				return nil
-			}
 			s, ok := each.AsLiteral().(types.String)
 			if !ok {
 				return nil
@@ -451,11 +442,8 @@ func inOf(e, in ast.Expr) predicate {
 
 func matchesOf(e, pattern ast.Expr) predicate {
 	of := predicateOf(e)
-	if of == nil || pattern.Kind() != ast.LiteralKind {
-		return nil
-	}
 	s, ok := pattern.AsLiteral().(types.String)
-	if !ok {
+	if of == nil || !ok {
 		return nil
 	}
 	compiled, err := regexp.Compile(string(s))
