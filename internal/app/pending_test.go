@@ -150,9 +150,10 @@ func TestE15ProbeReviewIsOfThePhase(t *testing.T) {
 		pending  string // empty: it joins
 	}{
 		"a patch of a mutating webhook":   {true, func(c *call) { c.say(patch) }, ""},
-		"a patch of a validating webhook": {false, func(c *call) { c.say(patch) }, "the dry-run review of a probe: "},
-		"no review":                       {false, func(c *call) { _, _ = io.WriteString(c.rw, "nonsense") }, "the dry-run review of a probe: "},
+		"a patch of a validating webhook": {false, func(c *call) { c.say(patch) }, "the dry-run review of a probe: received invalid webhook response: "},
+		"no review":                       {false, func(c *call) { _, _ = io.WriteString(c.rw, "nonsense") }, "the dry-run review of a probe: received invalid webhook response: "},
 		"a denial":                        {false, (*call).deny, ""},
+		"an allow of another review":      {false, func(c *call) { c.uid = "other"; c.say(`"allowed":true`) }, "the dry-run review of a probe: received invalid webhook response: "},
 		"a denial of another review":      {false, func(c *call) { c.uid = "other"; c.deny() }, "the dry-run review of a probe is answered with an unclear denial: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/metrics"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
@@ -37,8 +38,8 @@ func TestLinesOfCircuits(t *testing.T) { synctest.Test(t, linesOfCircuits) }
 func linesOfCircuits(t *testing.T) {
 	var log bytes.Buffer
 	counted := map[string]int{}
-	o := &circuitObserver{log: slog.New(slog.NewTextHandler(&log, nil)), count: func(target string, _ breaker.Change) { counted[target]++ }}
-	o.clusters.Burst, o.targets.Burst = circuitLines, circuitLines
+	o := (&App{log: slog.New(slog.NewTextHandler(&log, nil)), metrics: &metrics.Metrics{}}).circuitObserver()
+	o.count = func(target string, _ breaker.Change) { counted[target]++ }
 	one, other := targetAt(t, "https://one.example.com/"), targetAt(t, "https://other.example.com/")
 	change := func(of *transport.Target, c breaker.Change) string {
 		log.Reset()
