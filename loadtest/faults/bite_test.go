@@ -77,6 +77,7 @@ func build(t *testing.T, edits ...*mutant) string {
 		if m == nil {
 			continue
 		}
+		m.mustFit(t)
 		if sources[m.file] == "" {
 			sources[m.file] = m.source(t)
 		}
