@@ -38,7 +38,7 @@ func TestLinesOfCircuits(t *testing.T) { synctest.Test(t, linesOfCircuits) }
 func linesOfCircuits(t *testing.T) {
 	var log bytes.Buffer
 	counted := map[string]int{}
-	o := (&App{log: slog.New(slog.NewTextHandler(&log, nil)), metrics: &metrics.Metrics{}}).circuitObserver()
+	o := (&telemetry{metrics: &metrics.Metrics{}}).circuits(slog.New(slog.NewTextHandler(&log, nil)))
 	o.count = func(target string, _ breaker.Change) { counted[target]++ }
 	one, other := targetAt(t, "https://one.example.com/"), targetAt(t, "https://other.example.com/")
 	change := func(of *transport.Target, c breaker.Change) string {
