@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -209,4 +210,28 @@ func newZstd(maxBytes int64) *zstd.Decoder {
 
 func (h *handler) tooLarge() error {
 	return refusal(http.StatusRequestEntityTooLarge, "the body exceeds %d bytes, the limit also for what it decompresses to", h.options.MaxBytes)
+}
+
+// refused says with which status and text a request is refused.
+type refused struct {
+	status int
+	text   string
+}
+
+func (r *refused) Error() string { return r.text }
+
+func refusal(status int, format string, args ...any) error {
+	return &refused{status: status, text: fmt.Sprintf(format, args...)}
+}
+
+// refuse answers with the status and the text of err.
+func refuse(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	if r := (*refused)(nil); errors.As(err, &r) {
+		status = r.status
+	}
+	if status == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", http.MethodPost)
+	}
+	http.Error(w, err.Error(), status)
 }
