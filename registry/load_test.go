@@ -117,6 +117,15 @@ func TestLoad(t *testing.T) {
 		h.must(os.Remove(path))
 		h.refused(r, "holds no object")
 	})
+	t.Run("E12 one source never had an object", func(t *testing.T) {
+		h := newHome(t)
+		r := registry.New(registry.Settings{Sources: append(manifest.Directories(h.dir), &shelf{})})
+		h.good(r)
+		h.put("webhook.yaml", fmt.Sprintf(webhookYAML, "second.policy"))
+		if got := first(h.good(r)); got != "second.policy.example.com" {
+			t.Errorf("%s is served", got)
+		}
+	})
 	t.Run("E12 one source has no object any more", func(t *testing.T) {
 		h := newHome(t)
 		more := &shelf{manifest.File{Name: "prod.yaml", Data: []byte(manifests.ClusterNamed("prod"))}}

@@ -154,6 +154,20 @@ func TestE17ManifestInNoDirectory(t *testing.T) {
 	}
 }
 
+// A directory may be named relative to the working directory, and so may what its
+// manifests name be.
+func TestRelativeDirectory(t *testing.T) {
+	h := newHome(t)
+	h.put("registry/a.yaml", "apiVersion: dispatcher.dev/v1alpha1\nkind: WebhookBinding\nmetadata: {name: b}\nspec: {webhooks: [\"*/*\"], bearerTokenFile: secrets/token}\n")
+	h.put("registry/secrets/token", "secret")
+	t.Chdir(h.dir)
+	h.from("registry")
+	in := h.good()
+	if token, err := in.Token(in.Objects.Bindings[0].Origin, "secrets/token"); token != "secret" || err != nil {
+		t.Errorf("%q, %v", token, err)
+	}
+}
+
 // A kubeconfig that a manifest in no directory names stands in the fileRoots, and so
 // does what it names.
 func TestE18ManifestInNoDirectory(t *testing.T) {
