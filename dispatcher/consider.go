@@ -134,17 +134,13 @@ func refuseDryRun(w *chain.Entry) *hook.Refusal {
 	}
 }
 
-// settleUncalled gives a webhook that was not called its Outcome. In a mode that
-// never denies, a dry run that the webhook does not support is a visible skip; a
-// Shadow webhook has no part in the answer at all.
+// settleUncalled gives a webhook that was not called its Outcome. One in mode Shadow has
+// no part in the answer.
 func (a *admission) settleUncalled(inv *invocation, o Outcome) {
 	o.Webhook, o.Position, o.Round = inv.webhook, inv.position, inv.round
 	if inv.webhook.Mode == chain.Shadow {
 		a.shadowed = append(a.shadowed, o)
 		return
-	}
-	if o.Result == Softened && o.Cause == hook.DryRun {
-		o.Result, o.Softened = Skipped, false
 	}
 	a.settle(o)
 }

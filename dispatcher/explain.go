@@ -103,7 +103,7 @@ func explain(w *chain.Entry, m match.Decision, r *codec.Review) WebhookExplained
 	case w.Pending != nil:
 		x.Reason, x.Detail = string(hook.Pending), w.Pending.Error()
 	case r.DryRun && !w.SideEffects.SupportsDryRun():
-		x.Reason = "DryRun"
+		x.Reason = string(hook.DryRun)
 	default:
 		x.ask(w.Hook, r)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
-// judge turns what a webhook answered, or why it did not, into an Outcome. This
-// is the only place where the failure policy, failOpen rules and the mode speak.
+// judge turns what a webhook answered, or why it did not, into an Outcome. What the
+// failure policy, failOpen rules and the mode make of it is said here alone.
 func (a *admission) judge(inv *invocation, resp codec.Response, err error, elapsed time.Duration) Outcome {
 	o := Outcome{
 		Webhook:  inv.webhook,
@@ -152,13 +152,16 @@ func (o *Outcome) classifyError() {
 	}
 }
 
-// soften applies the mode Warn: what would deny is a warning. A CallError
-// that does not block has failed open, whatever kept it from blocking.
+// soften applies the mode Warn: what would deny is a warning, and a dry run that the
+// webhook does not support a visible skip. A CallError that does not block has failed
+// open, whatever kept it from blocking.
 func (o *Outcome) soften() {
-	switch o.Result {
-	case Denied, Refused:
+	switch {
+	case o.Result == Refused && o.Cause == hook.DryRun:
+		o.Result = Skipped
+	case o.Result == Denied, o.Result == Refused:
 		o.Result, o.Softened = Softened, true
-	case Failed:
+	case o.Result == Failed:
 		o.Result, o.Softened = FailedOpen, true
 	}
 }

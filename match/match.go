@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package match answers "does this webhook want this review?" exactly as
-// kube-apiserver does. It is pure: no I/O, no clock, no goroutine.
+// kube-apiserver does. It does no I/O and starts nothing; conditions on a large object wait
+// for a turn, until the deadline of the admission.
 package match
 
 import (

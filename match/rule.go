@@ -226,7 +226,7 @@ func EquivalentResources(group string) []string {
 	return names
 }
 
-// groupPattern is a resourcePattern in one group.
+// groupPattern is a ResourcePattern in one group.
 type groupPattern struct {
 	group   string
 	pattern ResourcePattern

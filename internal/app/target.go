@@ -13,7 +13,6 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/transport"
-	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
 // probeTimeout bounds how long a new webhook is asked whether it is there.
@@ -21,7 +20,7 @@ const probeTimeout = time.Second
 
 // probeReview is the dry run that a probe asks about: a ConfigMap that nobody
 // creates.
-const probeReview = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/%s","request":{"uid":"00000000-0000-0000-0000-00000000d157",` +
+const probeReview = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"00000000-0000-0000-0000-00000000d157",` +
 	`"kind":{"group":"","version":"v1","kind":"ConfigMap"},"resource":{"group":"","version":"v1","resource":"configmaps"},` +
 	`"requestKind":{"group":"","version":"v1","kind":"ConfigMap"},"requestResource":{"group":"","version":"v1","resource":"configmaps"},` +
 	`"name":"admission-dispatcher-probe","namespace":"default","operation":"CREATE","userInfo":{"username":"admission-dispatcher-probe"},` +
@@ -43,8 +42,7 @@ func (t target) Ready(q *chain.DryRun) error {
 	if err := t.client.Probe(t.Target, probeTimeout); err != nil || q == nil {
 		return err
 	}
-	asked := q.Webhook.Hook.(*webhook.Hook) //nolint:forcetypeassert // Targets serve nothing but webhooks
-	body := codec.NewBody(fmt.Appendf(nil, probeReview, asked.Version), nil)
+	body := codec.NewBody([]byte(probeReview), nil)
 	defer body.Release()
 	review := codec.AcquireReview()
 	defer codec.ReleaseReview(review)
@@ -53,20 +51,9 @@ func (t target) Ready(q *chain.DryRun) error {
 	}
 	view := hook.NewView(hook.Source{Review: review, Cluster: q.Cluster, Mutating: q.Phase == chain.Mutating})
 	defer view.Release()
-	message, err := asked.Message(&hook.Question{View: view}, codec.Form{Version: asked.Version})
-	if err != nil {
-		return err
-	}
-	defer message.Release()
-	_, err = t.client.Call(context.Background(), transport.Call{
-		Target:   t.Target,
-		Message:  message,
-		Cluster:  q.Cluster,
-		Resource: view.Resource(),
-		Deadline: time.Now().Add(probeTimeout),
-		Repeat:   transport.Repeat{NoHedge: true},
-		Owner:    q.Webhook.ID,
-	})
+	answered := make(probed, 1)
+	q.Webhook.Hook.Ask(context.Background(), hook.Question{View: view, Deadline: time.Now().Add(probeTimeout)}, hook.NewReceiver(answered, 0))
+	err := <-answered
 	if denial, ok := errors.AsType[*codec.AnswerError](err); ok && denial.Denies {
 		return fmt.Errorf("the dry-run review of a probe is answered with an unclear denial: %w", err)
 	}
@@ -74,4 +61,15 @@ func (t target) Ready(q *chain.DryRun) error {
 		return fmt.Errorf("the dry-run review of a probe: %w", err)
 	}
 	return nil
+}
+
+// probed takes what came of a probe's dry run, as a hook.Asker.
+type probed chan error
+
+// Answered implements hook.Asker.
+func (p probed) Answered(_ uint64, _ codec.Response, err error) {
+	select {
+	case p <- err:
+	default: // a second answer
+	}
 }

@@ -145,8 +145,8 @@ func phaseAttr(p chain.Phase) attribute.KeyValue { return attribute.String("phas
 // it, so that nothing of an old Snapshot is kept.
 type generation struct {
 	snapshot string
-	clusters sync.Map // *registry.Cluster -> *clusterSets
-	webhooks sync.Map // *registry.Webhook -> *webhookSets
+	clusters sync.Map // *chain.Cluster -> *clusterSets
+	webhooks sync.Map // *chain.Entry -> *webhookSets
 
 	mu      sync.RWMutex
 	callers map[hook.ID]*attemptSets
