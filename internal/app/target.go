@@ -37,11 +37,17 @@ type target struct {
 func (t target) Open(ctx context.Context) { t.resolver.Refresh(ctx, t.Target) }
 
 // Ready reports whether the Target can be connected to and, if there is a dry run,
-// answers it. Any verdict will do: it shows that somebody reads reviews there.
+// answers it.
 func (t target) Ready(q *chain.DryRun) error {
 	if err := t.client.Probe(t.Target, probeTimeout); err != nil || q == nil {
 		return err
 	}
+	return answers(q)
+}
+
+// answers reports whether a dry run is answered. Any verdict will do: it shows that
+// somebody reads reviews there.
+func answers(q *chain.DryRun) error {
 	body := codec.NewBody([]byte(probeReview), nil)
 	defer body.Release()
 	review := codec.AcquireReview()
