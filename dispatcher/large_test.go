@@ -498,3 +498,15 @@ func cpuTime() time.Duration {
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
+
+// A condition that CEL cannot evaluate refuses, however it is written: && and || want bools.
+func TestConditionOfAStringRefuses(t *testing.T) {
+	caller := calling(func(transport.Call, hook.Receiver) { t.Error("the webhook is called") })
+	w := strings.Replace(fmt.Sprintf(largeWebhook, 0, "Fail"), "  sideEffects: None",
+		"  sideEffects: None\n  matchConditions: [{name: skip, expression: \"(request.dryRun || object.metadata.labels.skip) != object.metadata.labels.skip\"}]", 1)
+	d, s := newWorld(t, caller, overload.Limits{}, fmt.Sprintf(largeCluster, "east"), w)
+	v := admit(t, d, s, "east", []byte(fmt.Sprintf(podReview, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","labels":{"skip":"x"}}}`)), time.Second)
+	if v.Response.Allowed || v.Response.Code != 403 {
+		t.Errorf("allowed %v, code %d, %s", v.Response.Allowed, v.Response.Code, v.Response.Message)
+	}
+}

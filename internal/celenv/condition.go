@@ -46,15 +46,17 @@ func (c *Condition) ReadsObjects() bool { return c.objects }
 // which makes the results of those before it void. No error quotes the object. Cost bounds each webhook's
 // conditions, the deadline, if it is not zero, those of all together.
 //
-// A predicate that decides says what CEL would say, whatever the deadline. What CEL
-// says is kept for all other webhooks that have the same condition, and costs each of
+// A predicate that decides says what CEL would say; the clock is looked at after many of
+// them. What CEL says is kept for all other webhooks that have the same condition, and costs each of
 // them the same.
 func (c *Condition) Evaluate(v *Variables, budget int64, deadline time.Time) (holds bool, left int64, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	known, ok := v.results[c]
 	if !ok {
-		known, ok = decide(c.predicate, v)
+		if known, ok = decide(c.predicate, v); ok && !v.inTime(known.cost, deadline) {
+			return false, -1, ErrInterrupted
+		}
 	}
 	if !ok {
 		if known, err = c.evaluate(v, deadline); err != nil {

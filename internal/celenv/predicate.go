@@ -51,8 +51,17 @@ func (r read) eval(v *Variables) value {
 	if found.kind == absent {
 		return value{}
 	}
+	if n := len(found.text); n > usualLength {
+		if n > maxScanned-v.scanned {
+			return value{}
+		}
+		v.scanned += n // its code points are counted, for which CEL may charge one
+	}
 	return found
 }
+
+// usualLength is how many bytes a string has at most that is not worth counting.
+const usualLength = 256
 
 // presence is has(): absent is false.
 type presence read
@@ -97,7 +106,10 @@ func (e either) eval(v *Variables) value {
 	if left.truth == e.decisive {
 		return left
 	}
-	return e.right.eval(v)
+	if right := e.right.eval(v); right.kind == boolean {
+		return right
+	}
+	return value{} // an error of CEL's, unless it is a bool that only CEL knows
 }
 
 // binary is an operation of two values.

@@ -105,7 +105,12 @@ func (d draw) truth(depth int) string {
 			return "(" + d.truth(depth-1) + d.one(" && ", " || ") + d.truth(depth-1) + ")"
 		}
 	}
-	switch rapid.IntRange(0, 12).Draw(d.T, "test") {
+	switch rapid.IntRange(0, 13).Draw(d.T, "test") {
+	case 13: // what is no bool is an error beside one, unless that decides
+		untyped := func() string {
+			return d.one("object.metadata.name", "object.metadata.labels.app", "oldObject.metadata.name", "object.kind", "object.metadata.labels", "oldObject")
+		}
+		return "(" + d.truth(0) + d.one(" && ", " || ") + untyped() + ")" + d.one(" == "+untyped(), " != "+untyped(), " in object.metadata.labels")
 	case 0:
 		return d.one("true", "false", "request.dryRun", "true == request.dryRun", "request.dryRun != false", "has(request.dryRun)")
 	case 1, 2:

@@ -418,3 +418,45 @@ func BenchmarkCondition(b *testing.B) {
 		}
 	}
 }
+
+// CEL charges one for looking at a long string; predicates look at so much of them for one
+// View, and leave the rest to CEL.
+func TestPredicatesLookAtSoMuchText(t *testing.T) {
+	condition, err := NewCompiler().Compile(`object.metadata.labels.app == 'x'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for length, want := range map[int]int{256: 10_000, 257: maxScanned / 257, 32 << 10: 8} {
+		v := variablesOf(decode(t, strings.Replace(usual, `"app":"web"`, `"app":"`+strings.Repeat("x", length)+`"`, 1)))
+		times := 0
+		for ; times < 10_000; times++ {
+			if _, ok := decide(condition.predicate, v); !ok {
+				break
+			}
+		}
+		if times != want {
+			t.Errorf("a string of %d bytes is looked at %d times, want %d", length, times, want)
+		}
+	}
+}
+
+// However cheap predicates are, the deadline ends them.
+func TestManyPredicatesEndAtTheDeadline(t *testing.T) {
+	condition, err := NewCompiler().Compile(`request.userInfo.username == 'x'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		deadline time.Time
+		want     error
+	}{{time.Now().Add(-time.Second), ErrInterrupted}, {time.Time{}, nil}, {time.Now().Add(time.Hour), nil}} {
+		v := variablesOf(decode(t, usual))
+		for n := 0; err == nil && n < maxUnwatched; n++ {
+			_, _, err = condition.Evaluate(v, Budget, c.deadline)
+		}
+		if !errors.Is(err, c.want) {
+			t.Errorf("%v, want %v", err, c.want)
+		}
+		err = nil
+	}
+}

@@ -40,6 +40,8 @@ type Variables struct {
 	results map[*Condition]result
 	spent   uint64 // by the predicate under way, in units of CEL
 	scanned int    // by all predicates so far, in bytes
+	// unwatched is what predicates have spent since somebody looked at the clock.
+	unwatched uint64
 }
 
 // SetObject replaces the object; what the other variables were converted to stays.
@@ -69,6 +71,19 @@ func (v *Variables) Forget() {
 }
 
 func (v *Variables) forget() { v.object, v.oldObject = nil, nil }
+
+// maxUnwatched is what predicates may spend between two looks at the clock, in units of
+// CEL: about a millisecond.
+const maxUnwatched = 10_000
+
+// inTime notes what a predicate has spent, and reports whether there is time for more.
+func (v *Variables) inTime(cost uint64, deadline time.Time) bool {
+	if v.unwatched += cost + 1; v.unwatched <= maxUnwatched || deadline.IsZero() {
+		return true
+	}
+	v.unwatched = 0
+	return time.Now().Before(deadline)
+}
 
 // keep remembers what a condition came to.
 func (v *Variables) keep(c *Condition, r result) {

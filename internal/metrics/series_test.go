@@ -187,3 +187,21 @@ func sum(counts map[string]int) int {
 	}
 	return n
 }
+
+// What has not counted takes no room: of each cluster, and of each webhook, one series has.
+func TestUnusedSeriesTakeNoRoom(t *testing.T) {
+	for _, size := range [][2]int{{700, 2}, {1, 1400}} {
+		f, m := newFleet(t, size[0], size[1]), newMetrics(t)
+		for _, c := range f.clusters {
+			for _, p := range phases() {
+				m.Observe(context.Background(), f.record(c, p, dispatcher.Allowed, ""))
+			}
+			for _, w := range c.Validating.Webhooks {
+				m.Attempted(context.Background(), transport.Attempt{Owner: w.ID})
+			}
+		}
+		if text := scrape(t, m); strings.Contains(text, "otel_metric_overflow") {
+			t.Errorf("%d clusters, %d webhooks: something is beyond the limit of 10,000", size[0], size[1])
+		}
+	}
+}

@@ -16,50 +16,67 @@ import (
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
-// counters are the series of a family that counts. What counts holds its series, so that
+// counters are the series of a family that counts. What counts holds a counter, so that
 // it costs an atomic addition; the series are read when somebody collects.
 type counters struct {
-	series sync.Map // attribute.Distinct -> *counter
+	series sync.Map // attribute.Distinct -> *series
 	number atomic.Int64
-	beyond atomic.Int64 // what is counted of series that there is no room for
+	beyond series // of series that there is no room for
 }
 
-// counter is one series.
-type counter struct {
+// series is one that has counted.
+type series struct {
 	labels metric.ObserveOption
-	n      *atomic.Int64
+	n      atomic.Int64
 }
 
-func (c *counter) add(n int64) { c.n.Add(n) }
+// counter counts for one series, which there is from the first time on: most of those that
+// are prepared never count, and would take the room of others.
+type counter struct {
+	of   *counters
+	set  attribute.Set
+	made atomic.Pointer[series]
+}
 
-// with returns the series with these labels, which is shown once it has counted.
+func (c *counter) add(n int64) {
+	s := c.made.Load()
+	if s == nil {
+		s = c.of.find(c.set)
+		c.made.Store(s)
+	}
+	s.n.Add(n)
+}
+
+// with returns what counts for the series with these labels.
 func (c *counters) with(labels ...attribute.KeyValue) *counter {
-	set := attribute.NewSet(labels...)
+	return &counter{of: c, set: attribute.NewSet(labels...)}
+}
+
+// find returns the series of a set.
+func (c *counters) find(set attribute.Set) *series {
 	known, ok := c.series.Load(set.Equivalent())
 	if ok {
-		return known.(*counter)
+		return known.(*series)
 	}
 	if c.number.Load() >= maxSeries-1 { // webhooks that have come and gone
-		return &counter{n: &c.beyond}
+		return &c.beyond
 	}
-	known, ok = c.series.LoadOrStore(set.Equivalent(), &counter{metric.WithAttributeSet(set), new(atomic.Int64)})
+	known, ok = c.series.LoadOrStore(set.Equivalent(), &series{labels: metric.WithAttributeSet(set)})
 	if !ok {
 		c.number.Add(1)
 	}
-	return known.(*counter)
+	return known.(*series)
 }
 
 // observe is a metric.Int64Callback. What is beyond comes last: from then on the SDK takes
 // every series that it does not know for one that is beyond, too.
 func (c *counters) observe(_ context.Context, to metric.Int64Observer) error {
 	c.series.Range(func(_, value any) bool {
-		series := value.(*counter)
-		if n := series.n.Load(); n > 0 {
-			to.Observe(n, series.labels)
-		}
+		s := value.(*series)
+		to.Observe(s.n.Load(), s.labels)
 		return true
 	})
-	if n := c.beyond.Load(); n > 0 {
+	if n := c.beyond.n.Load(); n > 0 {
 		to.Observe(n, metric.WithAttributes(attribute.Bool(overflow, true)))
 	}
 	return nil

@@ -43,6 +43,7 @@ type Reader struct {
 	FileRoots []string // where files may lie, besides the directories of their manifests
 	decoded   *decoder // of the manifests with this sum
 	sum       string
+	places    string                         // of the same manifests
 	parsed    map[reference]parsedKubeconfig // as of the last reading
 }
 
@@ -116,8 +117,8 @@ func (r *Reader) Read(ctx context.Context) Input {
 	for i, source := range r.Sources {
 		manifests[i] = source.Read(ctx)
 	}
-	if sum := hashOf(manifests); r.decoded == nil || r.sum != sum {
-		r.decoded, r.sum = decodeAll(manifests), sum
+	if sum, places := hashOf(manifests), placesOf(manifests); r.decoded == nil || r.sum != sum || r.places != places {
+		r.decoded, r.sum, r.places = decodeAll(manifests), sum, places
 	}
 	in := Input{
 		Objects: &r.decoded.objects, Problems: r.decoded.problems, Populated: r.decoded.populated,
@@ -227,6 +228,18 @@ func (r *reading) access(at reference, read content, k parsedKubeconfig) {
 	} {
 		WritePart(r.hash, []byte(part))
 	}
+}
+
+// placesOf sums where manifests lie, which decides where the files lie that they name.
+func placesOf(manifests [][]File) string {
+	h := sha256.New()
+	for _, files := range manifests {
+		for _, f := range files {
+			WritePart(h, []byte(f.Name))
+			WritePart(h, []byte(f.Directory))
+		}
+	}
+	return string(h.Sum(nil))
 }
 
 // hashOf sums names and contents of each Source's manifests, wherever they lie.

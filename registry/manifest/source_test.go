@@ -198,3 +198,30 @@ func TestE18ManifestInNoDirectory(t *testing.T) {
 		t.Errorf("E18 a file outside: %v", err)
 	}
 }
+
+// moving is a Source whose manifests move.
+type moving struct{ directory *string }
+
+func (moving) Name() string { return "moving" }
+
+func (m moving) Read(context.Context) []File {
+	return []File{{Name: "east.yaml", Directory: *m.directory, Data: []byte("apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: east}\nspec: {authentication: {certificate: {commonNames: [east], caFile: ca.pem}}}\n")}}
+}
+
+// The files that a manifest names lie where it lies now.
+func TestSourceThatMoves(t *testing.T) {
+	a, b := t.TempDir(), t.TempDir()
+	for dir, text := range map[string]string{a: "old", b: "new"} {
+		if err := os.WriteFile(filepath.Join(dir, "ca.pem"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := a
+	r := Reader{Sources: []Source{moving{&at}}}
+	r.Read(t.Context())
+	at = b
+	in := r.Read(t.Context())
+	if data, _ := in.File(in.Objects.Clusters[0].Origin, "ca.pem"); string(data) != "new" {
+		t.Errorf("reads %q of the directory where the manifest was", data)
+	}
+}
