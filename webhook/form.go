@@ -96,3 +96,28 @@ func (c Compression) coding(reads reading) codec.Coding {
 	}
 	return codec.Identity
 }
+
+// formFields are the header fields of a form. A webhook that is sent protobuf may
+// answer in it.
+func formFields(f codec.Form) string {
+	const (
+		json     = "Content-Type: application/json\r\nAccept: application/json, */*\r\n"
+		protobuf = "Content-Type: application/vnd.kubernetes.protobuf\r\nAccept: application/vnd.kubernetes.protobuf, application/json, */*\r\n"
+		gzip     = "Content-Encoding: gzip\r\n"
+		zstd     = "Content-Encoding: zstd\r\n"
+	)
+	isJSON := f.Encoding == codec.JSON
+	switch {
+	case isJSON && f.Coding == codec.Gzip:
+		return json + gzip
+	case isJSON && f.Coding == codec.Zstd:
+		return json + zstd
+	case isJSON:
+		return json
+	case f.Coding == codec.Gzip:
+		return protobuf + gzip
+	case f.Coding == codec.Zstd:
+		return protobuf + zstd
+	}
+	return protobuf
+}

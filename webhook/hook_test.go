@@ -200,3 +200,39 @@ func TestPinnedFormIsNotNegotiated(t *testing.T) {
 		m.Release()
 	}
 }
+
+// A Message holds the review until its last reference is gone, and then nothing: the
+// next call has nothing of it.
+func TestMessageHoldsTheReview(t *testing.T) {
+	v := view(t)
+	m := messageTo(t, &Hook{Target: new(transport.Target)}, v, codec.Form{Version: codec.V1})
+	v.Release() // by who has made the call
+	m.Retain()
+	m.Release()
+	if p, err := m.Payload(false); err != nil || string(p.Body) != received {
+		t.Errorf("%q, %v", p.Body, err)
+	}
+	if m.Release(); m.Body != nil || m.Want.UID != nil || m.question.View != nil || m.target != nil || m.negotiation != nil {
+		t.Errorf("it is kept for the next call: %+v", m.content)
+	}
+}
+
+// Messages are taken from a pool.
+func TestMessageAllocations(t *testing.T) {
+	if raced {
+		t.Skip("the race detector empties pools")
+	}
+	v := view(t)
+	defer v.Release()
+	h, q := &Hook{Target: new(transport.Target)}, &hook.Question{View: v}
+	once := func() {
+		m, err := h.Message(q, codec.Form{Version: codec.V1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Release()
+	}
+	if n := testing.AllocsPerRun(100, once); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
