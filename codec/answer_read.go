@@ -11,44 +11,6 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec/json"
 )
 
-// Compatibility says how strictly an answer is read.
-type Compatibility uint8
-
-const (
-	// Strict refuses what different readers could read differently.
-	Strict Compatibility = iota
-	// APIServer reads an answer as kube-apiserver does: the rows marked + in
-	// docs/contract.md do not apply.
-	APIServer
-)
-
-// Expectation is what an answer must fit to be one to the call at hand.
-type Expectation struct {
-	UID      []byte // borrowed for the duration of the call
-	Version  Version
-	Mutating bool
-	Compat   Compatibility
-}
-
-// Verify reads the body of an answer: JSON, YAML or Kubernetes' protobuf, which
-// its first bytes tell, as they do for kube-apiserver. It fails with an
-// *AnswerError (rows C1 to C28 of docs/contract.md). The Response is cleaned:
-// codes, texts, warnings and annotations are within the limits of one webhook. It
-// borrows nothing from body.
-func Verify(body []byte, want Expectation) (Response, error) {
-	a := acquireAnswer(body, want)
-	defer a.release()
-	readAnswer(a)
-	if err := verify(a); err != nil {
-		return Response{}, err
-	}
-	resp := a.clean(want.Compat)
-	if a.verdict && want.Mutating && a.patch.counted(&a.Scanner).operations > 0 {
-		resp.Patch = a.patch.bytes
-	}
-	return resp, nil
-}
-
 // readAnswer reads the whole answer, in the encoding that its first bytes tell. What it
 // has understood of an unreadable one may still deny.
 func readAnswer(a *answer) {
