@@ -44,10 +44,6 @@ type Latency struct {
 	P50, P95, P99 time.Duration
 }
 
-// Latency returns the latencies as of now. It costs some microseconds, and is
-// for people, not for the way of a call.
-func (t *Target) Latency() Latency { return t.latency.summary(time.Now()) }
-
 func (l *latency) summary(now time.Time) Latency {
 	l.mu.Lock()
 	defer l.mu.Unlock()

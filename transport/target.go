@@ -144,6 +144,10 @@ func (t *Target) Connections() int {
 	return n
 }
 
+// Latency returns the latencies as of now. It costs some microseconds, and is
+// for people, not for the way of a call.
+func (t *Target) Latency() Latency { return t.latency.summary(time.Now()) }
+
 // choose returns the first Endpoint, as balance orders them, whose breaker lets an
 // attempt of a cluster about a resource. ok is false where there is none. Of circuits
 // that change thereby, tell notifies.
