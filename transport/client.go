@@ -9,10 +9,57 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/worker"
 )
+
+// Call is one question to one Target.
+type Call struct {
+	Target *Target
+	// Message is what is sent. The caller keeps its own reference until Start has
+	// returned; the call has one for as long as an attempt may need it.
+	Message Message
+	// Cluster is sent as the Admission-Cluster header. What its reviews bring about
+	// counts against it alone.
+	Cluster string
+	// Resource is what the review is about, such as "apps/deployments": failures
+	// on one resource do not keep the webhook from being asked about others.
+	Resource string
+	// Shadow: nobody waits for the answer. It takes no slot from calls that decide.
+	Shadow bool
+	// Deadline is when the answer must be there: the webhook's own timeout and
+	// the time left for the admission, whichever is first.
+	Deadline time.Time
+	// Timeout is what the call would have had if the caller had left it the time. A
+	// much earlier Deadline that passes says little about the webhook. 0: unknown.
+	Timeout time.Duration
+	// Wait: rather than fail because of the open circuit of a webhook that hangs, the
+	// call waits until the Deadline, as it would for the webhook itself.
+	Wait bool
+	// Over is true once nobody needs the answer any more: no review is sent from then
+	// on. It is looked at until the Receiver is notified. nil: it is needed to the end.
+	Over   *atomic.Bool
+	Repeat Repeat
+	// Owner is whose call it is, for the Observer; nothing else looks at it.
+	Owner hook.ID
+}
+
+// Repeat says whether, and when, one call may make more than one attempt. The zero
+// value makes one; only a request of which not a byte has left is sent again.
+type Repeat struct {
+	// Safe: the call has no side effects.
+	Safe bool
+	// NoHedge: no second attempt while the first is under way.
+	NoHedge bool
+	// Failures: any failed attempt is repeated, not only a broken connection.
+	Failures bool
+	// DenyWins: while a hedge is under way, an allow waits a moment for a denial.
+	DenyWins bool
+}
 
 // ClientConfig is the configuration of a Client. Zero values mean the defaults.
 type ClientConfig struct {
@@ -32,12 +79,8 @@ const (
 	DefaultConcurrency    = 256
 )
 
-const (
-	userAgent = "admission-dispatcher"
-
-	// maxIdleWorkers is how many goroutines wait for attempts to come.
-	maxIdleWorkers = 256
-)
+// maxIdleWorkers is how many goroutines wait for attempts to come.
+const maxIdleWorkers = 256
 
 // Client calls webhooks. It is safe for concurrent use. It must be closed.
 type Client struct {
@@ -49,7 +92,6 @@ type Client struct {
 	workers       worker.Pool[work] // make attempts
 	races         sync.Pool         // of *race
 	waiters       sync.Pool         // of waiter
-	requests      sync.Pool         // of *request
 }
 
 // NewClient returns a Client.
@@ -64,9 +106,8 @@ func NewClient(cfg ClientConfig) *Client {
 		c.observer = Silent{}
 	}
 	c.workers.Do, c.workers.Idle = func(w work) { w.race.follow(w.first) }, maxIdleWorkers
-	common := &common{exchange: c.exchange, start: c.launch, free: c.forget, observer: c.observer}
+	common := &common{exchange: exchange, adopt: c.adopt, start: c.launch, free: c.forget, observer: c.observer}
 	c.races.New = func() any { return &race{common: common} }
-	c.requests.New = func() any { return new(request) }
 	c.waiters.New = func() any { return make(waiter, 1) }
 	if c.dialer.dial == nil {
 		c.dialer.dial = dialTCP
@@ -81,6 +122,46 @@ func NewClient(cfg ClientConfig) *Client {
 		c.concurrency = DefaultConcurrency
 	}
 	return c
+}
+
+// Start asks, perhaps more than once, and tells to a verified answer or an error:
+// a *hook.CallError, or a *codec.AnswerError whose Denies is set. ctx carries shutdown
+// and trace; the deadline is the Call's. A hedge that lost may run on, to the deadline.
+func (c *Client) Start(ctx context.Context, call Call, to hook.Receiver) {
+	now := time.Now()
+	if !now.Before(call.Deadline) {
+		to.Receive(codec.Response{}, &hook.CallError{Cause: hook.NoTimeLeft, Err: errNoTimeLeft})
+		return
+	}
+	r := c.races.Get().(*race)
+	r.ctx, r.Call, r.to = ctx, call, to
+	r.Message.Retain()
+	c.running.Add(1)
+	r.run(now)
+}
+
+// Call is Start for who waits for the answer.
+func (c *Client) Call(ctx context.Context, call Call) (codec.Response, error) {
+	w := c.waiters.Get().(waiter)
+	c.Start(ctx, call, hook.NewReceiver(w, 0))
+	got := <-w
+	c.waiters.Put(w)
+	return got.resp, got.err
+}
+
+func (c *Client) launch(r *race, first step) { c.workers.Run(work{r, first}) }
+
+// forget keeps the memory of a race for the next.
+func (c *Client) forget(r *race) {
+	*r = race{common: r.common, timer: r.timer}
+	c.races.Put(r)
+	c.running.Done()
+}
+
+// Close returns when no attempt runs any more. It must not race with calls.
+func (c *Client) Close() {
+	c.running.Wait()
+	c.workers.Close()
 }
 
 // adopt makes the Endpoint connect as this Client does, if no other came first.
@@ -102,7 +183,10 @@ func (c *Client) Probe(t *Target, timeout time.Duration) error {
 	}
 	results := make(chan error, len(endpoints))
 	for _, e := range endpoints {
-		c.running.Go(func() { results <- c.warm(e, timeout) })
+		c.running.Go(func() {
+			c.adopt(e)
+			results <- e.warm(timeout)
+		})
 	}
 	var errs []error
 	for range endpoints {
@@ -129,24 +213,26 @@ func (c *Client) Warm(endpoints []*Endpoint) {
 		c.running.Add(1)
 		all.Go(func() {
 			defer c.running.Done()
-			_ = c.warm(e, c.dialer.timeout) // the first call says what is wrong
+			c.adopt(e)
+			_ = e.warm(c.dialer.timeout) // the first call says what is wrong
 		})
 	}
 	all.Wait()
 }
 
-// warm puts a new connection into the Endpoint's pool.
-func (c *Client) warm(e *Endpoint, timeout time.Duration) error {
-	c.adopt(e)
-	cc, err := e.pool.AcquireConn(timeout, false)
-	if err != nil {
-		return err
-	}
-	if cc.Conn().(*conn).rest() {
-		e.pool.ReleaseConn(cc)
-		e.closeIfRetired()
-	} else {
-		e.pool.CloseConn(cc)
-	}
-	return nil
+// work is a race's first step.
+type work struct {
+	race  *race
+	first step
 }
+
+// waiter takes the answer for who waits. It keeps nothing of it.
+type waiter chan received
+
+type received struct {
+	resp codec.Response
+	err  error
+}
+
+// Answered implements hook.Asker. A race answers once.
+func (w waiter) Answered(_ uint64, resp codec.Response, err error) { w <- received{resp, err} }

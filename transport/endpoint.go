@@ -67,6 +67,21 @@ func (e *Endpoint) Health() breaker.Status { return e.breaker.Status() }
 // Outstanding returns the number of attempts under way.
 func (e *Endpoint) Outstanding() int { return int(e.outstanding.Load()) }
 
+// warm puts a new connection into the pool.
+func (e *Endpoint) warm(timeout time.Duration) error {
+	cc, err := e.pool.AcquireConn(timeout, false)
+	if err != nil {
+		return err
+	}
+	if cc.Conn().(*conn).rest() {
+		e.pool.ReleaseConn(cc)
+		e.closeIfRetired()
+	} else {
+		e.pool.CloseConn(cc)
+	}
+	return nil
+}
+
 // close closes the idle connections, and has those in use closed after their call.
 func (e *Endpoint) close() {
 	e.retired.Store(true)

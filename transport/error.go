@@ -144,3 +144,30 @@ func isBroken(err error, _ *dialError) bool {
 	return errors.Is(err, fasthttp.ErrConnectionClosed) || errors.As(err, &network) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, bufio.ErrNegativeCount)
 }
+
+var (
+	errNoTimeLeft = errors.New("no time left for the call")
+	errNotNeeded  = errors.New("the admission was answered before the review was sent")
+)
+
+// silentError says that a connection ended before any byte of an answer.
+type silentError struct {
+	err       error
+	reused    bool // it had been open for a while
+	unwritten bool // not a byte of the request has left
+}
+
+func (e *silentError) Error() string { return e.err.Error() }
+
+func (e *silentError) Unwrap() error { return e.err }
+
+// cutError says that an answer could not be read, because it is over a limit or not
+// HTTP as we read it, and what could be seen of it.
+type cutError struct {
+	err   error
+	reply Reply
+}
+
+func (e *cutError) Error() string { return e.err.Error() }
+
+func (e *cutError) Unwrap() error { return e.err }

@@ -8,21 +8,21 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/tracecontext"
 )
 
 // exchange is one HTTP try, which ends by the call's deadline. Nothing is sent once
 // nobody needs the answer.
-func (c *Client) exchange(ctx context.Context, r *race, chosen *choice) result {
+func exchange(ctx context.Context, r *race, chosen *choice) result {
 	call := &r.Call
 	e, who := chosen.endpoint, holder{call.Cluster, call.Shadow}
-	c.adopt(e)
+	r.adopt(e)
 	if !e.slots.acquire(who, call.Deadline) {
 		return failed(errNoSlot, call, 0)
 	}
@@ -37,11 +37,11 @@ func (c *Client) exchange(ctx context.Context, r *race, chosen *choice) result {
 	}
 	resp := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(resp)
-	req := c.requests.Get().(*request)
+	req := requests.Get().(*request)
 	*req = request{head: &call.Target.head, payload: payload, timeout: left, cluster: call.Cluster, trace: tracecontext.Inject(ctx), race: r}
 	err = e.roundTrip(req, resp, &chosen.ticket, call.Deadline, chosen.fresh)
 	*req = request{} // it has borrowed
-	c.requests.Put(req)
+	requests.Put(req)
 	switch {
 	case err == nil:
 		return read(replyOf(resp, e.pool.MaxResponseBodySize), call)
@@ -49,6 +49,44 @@ func (c *Client) exchange(ctx context.Context, r *race, chosen *choice) result {
 		return unsent(err)
 	}
 	return failed(err, call, left)
+}
+
+// read is the result of an attempt that got an HTTP answer.
+func read(reply Reply, call *Call) result {
+	j := call.Message.Judge(reply)
+	end := result{resp: j.Response, err: j.Err, doubtful: j.Doubtful, heard: j.Switch, status: reply.Status, kind: breaker.Denied}
+	switch {
+	case j.Err != nil:
+		end.kind, end.pause = reply.kind(), reply.pause()
+	case j.Response.Allowed:
+		end.kind = breaker.Allowed
+	}
+	return end
+}
+
+// failed is the result of an attempt that got no HTTP answer, or none that could be
+// read.
+func failed(err error, call *Call, left time.Duration) result {
+	f, unusable := failureOf(err, call.Target.host, left)
+	end := result{err: unusable, kind: f.kind}
+	if cut, ok := errors.AsType[*cutError](err); ok {
+		cut.reply.Cut = unusable
+		if end.err = call.Message.Judge(cut.reply).Err; end.verdict() {
+			end.kind = breaker.BadAnswer
+		}
+	}
+	silent, ok := errors.AsType[*silentError](err)
+	closed := ok && silent.reused
+	_, dialling := errors.AsType[*dialError](err)
+	end.unsent = dialling || f.cause == hook.Shed || closed && silent.unwritten
+	end.stale = closed && end.kind == breaker.Reset
+	end.doubtful = end.kind == breaker.BadAnswer || end.kind == breaker.Reset && !end.stale // as when its server panics
+	return end
+}
+
+// unsent is the result of an attempt of which not a byte has left.
+func unsent(why error) result {
+	return result{kind: breaker.NotSent, unsent: true, err: &hook.CallError{Cause: hook.NoTimeLeft, Err: why}}
 }
 
 // replyOf returns what there is of an answer, which it borrows.
@@ -113,19 +151,6 @@ func (e *Endpoint) roundTrip(req *request, resp *fasthttp.Response, ticket *brea
 	}
 }
 
-var errNotNeeded = errors.New("the admission was answered before the review was sent")
-
-// silentError says that a connection ended before any byte of an answer.
-type silentError struct {
-	err       error
-	reused    bool // it had been open for a while
-	unwritten bool // not a byte of the request has left
-}
-
-func (e *silentError) Error() string { return e.err.Error() }
-
-func (e *silentError) Unwrap() error { return e.err }
-
 // talk writes req and reads resp within the deadline. clean tells whether the
 // connection can carry another request. A webhook may answer, and close, before
 // it has read the whole review: its verdict stands, as it does with net/http.
@@ -166,17 +191,6 @@ const (
 	lookTime = time.Second
 )
 
-// cutError says that an answer could not be read, because it is over a limit or not
-// HTTP as we read it, and what could be seen of it.
-type cutError struct {
-	err   error
-	reply Reply
-}
-
-func (e *cutError) Error() string { return e.err.Error() }
-
-func (e *cutError) Unwrap() error { return e.err }
-
 // readAnswer reads an answer of at most limit bytes by the deadline. rest is how
 // many bytes behind it have been read. Of one that is over a limit it reads the
 // beginning, which may deny: a webhook may quote a large object (C12).
@@ -209,16 +223,6 @@ func readAnswer(r *bufio.Reader, c net.Conn, resp *fasthttp.Response, limit int,
 	return 0, &cutError{err: err, reply: beginning}
 }
 
-// startsAnswer reports whether the header of an answer is what is to be read next.
-func startsAnswer(r *bufio.Reader) bool {
-	const version = "HTTP/1."
-	if r.Buffered() < len(version) {
-		return false
-	}
-	start, _ := r.Peek(len(version)) // of what is there
-	return string(start) == version
-}
-
 // beyond is the beginning of an answer whose body is over the limit, of which r has
 // the rest.
 func beyond(resp *fasthttp.Response, r io.Reader, limit int) Reply {
@@ -228,20 +232,4 @@ func beyond(resp *fasthttp.Response, r io.Reader, limit int) Reply {
 		reply.Body = append(reply.Body[:len(reply.Body):len(reply.Body)], more...)
 	}
 	return reply
-}
-
-// unread is an answer whose header our own HTTP client does not read, as
-// kube-apiserver's client reads it.
-func unread(r io.Reader, limit int) Reply {
-	resp, err := http.ReadResponse(bufio.NewReader(io.LimitReader(r, int64(maxHeader+limit))), nil)
-	if err != nil {
-		return Reply{}
-	}
-	body, _ := io.ReadAll(resp.Body) // as far as it comes
-	return Reply{
-		Status:          resp.StatusCode,
-		ContentEncoding: []byte(resp.Header.Get(fasthttp.HeaderContentEncoding)),
-		Body:            body,
-		Limit:           limit,
-	}
 }

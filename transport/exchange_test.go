@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +22,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 	"github.com/admission-dispatcher/dispatcher/internal/tracecontext"
 )
@@ -206,5 +209,64 @@ func TestClosedAsReused(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// judging is a Message that judges as it is told.
+type judging struct {
+	negotiated
+	as Judgment
+}
+
+func (m *judging) Judge(Reply) Judgment { return m.as }
+
+// What an attempt that got no HTTP answer says of the review: whether any of it has
+// left, over which kind of connection, and whether its wording is perhaps at fault.
+func TestFailedAttempts(t *testing.T) {
+	reset := &net.OpError{Op: "read", Err: errors.New("reset")}
+	silent := func(reused, unwritten bool, err error) error {
+		return &silentError{err: err, reused: reused, unwritten: unwritten}
+	}
+	for _, row := range []struct {
+		name string
+		err  error
+		want result
+	}{
+		{"refused", &dialError{stage: "connect", err: reset}, result{kind: breaker.Refused, unsent: true}},
+		{"no handshake", &dialError{stage: "TLS handshake", tls: true, err: reset}, result{kind: breaker.TLSFailed, unsent: true}},
+		{"no certificate that is trusted", &dialError{tls: true, err: &tls.CertificateVerificationError{Err: reset}}, result{kind: breaker.TLSFailed, unsent: true}},
+		{"no slot", errNoSlot, result{kind: breaker.NotSent, unsent: true}},
+		{"no connection", fasthttp.ErrNoFreeConns, result{kind: breaker.NotSent, unsent: true}},
+		{"no answer in time", os.ErrDeadlineExceeded, result{kind: breaker.TimedOut}},
+		{"nor over a connection that was used before", silent(true, false, os.ErrDeadlineExceeded), result{kind: breaker.TimedOut}},
+		{"reset", reset, result{kind: breaker.Reset, doubtful: true}},
+		{"before a byte of the answer", silent(false, false, reset), result{kind: breaker.Reset, doubtful: true}},
+		{"before a byte of the request", silent(false, true, reset), result{kind: breaker.Reset, doubtful: true}},
+		{"reset as it was used again", silent(true, false, reset), result{kind: breaker.Reset, stale: true}},
+		{"and before a byte of the request", silent(true, true, reset), result{kind: breaker.Reset, stale: true, unsent: true}},
+		{"half an answer", io.ErrUnexpectedEOF, result{kind: breaker.BadAnswer, doubtful: true}},
+	} {
+		got := failed(row.err, &Call{Target: &Target{host: "policy"}}, time.Second)
+		var call *hook.CallError
+		if !errors.As(got.err, &call) || !errors.Is(row.err, errNoSlot) && got.kind != row.want.kind {
+			t.Errorf("%s: %v, kind %v", row.name, got.err, got.kind)
+		}
+		if got.unsent != row.want.unsent || got.stale != row.want.stale || got.doubtful != row.want.doubtful {
+			t.Errorf("%s: unsent %v, stale %v, doubtful %v", row.name, got.unsent, got.stale, got.doubtful)
+		}
+	}
+}
+
+// An answer of which the rest did not come is one if what there is of it denies.
+func TestBeginningsAreJudged(t *testing.T) {
+	cut := &cutError{err: os.ErrDeadlineExceeded}
+	for err, want := range map[error]breaker.Kind{
+		&codec.AnswerError{Denies: true}:                     breaker.BadAnswer,
+		&hook.CallError{Cause: hook.Timeout, Err: errNoSlot}: breaker.TimedOut,
+	} {
+		m := &judging{as: Judgment{Err: err}}
+		if got := failed(cut, &Call{Target: &Target{host: "policy"}, Message: m}, time.Second); got.kind != want || !errors.Is(got.err, err) {
+			t.Errorf("%v: kind %v, want %v", got.err, got.kind, want)
+		}
 	}
 }

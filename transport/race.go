@@ -42,6 +42,7 @@ type race struct {
 // common is what is the same for all races of a Client.
 type common struct {
 	exchange func(context.Context, *race, *choice) result // one HTTP try
+	adopt    func(*Endpoint)                              // has the Endpoint connect as the Client does
 	start    func(*race, step)                            // a step on a goroutine of its own
 	free     func(*race)                                  // when nothing of the race runs any more
 	observer Observer

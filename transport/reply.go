@@ -3,6 +3,8 @@
 package transport
 
 import (
+	"bufio"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -77,4 +79,30 @@ func (r *Reply) pause() time.Duration {
 		return defaultPause
 	}
 	return 0
+}
+
+// startsAnswer reports whether the header of an answer is what is to be read next.
+func startsAnswer(r *bufio.Reader) bool {
+	const version = "HTTP/1."
+	if r.Buffered() < len(version) {
+		return false
+	}
+	start, _ := r.Peek(len(version)) // of what is there
+	return string(start) == version
+}
+
+// unread is an answer whose header our own HTTP client does not read, as
+// kube-apiserver's client reads it.
+func unread(r io.Reader, limit int) Reply {
+	resp, err := http.ReadResponse(bufio.NewReader(io.LimitReader(r, int64(maxHeader+limit))), nil)
+	if err != nil {
+		return Reply{}
+	}
+	body, _ := io.ReadAll(resp.Body) // as far as it comes
+	return Reply{
+		Status:          resp.StatusCode,
+		ContentEncoding: []byte(resp.Header.Get("Content-Encoding")),
+		Body:            body,
+		Limit:           limit,
+	}
 }

@@ -3,27 +3,17 @@
 package transport
 
 import (
-	"bufio"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"net"
 	"net/http"
-	"os"
 	"strconv"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/codec"
-	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // What a status says, at the edges.
@@ -57,107 +47,6 @@ func TestPausesInSeconds(t *testing.T) {
 		r.RetryAfter = strconv.AppendInt(nil, int64(seconds), 10)
 		if got, want := r.pause(), time.Duration(min(seconds, 60))*time.Second; got != want {
 			t.Errorf("%d seconds: a pause of %v, want %v", seconds, got, want)
-		}
-	}
-}
-
-// judging is a Message that judges as it is told.
-type judging struct {
-	negotiated
-	as Judgment
-}
-
-func (m *judging) Judge(Reply) Judgment { return m.as }
-
-// What an attempt that got no HTTP answer says of the review: whether any of it has
-// left, over which kind of connection, and whether its wording is perhaps at fault.
-func TestFailedAttempts(t *testing.T) {
-	reset := &net.OpError{Op: "read", Err: errors.New("reset")}
-	silent := func(reused, unwritten bool, err error) error {
-		return &silentError{err: err, reused: reused, unwritten: unwritten}
-	}
-	for _, row := range []struct {
-		name string
-		err  error
-		want result
-	}{
-		{"refused", &dialError{stage: "connect", err: reset}, result{kind: breaker.Refused, unsent: true}},
-		{"no handshake", &dialError{stage: "TLS handshake", tls: true, err: reset}, result{kind: breaker.TLSFailed, unsent: true}},
-		{"no certificate that is trusted", &dialError{tls: true, err: &tls.CertificateVerificationError{Err: reset}}, result{kind: breaker.TLSFailed, unsent: true}},
-		{"no slot", errNoSlot, result{kind: breaker.NotSent, unsent: true}},
-		{"no connection", fasthttp.ErrNoFreeConns, result{kind: breaker.NotSent, unsent: true}},
-		{"no answer in time", os.ErrDeadlineExceeded, result{kind: breaker.TimedOut}},
-		{"nor over a connection that was used before", silent(true, false, os.ErrDeadlineExceeded), result{kind: breaker.TimedOut}},
-		{"reset", reset, result{kind: breaker.Reset, doubtful: true}},
-		{"before a byte of the answer", silent(false, false, reset), result{kind: breaker.Reset, doubtful: true}},
-		{"before a byte of the request", silent(false, true, reset), result{kind: breaker.Reset, doubtful: true}},
-		{"reset as it was used again", silent(true, false, reset), result{kind: breaker.Reset, stale: true}},
-		{"and before a byte of the request", silent(true, true, reset), result{kind: breaker.Reset, stale: true, unsent: true}},
-		{"half an answer", io.ErrUnexpectedEOF, result{kind: breaker.BadAnswer, doubtful: true}},
-	} {
-		got := failed(row.err, &Call{Target: &Target{host: "policy"}}, time.Second)
-		var call *hook.CallError
-		if !errors.As(got.err, &call) || !errors.Is(row.err, errNoSlot) && got.kind != row.want.kind {
-			t.Errorf("%s: %v, kind %v", row.name, got.err, got.kind)
-		}
-		if got.unsent != row.want.unsent || got.stale != row.want.stale || got.doubtful != row.want.doubtful {
-			t.Errorf("%s: unsent %v, stale %v, doubtful %v", row.name, got.unsent, got.stale, got.doubtful)
-		}
-	}
-}
-
-// What an error of the network is called, and whose fault it is.
-func TestFailures(t *testing.T) {
-	reset := &net.OpError{Op: "read", Err: errors.New("reset")}
-	inTime := func(change func(*dialError)) error {
-		e := &dialError{stage: "connect", err: os.ErrDeadlineExceeded}
-		change(e)
-		return e
-	}
-	for _, row := range []struct {
-		err   error
-		cause hook.Cause
-		kind  breaker.Kind
-		text  string
-	}{
-		{&dialError{stage: "TLS handshake", tls: true, err: x509.UnknownAuthorityError{}}, hook.TLS, breaker.TLSFailed, "policy: TLS handshake: x509: certificate signed by unknown authority"},
-		{inTime(func(e *dialError) { e.queued, e.late = true, time.Hour }), hook.Timeout, breaker.NotSent, "policy could not be reached in time: connect: i/o timeout"},
-		{inTime(func(e *dialError) { e.late = stoodStill }), hook.Timeout, breaker.ConnectTimedOut, "policy could not be reached in time: connect: i/o timeout"},
-		{inTime(func(e *dialError) { e.late = stoodStill + 1 }), hook.Timeout, breaker.Paused, "policy could not be reached in time: connect: i/o timeout"},
-		{inTime(func(e *dialError) { e.short = true }), hook.Timeout, breaker.TimedOut, "policy could not be reached in time: connect: i/o timeout"},
-		{os.ErrDeadlineExceeded, hook.Timeout, breaker.TimedOut, "policy did not answer within 1.235s"},
-		{&dialError{stage: "connect", err: syscall.EMFILE}, hook.Unreachable, breaker.NotSent, "policy: connect: too many open files"},
-		{&dialError{stage: "connect", err: syscall.ECONNREFUSED}, hook.Unreachable, breaker.Refused, "policy: connect: connection refused"},
-		{fasthttp.ErrBodyTooLarge, hook.BadAnswer, breaker.BadAnswer, "policy answered with a body over the limit"},
-		{&fasthttp.ErrSmallBuffer{}, hook.BadAnswer, breaker.BadAnswer, "policy answered with more than 64 KiB of headers"},
-		{errNoSlot, hook.Shed, breaker.NotSent, "policy: too many calls are under way"},
-		{fasthttp.ErrNoFreeConns, hook.Shed, breaker.NotSent, "policy: too many calls are under way"},
-		{io.ErrUnexpectedEOF, hook.BadAnswer, breaker.BadAnswer, "policy ended the connection in the middle of its answer"},
-		{&net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}, hook.TLS, breaker.TLSFailed, "policy: remote error: tls: bad certificate"},
-		{&net.OpError{Op: "local error", Err: errors.New("tls: bad record MAC")}, hook.TLS, breaker.TLSFailed, "policy: local error: tls: bad record MAC"},
-		{reset, hook.Unreachable, breaker.Reset, "policy broke the connection: read: reset"},
-		{net.ErrClosed, hook.Unreachable, breaker.Reset, "policy broke the connection: use of closed network connection"},
-		{fasthttp.ErrConnectionClosed, hook.Unreachable, breaker.Reset, "policy broke the connection: " + fasthttp.ErrConnectionClosed.Error()},
-		{bufio.ErrNegativeCount, hook.Unreachable, breaker.Reset, "policy broke the connection: bufio: negative count"},
-		{errors.New("what?"), hook.BadAnswer, breaker.BadAnswer, "policy answered with something else than HTTP"},
-	} {
-		f, err := failureOf(row.err, "policy", 1234567*time.Microsecond)
-		if f.kind != row.kind || err.Cause != row.cause || err.Error() != row.text {
-			t.Errorf("%v is %v, %v: %q; want %v, %v: %q", row.err, err.Cause, f.kind, err.Error(), row.cause, row.kind, row.text)
-		}
-	}
-}
-
-// An answer of which the rest did not come is one if what there is of it denies.
-func TestBeginningsAreJudged(t *testing.T) {
-	cut := &cutError{err: os.ErrDeadlineExceeded}
-	for err, want := range map[error]breaker.Kind{
-		&codec.AnswerError{Denies: true}:                     breaker.BadAnswer,
-		&hook.CallError{Cause: hook.Timeout, Err: errNoSlot}: breaker.TimedOut,
-	} {
-		m := &judging{as: Judgment{Err: err}}
-		if got := failed(cut, &Call{Target: &Target{host: "policy"}, Message: m}, time.Second); got.kind != want || !errors.Is(got.err, err) {
-			t.Errorf("%v: kind %v, want %v", got.err, got.kind, want)
 		}
 	}
 }

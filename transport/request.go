@@ -5,10 +5,13 @@ package transport
 import (
 	"bufio"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/internal/tracecontext"
 )
+
+const userAgent = "admission-dispatcher"
 
 // request is a Payload on its way to a Target. It borrows all that it points to.
 type request struct {
@@ -19,6 +22,8 @@ type request struct {
 	trace   tracecontext.Fields // what the webhook is told of the trace that it takes part in
 	race    *race               // that needs the answer, or not any more; nil: somebody does
 }
+
+var requests = sync.Pool{New: func() any { return new(request) }}
 
 // head is what all requests to one Target begin with.
 type head struct {
