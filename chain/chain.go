@@ -32,6 +32,9 @@ func (p Phase) String() string {
 	return "validate"
 }
 
+// MaxTimeout is the longest that kube-apiserver waits for a webhook.
+const MaxTimeout = 30 * time.Second
+
 // Cluster is one caller with all that holds for it.
 type Cluster struct {
 	Name      string

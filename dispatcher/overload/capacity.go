@@ -5,6 +5,7 @@
 package overload
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"runtime"
@@ -15,18 +16,19 @@ import (
 )
 
 // Limits bound the admissions for which webhooks are being called. Those beyond
-// wait a moment and are then shed. Zero values mean the defaults.
+// wait a moment and are then shed. Zero values mean the defaults, which stand below.
 type Limits struct {
-	Admissions int   // of all clusters together; 1024
-	PerCluster int   // of one cluster; half of Admissions
-	Bytes      int64 // of their reviews, and of the forms in which these are sent; 512 MiB
-	// ShadowCalls bounds the Shadow calls under way. Above it they are dropped; 256.
+	Admissions int   // of all clusters together
+	PerCluster int   // of one cluster
+	Bytes      int64 // of their reviews, and of the forms in which these are sent
+	// ShadowCalls bounds the Shadow calls under way. Above it they are dropped.
 	ShadowCalls int
 }
 
 // The defaults of Limits.
 const (
 	DefaultAdmissions  = 1024
+	DefaultPerCluster  = DefaultAdmissions / clusterPart
 	DefaultBytes       = 512 << 20
 	DefaultShadowCalls = 256
 )
@@ -37,6 +39,8 @@ const (
 	queueWait = 10 * time.Millisecond
 	// queueLength is how many of one cluster wait.
 	queueLength = 64
+	// clusterPart is the part of all admissions that one cluster may have: one in so many.
+	clusterPart = 2
 	// lookupsPart is the part of all admissions that may wait for a namespace: one in so
 	// many. A cluster's API decides how long they wait. So clusters whose APIs hang leave
 	// the other slots alone, however many such clusters there are.
@@ -47,18 +51,10 @@ const (
 )
 
 func (l Limits) withDefaults() Limits {
-	if l.Admissions == 0 {
-		l.Admissions = DefaultAdmissions
-	}
-	if l.PerCluster == 0 {
-		l.PerCluster = max(l.Admissions/2, 1)
-	}
-	if l.Bytes == 0 {
-		l.Bytes = DefaultBytes
-	}
-	if l.ShadowCalls == 0 {
-		l.ShadowCalls = DefaultShadowCalls
-	}
+	l.Admissions = cmp.Or(l.Admissions, DefaultAdmissions)
+	l.PerCluster = cmp.Or(l.PerCluster, max(l.Admissions/clusterPart, 1))
+	l.Bytes = cmp.Or(l.Bytes, DefaultBytes)
+	l.ShadowCalls = cmp.Or(l.ShadowCalls, DefaultShadowCalls)
 	return l
 }
 
@@ -186,7 +182,7 @@ const LightWork = 64 << 10
 // small admissions always find one, and the clusters take turns.
 func newWorkshop() *limiter {
 	slots := max(runtime.GOMAXPROCS(0)/2, 1)
-	return newLimiter(Limits{Admissions: slots, PerCluster: slots, Bytes: math.MaxInt64}, DefaultAdmissions/2)
+	return newLimiter(Limits{Admissions: slots, PerCluster: slots, Bytes: math.MaxInt64}, DefaultPerCluster)
 }
 
 // Turn waits until the given time for the cluster's turn to work on so many bytes.

@@ -13,9 +13,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/dispatcher/overload"
 	"github.com/admission-dispatcher/dispatcher/exempt"
+	"github.com/admission-dispatcher/dispatcher/internal/server"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
@@ -110,32 +112,32 @@ func defaults() *Config {
 		Bypass:         Bypass{Defaults: true},
 		FailOpen:       FailOpen{Defaults: true},
 		Limits: Limits{
-			RequestBytes:  36 << 20,
-			BodyBytes:     512 << 20,
+			RequestBytes:  server.DefaultBodyLimit,
+			BodyBytes:     server.DefaultBodyBytes,
 			ResponseBytes: transport.DefaultResponseLimit,
-			Connections:   4096,
+			Connections:   server.DefaultConnections,
 			ConnectionAge: span(5 * time.Minute),
 			ShadowCalls:   overload.DefaultShadowCalls,
 
 			Admissions:           overload.DefaultAdmissions,
-			AdmissionsPerCluster: overload.DefaultAdmissions / 2,
+			AdmissionsPerCluster: overload.DefaultPerCluster,
 			ReviewBytes:          overload.DefaultBytes,
 			CallsPerEndpoint:     transport.DefaultConcurrency,
 		},
 		Deadline: Deadline{
-			Default: span(10 * time.Second),
-			Max:     span(compile.DefaultMaxTimeout),
+			Default: span(server.DefaultTimeout),
+			Max:     span(chain.MaxTimeout),
 			Grace:   span(100 * time.Millisecond),
 
 			Impatience: span(dispatcher.DefaultImpatience),
 		},
 		Timeouts: Timeouts{
-			Headers: span(5 * time.Second),
-			Body:    span(5 * time.Second),
-			Idle:    span(2 * time.Minute),
+			Headers: span(server.DefaultHeaderTimeout),
+			Body:    span(server.DefaultBodyTimeout),
+			Idle:    span(server.DefaultIdleTimeout),
 			Connect: span(transport.DefaultConnectTimeout),
 		},
-		Encoding: "Auto",
+		Encoding: webhook.Auto.String(),
 		LameDuck: span(10 * time.Second),
 		DNS: DNS{
 			Interval: span(transport.DefaultResolveInterval),

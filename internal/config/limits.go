@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // Limits bound what one caller or webhook can make the process hold.
@@ -116,8 +116,8 @@ func (d *Deadline) validate(at *field.Path) field.ErrorList {
 		atLeast(at.Child("grace"), d.Grace, 0),
 		above(at.Child("impatience"), d.Impatience),
 	)
-	if d.Max.Duration > compile.DefaultMaxTimeout {
-		errs = append(errs, field.Invalid(at.Child("max"), d.Max, "must be at most 30s, the longest that kube-apiserver waits"))
+	if d.Max.Duration > chain.MaxTimeout {
+		errs = append(errs, field.Invalid(at.Child("max"), d.Max, "must be at most "+chain.MaxTimeout.String()+", the longest that kube-apiserver waits"))
 	}
 	return errs
 }

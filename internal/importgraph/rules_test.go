@@ -41,7 +41,7 @@ func packages() map[string][]string {
 		// What there is to tell of a process, from everywhere that knows.
 		"internal/status":  {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport", "webhook"},
 		"internal/admin":   {"internal/status", "registry/manifest"},
-		"internal/config":  {"dispatcher", "dispatcher/overload", "registry", "internal/objectpath", "exempt", "registry/compile", "registry/manifest", "transport", "webhook"}, // types of its fields
+		"internal/config":  {"chain", "internal/server", "dispatcher", "dispatcher/overload", "registry", "internal/objectpath", "exempt", "registry/compile", "registry/manifest", "transport", "webhook"}, // types and defaults of its fields
 		"internal/excerpt": {},
 		"internal/otlp":    {"internal/excerpt", "internal/throttle"},
 		"internal/metrics": {"internal/otlp", "internal/server", "hook", "dispatcher", "registry", "breaker", "chain", "transport"},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/internal/trust"
 	"github.com/admission-dispatcher/dispatcher/registry"
@@ -196,7 +197,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return s.http.ShutdownWithContext(ctx)
 }
 
-// Config is the configuration of a Server. Zero values mean the defaults.
+// Config is the configuration of a Server. Zero values mean the defaults, which stand
+// below.
 type Config struct {
 	// TLS has the certificates and says whether clients must have one; required.
 	// Its ClientCAs are not used.
@@ -209,24 +211,33 @@ type Config struct {
 	Decider   Decider      // required
 	Logger    *slog.Logger // required
 	Observer  Observer     // default: nobody
-	BodyLimit int          // bytes of a request body, also after decompression; 36 MiB
-	// BodyBytes limits the bytes of all bodies that are being read, decompressed and
-	// held; 512 MiB.
-	BodyBytes  int64
-	Decompress bool // accept Content-Encoding gzip and zstd
-	// Connections limits open connections; 4096.
-	Connections int
+	BodyLimit int          // bytes of a request body, also after decompression
+	// BodyBytes limits the bytes of all bodies that are being read, decompressed and held.
+	BodyBytes   int64
+	Decompress  bool // accept Content-Encoding gzip and zstd
+	Connections int  // open ones at most
 	// ConnectionAge is how old a connection may be, plus or minus a half, before
 	// it is closed with its next answer; 0: as old as it likes.
 	ConnectionAge time.Duration
-	HeaderTimeout time.Duration // TLS handshake, and request headers; 5 s each
-	BodyTimeout   time.Duration // request body; 5 s
+	HeaderTimeout time.Duration // TLS handshake, and request headers, each
+	BodyTimeout   time.Duration // request body
 	WriteTimeout  time.Duration // one write to a caller that does not read; 10 s
-	IdleTimeout   time.Duration // between two requests; 120 s, above the 90 s of kube-apiserver
-	// DefaultTimeout is for a caller that sends no ?timeout=; 10 s. MaxTimeout
-	// is the longest that an admission may take; 30 s.
+	IdleTimeout   time.Duration // between two requests
+	// DefaultTimeout is for a caller that sends no ?timeout=. MaxTimeout is the
+	// longest that an admission may take; chain.MaxTimeout.
 	DefaultTimeout, MaxTimeout time.Duration
 }
+
+// The defaults of Config.
+const (
+	DefaultBodyLimit     = 36 << 20
+	DefaultBodyBytes     = 512 << 20
+	DefaultConnections   = 4096
+	DefaultHeaderTimeout = 5 * time.Second
+	DefaultBodyTimeout   = 5 * time.Second
+	DefaultIdleTimeout   = 2 * time.Minute // above the 90 s of kube-apiserver
+	DefaultTimeout       = 10 * time.Second
+)
 
 // The limits of what stands before the body, in bytes.
 const (
@@ -241,14 +252,14 @@ func (c Config) withDefaults() Config {
 	if c.Observer == nil {
 		c.Observer = unobserved{}
 	}
-	c.BodyLimit = cmp.Or(c.BodyLimit, 36<<20)
-	c.BodyBytes = cmp.Or(c.BodyBytes, 512<<20)
-	c.Connections = cmp.Or(c.Connections, 4096)
-	c.HeaderTimeout = cmp.Or(c.HeaderTimeout, 5*time.Second)
-	c.BodyTimeout = cmp.Or(c.BodyTimeout, 5*time.Second)
+	c.BodyLimit = cmp.Or(c.BodyLimit, DefaultBodyLimit)
+	c.BodyBytes = cmp.Or(c.BodyBytes, DefaultBodyBytes)
+	c.Connections = cmp.Or(c.Connections, DefaultConnections)
+	c.HeaderTimeout = cmp.Or(c.HeaderTimeout, DefaultHeaderTimeout)
+	c.BodyTimeout = cmp.Or(c.BodyTimeout, DefaultBodyTimeout)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)
-	c.IdleTimeout = cmp.Or(c.IdleTimeout, 120*time.Second)
-	c.DefaultTimeout = cmp.Or(c.DefaultTimeout, 10*time.Second)
-	c.MaxTimeout = cmp.Or(c.MaxTimeout, 30*time.Second)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, DefaultIdleTimeout)
+	c.DefaultTimeout = cmp.Or(c.DefaultTimeout, DefaultTimeout)
+	c.MaxTimeout = cmp.Or(c.MaxTimeout, chain.MaxTimeout)
 	return c
 }

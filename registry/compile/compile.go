@@ -19,7 +19,7 @@ type Options struct {
 	Addresses  transport.AddressPolicy
 	Bypass     []exempt.Rule // for every cluster, before the cluster's own
 	FailOpen   []exempt.Rule
-	MaxTimeout time.Duration    // longest time an admission may take; 30 s
+	MaxTimeout time.Duration    // longest time an admission may take; chain.MaxTimeout
 	Encoding   webhook.Encoding // for webhooks whose bindings say nothing
 	// Client makes the calls of the webhooks. nil: nobody calls them.
 	Client webhook.Client
@@ -30,9 +30,6 @@ type Options struct {
 	// Default: one that knows nothing, for those who contact nobody.
 	Namespaces func(cluster string, access manifest.KubeAccess, labels []string) chain.NamespaceSource
 }
-
-// DefaultMaxTimeout is the longest timeout that kube-apiserver gives a webhook.
-const DefaultMaxTimeout = 30 * time.Second
 
 // Compiled is everything that the configuration says, compiled: immutable, and one
 // consistent whole.
@@ -57,7 +54,7 @@ type Compiler struct {
 // NewCompiler returns a Compiler.
 func NewCompiler(o Options) *Compiler {
 	if o.MaxTimeout <= 0 {
-		o.MaxTimeout = DefaultMaxTimeout
+		o.MaxTimeout = chain.MaxTimeout
 	}
 	return &Compiler{options: o, cel: celenv.NewCompiler()}
 }
