@@ -174,16 +174,10 @@ const (
 	Shadow       // called and recorded; never decides, never delays
 )
 
-// String returns the mode as a WebhookBinding spells it.
-func (m Mode) String() string {
-	switch m {
-	case Warn:
-		return "Warn"
-	case Shadow:
-		return "Shadow"
-	}
-	return "Enforce"
-}
+// Modes are all of them, as a WebhookBinding spells them.
+var Modes = [...]string{Enforce: "Enforce", Warn: "Warn", Shadow: "Shadow"}
+
+func (m Mode) String() string { return Modes[m] }
 
 // Probe says what a new webhook waits for.
 type Probe uint8
@@ -191,20 +185,14 @@ type Probe uint8
 // The values of Probe.
 const (
 	ProbeConnect Probe = iota // an endpoint that accepts a TLS connection
-	ProbeSkip                 // nothing
 	ProbeReview               // one that answers a dry-run review too
+	ProbeSkip                 // nothing
 )
 
-// String returns the probe as a WebhookBinding spells it.
-func (p Probe) String() string {
-	switch p {
-	case ProbeSkip:
-		return "Skip"
-	case ProbeReview:
-		return "Review"
-	}
-	return "Connect"
-}
+// Probes are all of them, as a WebhookBinding spells them.
+var Probes = [...]string{ProbeConnect: "Connect", ProbeReview: "Review", ProbeSkip: "Skip"}
+
+func (p Probe) String() string { return Probes[p] }
 
 // Join says when a new webhook takes part.
 type Join uint8
@@ -215,26 +203,30 @@ const (
 	JoinWhenReady             // when it has answered a probe; until then it is visibly not called
 )
 
+// Joins are all of them, as a WebhookBinding spells them.
+var Joins = [...]string{JoinEnforce: "Enforce", JoinWhenReady: "WhenReady"}
+
+func (j Join) String() string { return Joins[j] }
+
 // Stage says when a Hook is asked: lower ones first, in the order of kube-apiserver's
 // plugins.
 type Stage int8
 
 // The stages.
 const (
-	StagePolicy        Stage = iota - 1 // before all others
+	StagePolicy        Stage = iota - 1 // before all others; no WebhookBinding names it
 	StageValidating                     // with the webhooks
 	StageTransactional                  // after all others, and only if they allowed
 )
 
-// String returns the stage as a WebhookBinding spells it.
+// Stages are those that a WebhookBinding may name, as it spells them.
+var Stages = [...]string{StageValidating: "Validating", StageTransactional: "Transactional"}
+
 func (s Stage) String() string {
-	switch s {
-	case StageTransactional:
-		return "Transactional"
-	case StagePolicy:
+	if s == StagePolicy {
 		return "Policy"
 	}
-	return "Validating"
+	return Stages[s]
 }
 
 // Find returns the webhook of that name that takes part, or nil.

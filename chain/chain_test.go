@@ -40,6 +40,7 @@ func TestWords(t *testing.T) {
 		chain.SideEffectsNone: "None", chain.SideEffectsNoneOnDryRun: "NoneOnDryRun", chain.SideEffectsSome: "Some", chain.SideEffectsUnknown: "Unknown",
 		chain.Enforce: "Enforce", chain.Warn: "Warn", chain.Shadow: "Shadow",
 		chain.ProbeConnect: "Connect", chain.ProbeSkip: "Skip", chain.ProbeReview: "Review",
+		chain.JoinEnforce: "Enforce", chain.JoinWhenReady: "WhenReady",
 		chain.StageValidating: "Validating", chain.StageTransactional: "Transactional", chain.StagePolicy: "Policy",
 	} {
 		if got.String() != want {

@@ -13,6 +13,9 @@ const (
 	APIServer
 )
 
+// Compatibilities are all of them, as a WebhookBinding spells them.
+var Compatibilities = [...]string{Strict: "Strict", APIServer: "APIServer"}
+
 // Expectation is what an answer must fit to be one to the call at hand.
 type Expectation struct {
 	UID      []byte // borrowed for the duration of the call

@@ -15,18 +15,10 @@ const (
 	ProtobufNative
 )
 
+var encodings = [...]string{JSON: "JSON", Protobuf: "Protobuf", ProtobufNative: "ProtobufNative"}
+
 // String returns the encoding as configurations spell it.
-func (e Encoding) String() string {
-	switch e {
-	case JSON:
-		return "JSON"
-	case Protobuf:
-		return "Protobuf"
-	case ProtobufNative:
-		return "ProtobufNative"
-	}
-	return "unknown"
-}
+func (e Encoding) String() string { return encodings[e] }
 
 // The media types of a Review and of an answer.
 const (

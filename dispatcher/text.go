@@ -70,7 +70,7 @@ func (o *Outcome) policy() string {
 	case o.FailOpenRule != "":
 		return fmt.Sprintf("ignored by failOpen rule %q", o.FailOpenRule)
 	case o.Webhook.Pending != nil:
-		return "join WhenReady"
+		return "join " + chain.JoinWhenReady.String()
 	case o.Webhook.FailurePolicy == chain.Ignore:
 		return "failurePolicy Ignore"
 	}

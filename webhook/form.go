@@ -31,7 +31,7 @@ const (
 )
 
 // Encodings are all of them, as configurations spell them.
-var Encodings = [...]string{Auto: "Auto", JSON: "JSON", Protobuf: "Protobuf", ProtobufNative: "ProtobufNative"}
+var Encodings = [...]string{Auto: "Auto", JSON: codec.JSON.String(), Protobuf: codec.Protobuf.String(), ProtobufNative: codec.ProtobufNative.String()}
 
 func (e Encoding) String() string { return Encodings[e] }
 
@@ -50,6 +50,9 @@ const (
 	CompressGzip
 	CompressZstd
 )
+
+// Compressions are all of them, as a WebhookBinding spells them.
+var Compressions = [...]string{Uncompressed: "Off", CompressAuto: "Auto", CompressGzip: "Gzip", CompressZstd: "Zstd"}
 
 // leastCompressed is the size in bytes from which compression can pay: what is
 // smaller fits, with its header, into the first flight of a connection, ten

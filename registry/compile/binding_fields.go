@@ -4,6 +4,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -27,7 +28,7 @@ const rows = 16
 // Bindings compose: several may say different fields for one webhook. Two that say
 // different values of one field are refused (E16).
 var bindingFields = [rows]bindingField{
-	row("mode", oneWord(func(s *spec) string { return s.Mode }, named(chain.Enforce, chain.Warn, chain.Shadow)), anyWebhook,
+	row("mode", enum[chain.Mode](func(s *spec) string { return s.Mode }, chain.Modes[:]), anyWebhook,
 		func(w *made, v chain.Mode) { w.Mode = v }),
 	row("timeout", (*bindingReader).readTimeout, timeoutFits,
 		func(w *made, v time.Duration) { w.Timeout = v }),
@@ -39,30 +40,27 @@ var bindingFields = [rows]bindingField{
 		}),
 	row("bearerTokenFile", (*bindingReader).readToken, anyWebhook,
 		func(w *made, v string) { w.at.BearerToken = v }),
-	row("stage", oneWord(func(s *spec) string { return s.Stage }, named(chain.StageValidating, chain.StageTransactional)), stageFits,
+	row("stage", enum[chain.Stage](func(s *spec) string { return s.Stage }, chain.Stages[:]), stageFits,
 		func(w *made, v chain.Stage) { w.Stage = v }),
 	row("order", plain(func(s *spec) *int32 { return s.Order }), anyWebhook,
 		func(w *made, v int32) { w.Order = v }),
-	row("failurePolicy", oneWord(func(s *spec) string { return s.FailurePolicy }, words("Retry")), mayRepeat,
+	row("failurePolicy", oneWord(func(s *spec) string { return s.FailurePolicy }, "Retry"), mayRepeat,
 		func(w *made, _ string) { w.retry() }),
-	row("hedge", oneWord(func(s *spec) string { return s.Hedge }, words(hedgeAuto, hedgeOn, hedgeOff)), mayHedge,
+	row("hedge", oneWord(func(s *spec) string { return s.Hedge }, hedgeAuto, hedgeOn, hedgeOff), mayHedge,
 		func(w *made, v string) { w.hook.Repeat.NoHedge = v == hedgeOff }),
 	row("denyWins", plain(func(s *spec) *bool { return s.DenyWins }), anyWebhook,
 		func(w *made, v bool) { w.hook.Repeat.DenyWins = v }),
 	row("breaker", (*bindingReader).readBreaker, anyWebhook,
 		func(w *made, v transport.BreakerSpec) { w.at.Breaker = v }),
-	row("probe", oneWord(func(s *spec) string { return s.Probe }, named(chain.ProbeConnect, chain.ProbeReview, chain.ProbeSkip)), mayBeProbed,
+	row("probe", enum[chain.Probe](func(s *spec) string { return s.Probe }, chain.Probes[:]), mayBeProbed,
 		func(w *made, v chain.Probe) { w.Probe = v }),
-	row("join", oneWord(func(s *spec) string { return s.Join },
-		[]word[chain.Join]{{"Enforce", chain.JoinEnforce}, {"WhenReady", chain.JoinWhenReady}}), anyWebhook,
+	row("join", enum[chain.Join](func(s *spec) string { return s.Join }, chain.Joins[:]), anyWebhook,
 		func(w *made, v chain.Join) { w.Join = v }),
-	row("encoding", oneWord(func(s *spec) string { return s.Encoding }, named(webhook.Auto, webhook.JSON, webhook.Protobuf, webhook.ProtobufNative)), anyWebhook,
+	row("encoding", enum[webhook.Encoding](func(s *spec) string { return s.Encoding }, webhook.Encodings[:]), anyWebhook,
 		func(w *made, v webhook.Encoding) { w.hook.Wire.Encoding = v }),
-	row("compression", oneWord(func(s *spec) string { return s.Compression }, []word[webhook.Compression]{
-		{"Off", webhook.Uncompressed}, {"Auto", webhook.CompressAuto}, {"Gzip", webhook.CompressGzip}, {"Zstd", webhook.CompressZstd}}), anyWebhook,
+	row("compression", enum[webhook.Compression](func(s *spec) string { return s.Compression }, webhook.Compressions[:]), anyWebhook,
 		func(w *made, v webhook.Compression) { w.hook.Wire.Compression = v }),
-	row("compatibility", oneWord(func(s *spec) string { return s.Compatibility },
-		[]word[codec.Compatibility]{{"Strict", codec.Strict}, {"APIServer", codec.APIServer}}), anyWebhook,
+	row("compatibility", enum[codec.Compatibility](func(s *spec) string { return s.Compatibility }, codec.Compatibilities[:]), anyWebhook,
 		func(w *made, v codec.Compatibility) { w.hook.Compat = v }),
 }
 
@@ -99,45 +97,30 @@ func row[T comparable](name string, read func(*bindingReader, *manifest.Binding,
 
 type spec = manifest.WebhookBindingSpec
 
-// word is a value of an enumeration as manifests spell it.
-type word[T any] struct {
-	text  string
-	value T
-}
-
-// named spells values as they spell themselves.
-func named[T fmt.Stringer](values ...T) []word[T] {
-	list := make([]word[T], len(values))
-	for i, v := range values {
-		list[i] = word[T]{v.String(), v}
-	}
-	return list
-}
-
-// words are values that are nothing but their spelling.
-func words(texts ...string) []word[string] {
-	list := make([]word[string], len(texts))
-	for i, text := range texts {
-		list[i] = word[string]{text, text}
-	}
-	return list
-}
-
-// oneWord reads an enumeration; the empty string is unset.
-func oneWord[T any](said func(*spec) string, values []word[T]) func(*bindingReader, *manifest.Binding, *field.Path) *T {
-	return func(r *bindingReader, m *manifest.Binding, at *field.Path) *T {
+// oneWord reads one of words; the empty string is unset.
+func oneWord(said func(*spec) string, words ...string) func(*bindingReader, *manifest.Binding, *field.Path) *string {
+	return func(r *bindingReader, m *manifest.Binding, at *field.Path) *string {
 		text := said(&m.Spec)
-		var supported []string
-		for _, v := range values {
-			if v.text == text {
-				return &v.value
-			}
-			supported = append(supported, v.text)
+		switch {
+		case text == "":
+			return nil
+		case slices.Contains(words, text):
+			return &text
 		}
-		if text != "" {
-			r.problem(m.Problems(field.ErrorList{field.NotSupported(at, text, supported)})...)
-		}
+		r.problem(m.Problems(field.ErrorList{field.NotSupported(at, text, words)})...)
 		return nil
+	}
+}
+
+// enum reads an enumeration, whose words stand where its values are.
+func enum[T ~int8 | ~uint8](said func(*spec) string, words []string) func(*bindingReader, *manifest.Binding, *field.Path) *T {
+	read := oneWord(said, words...)
+	return func(r *bindingReader, m *manifest.Binding, at *field.Path) *T {
+		text := read(r, m, at)
+		if text == nil {
+			return nil
+		}
+		return new(T(slices.Index(words, *text)))
 	}
 }
 

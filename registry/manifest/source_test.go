@@ -204,8 +204,8 @@ type moving struct{ directory *string }
 
 func (moving) Name() string { return "moving" }
 
-func (m moving) Read(context.Context) []File {
-	return []File{{Name: "east.yaml", Directory: *m.directory, Data: []byte("apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: east}\nspec: {authentication: {certificate: {commonNames: [east], caFile: ca.pem}}}\n")}}
+func (m moving) Read(context.Context) []manifest.File {
+	return []manifest.File{{Name: "east.yaml", Directory: *m.directory, Data: []byte("apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: east}\nspec: {authentication: {certificate: {commonNames: [east], caFile: ca.pem}}}\n")}}
 }
 
 // The files that a manifest names lie where it lies now.
@@ -217,7 +217,7 @@ func TestSourceThatMoves(t *testing.T) {
 		}
 	}
 	at := a
-	r := Reader{Sources: []Source{moving{&at}}}
+	r := manifest.Reader{Sources: []manifest.Source{moving{&at}}}
 	r.Read(t.Context())
 	at = b
 	in := r.Read(t.Context())
