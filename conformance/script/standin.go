@@ -118,11 +118,14 @@ func misaddressedBeta(s Script, r Reading) (Script, bool) {
 	return rejection(500), true
 }
 
-// hasPatch tells whether an answer has a patch or a patch type.
-func (s Script) hasPatch() bool {
-	return s.Patch != nil || slices.Contains([]Form{BadBase64, BadPatch, TypeNoPatch, OtherPatchType, EmptyPatch,
-		NullPatch, IdentityPatch, PatchBomb, UnknownOperation}, s.Form)
+// ofPatch tells whether what is odd about an answer is its patch or patch type.
+func (f Form) ofPatch() bool {
+	return slices.Contains([]Form{BadBase64, BadPatch, TypeNoPatch, OtherPatchType, EmptyPatch,
+		NullPatch, IdentityPatch, PatchBomb, UnknownOperation}, f)
 }
+
+// hasPatch tells whether an answer has a patch or a patch type.
+func (s Script) hasPatch() bool { return s.Patch != nil || s.Form.ofPatch() }
 
 func validatingPatch(s Script, r Reading) (Script, bool) {
 	if r.Mutating || !s.hasPatch() || r.V1beta1 && s.Form == TypeNoPatch { // of which v1beta1 knows nothing
@@ -158,14 +161,17 @@ func refusedPatch(form Form) func(Script, Reading) (Script, bool) {
 // Refused is s with a patch that the API server refuses whatever the failure policy:
 // it does not apply.
 func (s Script) Refused() Script {
-	s.Form, s.Patch = "", json.RawMessage(`[{"op":"remove","path":"/none/of/this"}]`)
+	if s.Form.ofPatch() {
+		s.Form = ""
+	}
+	s.Patch = json.RawMessage(`[{"op":"remove","path":"/none/of/this"}]`)
 	return s
 }
 
 // Patches reports whether the API server comes to apply a patch of a mutating
 // webhook.
 func (s Script) Patches(r Reading) bool {
-	if s.Form.misaddressed() && !r.V1beta1 {
+	if !r.V1beta1 && (s.Form.misaddressed() || s.Form == PatchNoType) {
 		return false
 	}
 	never := append(Plain(), Truncated, Trailing, Hang, BadBase64, BadPatch, TypeNoPatch, OtherPatchType, EmptyPatch, NullPatch, AllowedAbsent, AllowedNull)

@@ -77,7 +77,7 @@ func sparedOnOne(t *findings, w *world, rec *record) {
 		}
 	}
 	arrived := map[asker]int{}
-	for who, list := range rec.asked(from, never) {
+	for who, list := range rec.asked(from, rec.repaired) { // then those are sent that wait
 		for _, a := range list {
 			if resource[a.UID] == deployments.Resource {
 				arrived[who]++

@@ -70,7 +70,7 @@ var mutants = []mutant{
 		old: "	return !rest.bad(&c.breaker.settings)\n", new: "	return false && !rest.bad(&c.breaker.settings)\n", says: "no fault excuses"},
 	forcedAlways("F11"),
 	{row: "F12", bug: "a connection that is reset is not followed by a retry", file: "transport/decision.go",
-		old: "case !d.mayAttempt(e), !d.repeat.Safe", new: "case end.kind == breaker.Reset, !d.mayAttempt(e), !d.repeat.Safe", says: "failed (Unreachable)"},
+		old: "case !d.mayAttempt(e), !d.repeat.Safe", new: "case end.kind == breaker.Reset, !d.mayAttempt(e), !d.repeat.Safe", says: "calls failed, at most 0.5 % may"},
 	{row: "F13", bug: "a review is sent again to a webhook with side effects", file: "transport/decision.go",
 		old: "case !d.mayAttempt(e), !d.repeat.Safe && !end.unsent:", new: "case !d.mayAttempt(e), !d.repeat.Safe && !end.unsent && !end.broken():", says: "asked-twice"},
 	{row: "F13", bug: "the first failure opens a circuit", file: "breaker/settings.go", old: "positive(s.MinRequests, 10)", new: "positive(s.MinRequests, 1)",
