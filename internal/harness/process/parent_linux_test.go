@@ -17,15 +17,22 @@ import (
 func TestTheThreadOfTheCallerEnds(t *testing.T) {
 	var p *process.Process
 	var lines <-chan string
-	thread := make(chan int)
-	runtime.LockOSThread() // it might be the first of the process, which never ends
-	defer runtime.UnlockOSThread()
-	go func() {
-		runtime.LockOSThread() // it ends with the goroutine
+	thread, elsewhere := make(chan int), make(chan struct{})
+	var call func()
+	call = func() {
+		runtime.LockOSThread()                    // the thread ends with the goroutine
+		if syscall.Gettid() == syscall.Getpid() { // but for the first of the process
+			defer runtime.UnlockOSThread()
+			go call()
+			<-elsewhere
+			return
+		}
 		defer close(thread)
+		close(elsewhere)
 		thread <- syscall.Gettid()
 		p, lines = sh(t, `trap 'echo alive >&2' USR1; echo ready >&2; while :; do sleep 0.01; done`)
-	}()
+	}
+	go call()
 	task := fmt.Sprintf("/proc/self/task/%d", <-thread)
 	<-thread
 	<-lines
