@@ -23,14 +23,12 @@ type race struct {
 	Call                 // a copy: the caller's may be gone while a loser runs
 	ctx  context.Context // of the trace
 	*common
-	to     hook.Receiver
-	begin  time.Time
-	caller *caller // whose call it is
-	size   int     // of the Message
-	timer  *time.Timer
-	parts  atomic.Int32        // goroutines that take part, and the timer while it is set
-	over   atomic.Bool         // as in the decision, for those who do not have the lock
-	made   [maxAttempts]choice // the attempts; each belongs to the goroutine that makes it
+	to    hook.Receiver
+	begin time.Time
+	timer *time.Timer
+	parts atomic.Int32        // goroutines that take part, and the timer while it is set
+	over  atomic.Bool         // as in the decision, for those who do not have the lock
+	made  [maxAttempts]choice // the attempts; each belongs to the goroutine that makes it
 
 	mu       sync.Mutex // held by decide alone
 	decision decision
@@ -52,9 +50,8 @@ type common struct {
 // returns.
 func (r *race) run(now time.Time) {
 	r.begin = now
-	r.caller, r.size = r.Target.callers.of(r.Cluster, now), r.Message.Len()
 	r.decision = decision{repeat: r.Repeat, deadline: r.Deadline}
-	r.supply = supply{call: &r.Call, caller: r.caller, size: r.size}
+	r.supply = supply{call: &r.Call, caller: r.Target.callers.of(r.Cluster, now), size: r.Message.Len()}
 	r.parts.Store(1)
 	defer r.leave()
 	if s := r.on(event{what: begun}); s.do == answer {
@@ -113,7 +110,7 @@ func (r *race) attempt(chosen choice) (end result) {
 	end = r.exchange(ctx, r, c)
 	now := time.Now()
 	if end.pause > 0 {
-		r.caller.pause(now.Add(end.pause))
+		r.supply.caller.pause(now.Add(end.pause))
 	}
 	if end.heard != nil {
 		r.switched(end.heard)
@@ -124,13 +121,13 @@ func (r *race) attempt(chosen choice) (end result) {
 		judged = breaker.Excluded // the same request in another wording may be answered
 	}
 	if judged == breaker.Failure {
-		r.caller.hangs.Store(end.kind == breaker.TimedOut)
+		r.supply.caller.hangs.Store(end.kind == breaker.TimedOut)
 	}
 	span.end(&end, lost)
 	r.observer.Attempted(ctx, Attempt{Owner: r.Owner, Endpoint: c.endpoint, Kind: c.kind, Start: begin, Elapsed: now.Sub(begin), Err: end.err, Lost: lost})
 	if end.answered() {
 		t.latency.record(now, now.Sub(begin))
-		r.caller.durations(r.size).record(now, now.Sub(begin))
+		r.supply.caller.durations(r.supply.size).record(now, now.Sub(begin))
 	}
 	return end
 }
@@ -142,7 +139,7 @@ func (r *race) isFair(allowed time.Duration, now time.Time) bool {
 	if 3*allowed >= r.Timeout {
 		return true
 	}
-	median, _, ok := r.caller.durations(r.size).quantiles(now)
+	median, _, ok := r.supply.caller.durations(r.supply.size).quantiles(now)
 	return ok && allowed >= 10*median
 }
 

@@ -244,10 +244,10 @@ func TestFairTime(t *testing.T) {
 		{"a little less", 200*time.Millisecond - 1, 10 * time.Second, 20 * time.Millisecond, false},
 		{"unknown", time.Millisecond, 0, 0, true},
 	} {
-		r := &race{Call: Call{Timeout: row.timeout}, caller: &caller{}}
+		r := &race{Call: Call{Timeout: row.timeout}, supply: supply{caller: &caller{}}}
 		for range recentWarm {
 			if row.median > 0 {
-				r.caller.durations(0).record(now, row.median)
+				r.supply.caller.durations(0).record(now, row.median)
 			}
 		}
 		if got := r.isFair(row.allowed, now); got != row.want {

@@ -9,11 +9,11 @@ import (
 
 // supply is what the attempts of one call take from the world, which may not have it:
 // Endpoints whose circuits let them through, extra attempts of the cluster's budget, and
-// the permit to wait for a circuit. It is used under the race's lock, and nothing here
-// blocks.
+// the permit to wait for a circuit. What changes is used under the race's lock, and nothing
+// here blocks.
 type supply struct {
 	call     *Call
-	caller   *caller
+	caller   *caller                // whose call it is
 	size     int                    // of the Message
 	called   [maxAttempts]*Endpoint // by attempts
 	attempts int
