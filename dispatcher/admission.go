@@ -35,10 +35,9 @@ type admission struct {
 
 	transactions []transaction // of Hooks that can take back what they do
 
-	shadows   bool      // it is made for one Shadow webhook, which nobody waits for
-	shadowed  []Outcome // of Shadow webhooks that cannot be called
-	keepSkips bool
-	skips     []Skip
+	shadows  bool      // it is made for one Shadow webhook, which nobody waits for
+	shadowed []Outcome // of Shadow webhooks that cannot be called
+	skips    []Skip
 }
 
 func (d *Dispatcher) newAdmission(ctx context.Context, req Request) *admission {

@@ -156,7 +156,7 @@ type Skip struct {
 
 // skip keeps why the webhook was not asked, if somebody wants to know.
 func (a *admission) skip(w *chain.Entry, round int, m match.Decision) {
-	if a.keepSkips {
+	if a.dispatcher.keepSkips && !a.shadows {
 		a.skips = append(a.skips, Skip{Webhook: w, Round: round, Reason: m.Reason, Condition: m.Condition})
 	}
 }

@@ -157,7 +157,6 @@ func (d *Dispatcher) dispatch(ctx context.Context, req Request) (v Verdict) {
 		return bypassed(rule, req.Snapshot)
 	}
 	a := d.newAdmission(ctx, req)
-	a.keepSkips = d.keepSkips
 	defer a.release()
 	defer func() { a.slot.Release() }()
 	defer func() { a.settleTransactions(&v) }() // also after a panic, which denies
