@@ -395,13 +395,13 @@ type round struct {
 func (r *rig) rounds(awaited string, next func(round int) question, answer func(c *call, hedged bool), enough func(round) bool) {
 	r.t.Helper()
 	client, number := r.clientAs("east"), 0
-	hold := 50 * time.Millisecond
 	r.eventually("calls are hedged", func() bool {
 		r.play((*call).allow)
 		for range 25 {
 			r.allows(question{client: client})
 		}
 		number++
+		hold := 25 * time.Millisecond << number
 		q := next(number)
 		q.client, q.name = client, fmt.Sprint("round-", number)
 		hedged, gaveUp := make(chan struct{}), atomic.Bool{}
@@ -420,7 +420,6 @@ func (r *rig) rounds(awaited string, next func(round int) question, answer func(
 				c.allow()
 			}
 		})
-		hold *= 2
 		got := round{reply: r.ask(q), attempts: map[string]int{}}
 		for _, h := range r.hooks {
 			for _, c := range r.calls(h.name) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,9 @@ const (
 	sampled      = "00-" + sampledTrace + "-" + callersSpan + "-01"
 	unsampled    = "00-1af7651916cd43dd8448eb211c80319c-" + callersSpan + "-00"
 )
+
+// exemplars are of sampled admissions, among them those that warm the webhook up.
+var exemplars = regexp.MustCompile(`(?m) # \{.*trace_id="[0-9a-f]{32}"`)
 
 // TestTraceOfAHedgedCall has the collector receive what a hedged call looks like:
 // a server span below the caller's, a webhook's below it, two attempts below that,
@@ -62,13 +66,20 @@ func testTraceOfAHedgedCall(t *testing.T, protocol string) {
 
 	spans := receiver.received(trace)
 	got := newSpanTree(spans, marks).below(callersSpan, "")
-	want := `SERVER POST /v1/clusters/{cluster}/validate allowed
+	const want = `SERVER POST /v1/clusters/{cluster}/validate allowed
   INTERNAL webhook policy.example.com allowed
-    CLIENT POST first lost
+    CLIENT POST first
     CLIENT POST hedge
 `
-	if d := diff.Diff(want, got); d != "" {
-		t.Errorf("the trace (-want +got):\n%s", d)
+	// The attempt that arrives at the webhook first is answered last: on a busy machine that
+	// may be the hedge, which may even begin first.
+	lines := strings.SplitAfter(got, "\n")
+	slices.Sort(lines[min(2, len(lines)-1) : len(lines)-1])
+	if got := strings.Replace(strings.Join(lines, ""), " lost\n", "\n", 1); got != want {
+		t.Errorf("the trace without the mark of the loser (-want +got):\n%s", diff.Diff(want, got))
+	}
+	if n := strings.Count(got, " lost\n"); n != 1 {
+		t.Errorf("%d attempts have lost", n)
 	}
 	t.Logf("the trace as received over %s:\n%s", protocol, newSpanTree(spans, timed).below(callersSpan, ""))
 	for _, s := range spans {
@@ -86,7 +97,7 @@ func testTraceOfAHedgedCall(t *testing.T, protocol string) {
 	if n := len(receiver.received("1af7651916cd43dd8448eb211c80319c")); n > 0 {
 		t.Errorf("%d spans of a trace that is not sampled", n)
 	}
-	if page := r.process.scrape(); !strings.Contains(page, `# {span_id=`) && !strings.Contains(page, `trace_id="`+trace) {
+	if !exemplars.MatchString(r.process.scrape()) {
 		t.Error("no exemplar")
 	}
 }
