@@ -9,8 +9,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		// fasthttp's pools look for what is idle at intervals that nothing outside
-		// can shorten, and end when they find nothing.
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"))
+	goleak.VerifyTestMain(m)
 }

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
@@ -106,7 +107,7 @@ func TestBeginningOfALargeAnswer(t *testing.T) {
 		{"C12 a body over the limit, announced only", "HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n", hook.BadAnswer},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				for timeout, want := range map[time.Duration]time.Duration{10 * time.Second: time.Second, 300 * time.Millisecond: 300 * time.Millisecond} {
 					w := answeringPiped(t, row.answer)
 					begin := time.Now()
@@ -123,7 +124,7 @@ func TestBeginningOfALargeAnswer(t *testing.T) {
 // C12: an answer may have 4 MiB by default, and no more.
 func TestAnswerLimit(t *testing.T) {
 	for size, want := range map[int]hook.Cause{4 << 20: "no error", 4<<20 + 1: hook.BadAnswer} {
-		inBubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			var w *world
 			w = newPiped(t, transport.ClientConfig{}, func(c net.Conn) {
 				w.eachRequest(func(*http.Request) string { return ok(allowBody + strings.Repeat(" ", size-len(allowBody))) })(c)
@@ -146,7 +147,7 @@ func TestEndlessAnswers(t *testing.T) {
 		w.fails(w.target(), patience, hook.BadAnswer)
 	})
 	t.Run("F15 a byte now and then", func(t *testing.T) {
-		inBubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			w := newPiped(t, transport.ClientConfig{}, func(c net.Conn) {
 				_, _ = c.Read(make([]byte, 4096))
 				for _, b := range []byte(ok(allowBody)) {
@@ -254,7 +255,7 @@ func TestStaleAnswers(t *testing.T) {
 		}
 	})
 	t.Run("C26 F7 an answer after the deadline", func(t *testing.T) {
-		inBubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			var served *world
 			served = newPiped(t, transport.ClientConfig{}, func(c net.Conn) {
 				served.eachRequest(func(*http.Request) string {
@@ -372,7 +373,7 @@ func TestPausesThatWebhooksAskFor(t *testing.T) {
 		{"500 with seconds", "500 Broken", is("2"), 2 * time.Second},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				var w *world
 				script := []string{row.status}
 				w = newPiped(t, transport.ClientConfig{}, func(c net.Conn) {
@@ -416,7 +417,7 @@ func TestPausesThatWebhooksAskFor(t *testing.T) {
 
 // A webhook that asks for a pause gets no hedges meanwhile.
 func TestNoHedgesDuringAPause(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		var wait atomic.Int64
 		busy := make(chan bool, 1)

@@ -168,7 +168,7 @@ func (c *Client) Close() {
 func (c *Client) adopt(e *Endpoint) {
 	e.once.Do(func() {
 		e.dialer = c.dialer
-		e.pool.MaxResponseBodySize, e.pool.MaxConns = c.responseLimit, c.concurrency+probes
+		e.limit, e.connections.most = c.responseLimit, c.concurrency+probes
 		e.slots.free = c.concurrency
 	})
 }

@@ -160,7 +160,7 @@ func TestCausesHaveCodes(t *testing.T) {
 // Whatever is repeated, no attempt begins when the call is over, and the call ends by
 // its deadline.
 func TestNoAttemptAfterTheDeadline(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		var deadline time.Time
 		w = newPiped(t, transport.ClientConfig{}, func(c net.Conn) {
@@ -190,7 +190,7 @@ func TestNoAttemptAfterTheDeadline(t *testing.T) {
 			t.Errorf("%d retries", retries)
 		}
 	})
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		w := newPiped(t, transport.ClientConfig{}, allowing)
 		w.spec.Endpoints = append(w.spec.Endpoints, transport.EndpointSpec{Address: "10.0.0.2:443"})
 		w.gate = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
@@ -206,7 +206,7 @@ func TestNoAttemptAfterTheDeadline(t *testing.T) {
 // them waits 100 ms for one more, 64 of its calls at a time, or a quarter of the time
 // that it has; the others find a slot.
 func TestCallsToOneEndpointAreBounded(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var w *world
 		w = newPiped(t, transport.ClientConfig{Concurrency: 4}, func(c net.Conn) {
@@ -258,7 +258,7 @@ func TestCallsToOneEndpointAreBounded(t *testing.T) {
 
 // A call that waits for a slot is made as soon as another one ends.
 func TestWaitingCallIsMade(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		w = newPiped(t, transport.ClientConfig{Concurrency: 1}, func(c net.Conn) {
 			w.eachRequest(func(*http.Request) string { <-time.After(30 * time.Millisecond); return ok(allowBody) })(c)
@@ -278,7 +278,7 @@ func TestWaitingCallIsMade(t *testing.T) {
 
 // What Attempted, Refused and Disagreed are told.
 func TestObserver(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		var o observed
 		var w *world
 		var script []string
@@ -384,7 +384,7 @@ func (o *observed) Disagreed(_ context.Context, owner hook.ID) { o.add("disagree
 // After hundreds of calls at once 256 goroutines are kept for the next ones, and none
 // when the Client is closed.
 func TestKeptGoroutines(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var w *world
 		w = newPiped(t, transport.ClientConfig{Concurrency: 1024}, func(c net.Conn) {

@@ -24,6 +24,7 @@ type conn struct {
 	served  bool      // it has been idle since it was made
 	idle    bool      // there is no request now
 	until   time.Time // when it is too old to be kept
+	since   time.Time // that it is idle
 	probe   [1]byte
 
 	// reads are those since the connection woke up that surely left nothing of their
@@ -87,8 +88,8 @@ func (c *conn) readable() bool {
 // for that, or if bytes, or the end, of the stream have been taken off the socket
 // already, decrypted or in TLS records read ahead: nobody's answer, which readable
 // would not see.
-func (c *conn) rest() bool {
-	if time.Now().After(c.until) {
+func (c *conn) rest(now time.Time) bool {
+	if now.After(c.until) {
 		return false
 	}
 	c.idle = c.drained() || c.silent()

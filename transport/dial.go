@@ -24,7 +24,7 @@ type dialer struct {
 
 // dial connects within the shorter of timeout and the dialer's own. The address
 // is judged here, where it is dialled, whatever was judged before.
-func (e *Endpoint) dial(timeout time.Duration) (net.Conn, error) {
+func (e *Endpoint) dial(timeout time.Duration) (*conn, error) {
 	if err := e.dialer.policy.Check(e.address); err != nil {
 		return nil, &dialError{stage: "forbidden address", err: err}
 	}

@@ -65,7 +65,7 @@ func TestConnectionFailures(t *testing.T) {
 		w.fails(target, patience, hook.Unreachable)
 	})
 	t.Run("F5 accepts and is silent", func(t *testing.T) {
-		inBubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			w := newPiped(t, transport.ClientConfig{}, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 			begin := time.Now()
 			w.fails(w.target(), 3*time.Second, hook.Timeout)
@@ -75,7 +75,7 @@ func TestConnectionFailures(t *testing.T) {
 		})
 	})
 	t.Run("F5 reads nothing of a review", func(t *testing.T) {
-		inBubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			w := newPiped(t, transport.ClientConfig{}, func(net.Conn) { <-time.After(time.Minute) })
 			begin := time.Now()
 			w.fails(w.target(), 3*time.Second, hook.Timeout)
@@ -128,7 +128,7 @@ func TestConnectTimeout(t *testing.T) {
 			"F3 F5 one, then the other": func(context.Context, string) error { <-time.After(200 * time.Millisecond); return nil },
 		} {
 			t.Run(row.name+", "+stage, func(t *testing.T) {
-				inBubble(t, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
 					w, _ := newSpec(t, pki.Subject{DNSNames: []string{serviceName}})
 					w.gate = gate
 					var ended int64
@@ -150,7 +150,7 @@ func TestConnectTimeout(t *testing.T) {
 // A connection is kept for 8 to 10 minutes, each for a time of its own, so that calls
 // reach servers that are new behind an address, and not all at a time.
 func TestConnectionsAge(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		const step = 20 * time.Second // less than a connection may be idle
 		w := newPiped(t, transport.ClientConfig{}, allowing)
 		var targets []*transport.Target
@@ -183,7 +183,7 @@ func TestConnectionsAge(t *testing.T) {
 
 // A connection is closed when it has been idle for a minute or two.
 func TestIdleConnectionsEnd(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		w := newPiped(t, transport.ClientConfig{}, allowing)
 		target := w.target()
 		w.allows(target)
@@ -201,7 +201,7 @@ func TestIdleConnectionsEnd(t *testing.T) {
 
 // A probe's connection is that of the first call.
 func TestProbeWarms(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		w := newPiped(t, transport.ClientConfig{}, allowing)
 		target := w.target()
 		if err := w.client.Probe(target, time.Second); err != nil {
@@ -219,7 +219,7 @@ func TestProbeWarms(t *testing.T) {
 
 // A probe says of each Endpoint what is wrong. One that answers is enough.
 func TestProbe(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		w := newPiped(t, transport.ClientConfig{}, allowing)
 		w.gate = func(ctx context.Context, address string) error {
 			switch address {
@@ -265,7 +265,7 @@ func TestProbe(t *testing.T) {
 // than a connection may take.
 func TestConnectTimeoutsAreCounted(t *testing.T) {
 	for timeout, want := range map[time.Duration]breaker.State{2 * time.Second: breaker.Open, 900 * time.Millisecond: breaker.Open, 899 * time.Millisecond: breaker.Closed} {
-		inBubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			w := newPiped(t, transport.ClientConfig{}, allowing)
 			w.gate = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
 			target := w.target()
@@ -283,7 +283,7 @@ func TestConnectTimeoutsAreCounted(t *testing.T) {
 // the process stood still.
 func TestF33ConnectingWhileThisProcessStoodStill(t *testing.T) {
 	for late, want := range map[time.Duration]breaker.State{240 * time.Millisecond: breaker.Open, 260 * time.Millisecond: breaker.Closed} {
-		inBubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			w := newPiped(t, transport.ClientConfig{}, allowing)
 			w.gate = func(ctx context.Context, _ string) error { <-ctx.Done(); <-time.After(late); return ctx.Err() }
 			target := w.target()
@@ -300,7 +300,7 @@ func TestF33ConnectingWhileThisProcessStoodStill(t *testing.T) {
 // Descriptors that this process lacks are not the webhook's fault.
 func TestOutOfDescriptors(t *testing.T) {
 	for _, err := range []error{syscall.EMFILE, syscall.ENFILE} {
-		inBubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			w := newPiped(t, transport.ClientConfig{}, allowing)
 			w.gate = func(context.Context, string) error {
 				return &net.OpError{Op: "dial", Err: os.NewSyscallError("socket", err)}
@@ -318,7 +318,7 @@ func TestOutOfDescriptors(t *testing.T) {
 
 // Without a breaker every call is made, however many have failed.
 func TestBreakerOff(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		w = newPiped(t, transport.ClientConfig{}, func(c net.Conn) {
 			w.eachRequest(func(*http.Request) string { return plain("500 Broken", "", "") })(c)
@@ -336,7 +336,7 @@ func TestBreakerOff(t *testing.T) {
 
 // How a breaker is set is the spec's.
 func TestBreakerIsSet(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		w = newPiped(t, transport.ClientConfig{}, func(c net.Conn) {
 			w.eachRequest(func(*http.Request) string { return plain("500 Broken", "", "") })(c)
@@ -439,7 +439,7 @@ func TestIdleConnectionsClosedAsReused(t *testing.T) {
 // F14: what replaces a connection that was closed as it was used again is a new one, not
 // another that is as old.
 func TestIdleConnectionsAllClosed(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		w = newPiped(t, transport.ClientConfig{}, func(c net.Conn) {
 			served := false
@@ -468,7 +468,7 @@ func TestIdleConnectionsAllClosed(t *testing.T) {
 
 // A connection outlives the deadline of the call that it was made for.
 func TestIdleBeyondDeadline(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		w := answeringPiped(t, ok(allowBody))
 		target := w.target()
 		if _, err := w.call(target, time.Second); err != nil {
@@ -519,7 +519,7 @@ func TestConnectedAfterTheAnswer(t *testing.T) {
 
 // A connection in use when its Target is closed ends with its call.
 func TestCloseDuringCall(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		var target *transport.Target
 		ended := false
 		w := newPiped(t, transport.ClientConfig{}, func(c net.Conn) {
@@ -660,7 +660,7 @@ func TestIdentity(t *testing.T) {
 
 // Probes find a connection while all slots are taken.
 func TestProbesBesideCalls(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		const slots = 8
 		var w *world
 		w = newPiped(t, transport.ClientConfig{Concurrency: slots}, func(c net.Conn) {
@@ -695,7 +695,7 @@ func TestProbesBesideCalls(t *testing.T) {
 
 // Close waits for a probe that is under way.
 func TestCloseWaits(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		w := newPiped(t, transport.ClientConfig{}, allowing)
 		w.gate = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
 		target := w.target()

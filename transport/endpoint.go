@@ -3,13 +3,10 @@
 package transport
 
 import (
-	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 )
@@ -27,34 +24,29 @@ const (
 	probes   = 4 // connections beyond the slots, which probes make
 )
 
-// Endpoint is one dialable address of a Target; it owns a connection pool.
-// fasthttp keeps the connections; what goes over them is exchange's.
+// Endpoint is one dialable address of a Target; it owns the connections to it. What goes
+// over them is exchange's.
 type Endpoint struct {
-	address netip.AddrPort
-	origin  *origin
-	pool    fasthttp.HostClient
-	retired atomic.Bool // no connection is kept any more
-	breaker *breaker.Breaker
-	slots   slotPool
-	dials   chan struct{} // has an element for each handshake under way
+	address     netip.AddrPort
+	origin      *origin
+	connections connections
+	breaker     *breaker.Breaker
+	slots       slotPool
+	dials       chan struct{}                      // has an element for each handshake under way
+	connect     func(time.Duration) (*conn, error) // dial
 
 	outstanding atomic.Int64 // attempts under way
 
+	// What follows is set once, by the Client that calls first.
 	once   sync.Once
-	dialer dialer // set once, by the Client that calls first
+	dialer dialer
+	limit  int // bytes of an answer's body
 }
 
 func newEndpoint(o *origin, address netip.AddrPort, s breaker.Settings) *Endpoint {
 	e := &Endpoint{address: address, origin: o, breaker: breaker.New(s), dials: make(chan struct{}, maxDials)}
 	e.slots.holders = map[holder]*holding{}
-	e.pool = fasthttp.HostClient{
-		Addr:                address.String(),
-		IsTLS:               true,
-		DialTimeout:         func(_ string, timeout time.Duration) (net.Conn, error) { return e.dial(timeout) },
-		MaxIdleConnDuration: maxIdle,
-		ReadBufferSize:      readBuffer,
-		WriteBufferSize:     writeBuffer,
-	}
+	e.connect = e.dial
 	return e
 }
 
@@ -67,31 +59,40 @@ func (e *Endpoint) Health() breaker.Status { return e.breaker.Status() }
 // Outstanding returns the number of attempts under way.
 func (e *Endpoint) Outstanding() int { return int(e.outstanding.Load()) }
 
-// warm puts a new connection into the pool.
+// warm sees to it that there is an idle connection, a new one if need be.
 func (e *Endpoint) warm(timeout time.Duration) error {
-	cc, err := e.pool.AcquireConn(timeout, false)
-	if err != nil {
-		return err
+	c := e.connections.take()
+	if c == nil {
+		var err error
+		if c, err = e.open(timeout); err != nil {
+			return err
+		}
 	}
-	if cc.Conn().(*conn).rest() {
-		e.pool.ReleaseConn(cc)
-		e.closeIfRetired()
-	} else {
-		e.pool.CloseConn(cc)
-	}
+	e.rest(c, true, time.Now())
 	return nil
 }
 
-// close closes the idle connections, and has those in use closed after their call.
-func (e *Endpoint) close() {
-	e.retired.Store(true)
-	e.closeIfRetired()
+// open returns a new connection.
+func (e *Endpoint) open(timeout time.Duration) (*conn, error) {
+	if !e.connections.grow() {
+		return nil, errManyOpen
+	}
+	c, err := e.connect(timeout)
+	if err != nil {
+		e.connections.gone()
+	}
+	return c, err
 }
 
-// closeIfRetired is called after a connection has become idle, because the Endpoint
-// may be closed at any moment and is closed only once.
-func (e *Endpoint) closeIfRetired() {
-	if e.retired.Load() {
-		e.pool.CloseIdleConnections()
+// rest keeps a connection after its use, or closes it if it is not clean or not to be kept.
+func (e *Endpoint) rest(c *conn, clean bool, now time.Time) {
+	if !clean || !c.rest(now) || !e.connections.keep(c, now) {
+		e.drop(c)
 	}
+}
+
+// drop closes a connection.
+func (e *Endpoint) drop(c *conn) {
+	e.connections.gone()
+	_ = c.Close()
 }

@@ -125,7 +125,7 @@ func isHeaderTooLarge(err error) bool {
 func isHeadTooLarge(err error, _ *dialError) bool { return isHeaderTooLarge(err) }
 
 func isShed(err error, _ *dialError) bool {
-	return errors.Is(err, errNoSlot) || errors.Is(err, fasthttp.ErrNoFreeConns)
+	return errors.Is(err, errNoSlot) || errors.Is(err, errManyOpen)
 }
 
 func isTruncated(err error, _ *dialError) bool { return errors.Is(err, io.ErrUnexpectedEOF) }
@@ -147,6 +147,7 @@ func isBroken(err error, _ *dialError) bool {
 
 var (
 	errNoTimeLeft = errors.New("no time left for the call")
+	errManyOpen   = errors.New("too many connections are open")
 	errNotNeeded  = errors.New("the admission was answered before the review was sent")
 )
 

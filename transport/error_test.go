@@ -44,7 +44,7 @@ func TestFailures(t *testing.T) {
 		{fasthttp.ErrBodyTooLarge, hook.BadAnswer, breaker.BadAnswer, "policy answered with a body over the limit"},
 		{&fasthttp.ErrSmallBuffer{}, hook.BadAnswer, breaker.BadAnswer, "policy answered with more than 64 KiB of headers"},
 		{errNoSlot, hook.Shed, breaker.NotSent, "policy: too many calls are under way"},
-		{fasthttp.ErrNoFreeConns, hook.Shed, breaker.NotSent, "policy: too many calls are under way"},
+		{errManyOpen, hook.Shed, breaker.NotSent, "policy: too many calls are under way"},
 		{io.ErrUnexpectedEOF, hook.BadAnswer, breaker.BadAnswer, "policy ended the connection in the middle of its answer"},
 		{&net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}, hook.TLS, breaker.TLSFailed, "policy: remote error: tls: bad certificate"},
 		{&net.OpError{Op: "local error", Err: errors.New("tls: bad record MAC")}, hook.TLS, breaker.TLSFailed, "policy: local error: tls: bad record MAC"},

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -44,7 +45,7 @@ func exchange(ctx context.Context, r *race, chosen *choice) result {
 	requests.Put(req)
 	switch {
 	case err == nil:
-		return read(replyOf(resp, e.pool.MaxResponseBodySize), call)
+		return read(replyOf(resp, e.limit), call)
 	case errors.Is(err, errNotNeeded):
 		return unsent(err)
 	}
@@ -119,27 +120,24 @@ func (e *Endpoint) roundTrip(req *request, resp *fasthttp.Response, ticket *brea
 		if left <= 0 {
 			return fasthttp.ErrTimeout
 		}
-		cc, err := e.pool.AcquireConn(left, false)
-		if err != nil {
-			return err
+		c := e.connections.take()
+		if c == nil {
+			var err error
+			if c, err = e.open(left); err != nil {
+				return err
+			}
 		}
-		c := cc.Conn().(*conn)
 		if !c.wake() || c.served && fresh {
-			e.pool.CloseConn(cc)
+			e.drop(c)
 			continue
 		}
 		ticket.Reached()
 		reused, written := c.served, c.records.written
 		clean, err := true, errNotNeeded // as to connect, or to wait for that, took too long
 		if req.race == nil || req.race.isNeeded() {
-			clean, err = talk(&e.pool, c, req, resp, deadline)
+			clean, err = talk(c, req, resp, e.limit, deadline)
 		}
-		if clean && c.rest() {
-			e.pool.ReleaseConn(cc)
-			e.closeIfRetired()
-		} else {
-			e.pool.CloseConn(cc)
-		}
+		e.rest(c, clean, time.Now())
 		if err != nil {
 			var silent *silentError
 			if errors.As(err, &silent) {
@@ -151,29 +149,41 @@ func (e *Endpoint) roundTrip(req *request, resp *fasthttp.Response, ticket *brea
 	}
 }
 
+// The buffers of exchanges under way.
+var (
+	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readBuffer) }}
+	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, writeBuffer) }}
+)
+
 // talk writes req and reads resp within the deadline. clean tells whether the
 // connection can carry another request. A webhook may answer, and close, before
 // it has read the whole review: its verdict stands, as it does with net/http.
-func talk(pool *fasthttp.HostClient, c net.Conn, req *request, resp *fasthttp.Response, deadline time.Time) (clean bool, err error) {
+func talk(c net.Conn, req *request, resp *fasthttp.Response, limit int, deadline time.Time) (clean bool, err error) {
 	if err := c.SetDeadline(deadline); err != nil {
 		return false, err
 	}
-	w := pool.AcquireWriter(c)
+	w := writers.Get().(*bufio.Writer)
+	w.Reset(c)
 	err = req.write(w)
-	pool.ReleaseWriter(w)
+	w.Reset(nil)
+	writers.Put(w)
 	if isTimeout(err) {
 		return false, err
 	}
 	whole := err == nil
-	r := pool.AcquireReader(c)
-	defer pool.ReleaseReader(r)
+	r := readers.Get().(*bufio.Reader)
+	r.Reset(c)
+	defer func() {
+		r.Reset(nil)
+		readers.Put(r)
+	}()
 	if _, err := r.Peek(1); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = fasthttp.ErrConnectionClosed
 		}
 		return false, &silentError{err: err}
 	}
-	rest, err := readAnswer(r, c, resp, pool.MaxResponseBodySize, deadline)
+	rest, err := readAnswer(r, c, resp, limit, deadline)
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF // in the middle of an answer
 	}

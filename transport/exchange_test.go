@@ -49,7 +49,6 @@ func TestClosingKeepsTheDeadline(t *testing.T) {
 					t.Errorf("the error is %v", err)
 				}
 				end()
-				<-time.After(time.Minute) // fasthttp's cleaner of idle connections ends
 			})
 		})
 	}
@@ -59,10 +58,10 @@ func TestClosingKeepsTheDeadline(t *testing.T) {
 // own timeout.
 func TestNoTimeToDial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where no time passes by itself
-		e := &Endpoint{pool: fasthttp.HostClient{Addr: "policy:443", IsTLS: true, DialTimeout: func(string, time.Duration) (net.Conn, error) {
+		e := &Endpoint{connections: connections{most: 1}, connect: func(time.Duration) (*conn, error) {
 			t.Error("it dialled")
 			return nil, errors.New("dialled")
-		}}}
+		}}
 		for _, left := range []time.Duration{0, -time.Second} {
 			if err := e.roundTrip(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), time.Now().Add(left), false); !isTimeout(err) {
 				t.Errorf("the error is %v", err)
@@ -158,10 +157,8 @@ func newPipe(t *testing.T, answer string) (e *Endpoint, plain *records, end func
 	}()
 	plain = &records{Conn: near}
 	secured := tls.Client(plain, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: "policy", RootCAs: authority.Pool()})
-	e = &Endpoint{pool: fasthttp.HostClient{
-		Addr: "policy:443", IsTLS: true,
-		DialTimeout: func(string, time.Duration) (net.Conn, error) { return newConn(plain, secured), nil },
-	}}
+	e = &Endpoint{limit: 1 << 20, connections: connections{most: 1}}
+	e.connect = func(time.Duration) (*conn, error) { return newConn(plain, secured), nil }
 	return e, plain, func() { _ = far.Close() }
 }
 
@@ -195,7 +192,6 @@ func TestClosedAsReused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e, plain, end := newPipe(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-				defer func() { <-time.After(2 * time.Minute) }() // fasthttp's cleaner of idle connections ends
 				defer end()
 				exchange := func() error {
 					return e.roundTrip(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), time.Now().Add(time.Second), false)
@@ -236,7 +232,7 @@ func TestFailedAttempts(t *testing.T) {
 		{"no handshake", &dialError{stage: "TLS handshake", tls: true, err: reset}, result{kind: breaker.TLSFailed, unsent: true}},
 		{"no certificate that is trusted", &dialError{tls: true, err: &tls.CertificateVerificationError{Err: reset}}, result{kind: breaker.TLSFailed, unsent: true}},
 		{"no slot", errNoSlot, result{kind: breaker.NotSent, unsent: true}},
-		{"no connection", fasthttp.ErrNoFreeConns, result{kind: breaker.NotSent, unsent: true}},
+		{"no connection", errManyOpen, result{kind: breaker.NotSent, unsent: true}},
 		{"no answer in time", os.ErrDeadlineExceeded, result{kind: breaker.TimedOut}},
 		{"nor over a connection that was used before", silent(true, false, os.ErrDeadlineExceeded), result{kind: breaker.TimedOut}},
 		{"reset", reset, result{kind: breaker.Reset, doubtful: true}},

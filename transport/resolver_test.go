@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
@@ -154,7 +155,7 @@ func TestOneOfSeveralNames(t *testing.T) {
 // Names are looked up every 10 s, less up to a tenth, so that replicas do not ask in
 // step.
 func TestResolveInterval(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var passes []time.Time
 		r := transport.NewResolver(transport.ResolverConfig{Targets: func() []*transport.Target {
@@ -213,7 +214,7 @@ func TestUnresolved(t *testing.T) {
 
 // Look-ups of many Targets at a time take turns.
 func TestLookupsTakeTurns(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		r := transport.NewResolver(transport.ResolverConfig{})
 		var all []*transport.Target
 		for i := range 40 {
@@ -269,7 +270,7 @@ func TestLookupsAreWaitedForAsConfigured(t *testing.T) {
 
 // Whoever wants to know is notified of the circuits of each Endpoint.
 func TestCircuitsAreTold(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		w := newPiped(t, transport.ClientConfig{}, allowing)
 		w.gate = func(context.Context, string) error { return errors.New("nobody is there") }
 		target, err := transport.NewTarget(w.spec)

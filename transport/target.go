@@ -122,7 +122,7 @@ func (t *Target) CertificateExpiry() time.Time {
 func (t *Target) Close() {
 	t.closed.Store(true)
 	for _, e := range t.Endpoints() {
-		e.close()
+		e.connections.close()
 	}
 }
 
@@ -139,7 +139,7 @@ func (t *Target) Outstanding() int {
 func (t *Target) Connections() int {
 	n := 0
 	for _, e := range t.Endpoints() {
-		n += e.pool.ConnsCount()
+		n += e.connections.count()
 	}
 	return n
 }
@@ -224,7 +224,7 @@ func (t *Target) replace(list []*Endpoint) {
 	}
 	for _, e := range before {
 		if !slices.Contains(list, e) {
-			e.close()
+			e.connections.close()
 		}
 	}
 }

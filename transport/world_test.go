@@ -17,7 +17,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -30,9 +29,6 @@ import (
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
-		// fasthttp's pools look for what is idle at intervals that nothing outside
-		// can shorten, and end when they find nothing.
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"),
 		// A look-up that nobody waits for any more ends with net's own timeout.
 		goleak.IgnoreAnyFunction("net.(*Resolver).tryOneName"),
 		goleak.IgnoreAnyFunction("net.(*Resolver).lookupIPAddr.func1"),
@@ -108,16 +104,6 @@ func newWorldAs(t testing.TB, s pki.Subject, change func(*tls.Config), do behavi
 		_ = c.Close()
 	})
 	return w
-}
-
-// inBubble runs a test in a bubble of synctest, which is over when fasthttp's cleaner
-// of idle connections is.
-func inBubble(t *testing.T, test func(t *testing.T)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { <-time.After(5 * time.Minute) })
-		test(t)
-	})
 }
 
 // newPiped is newWorld over pipes instead of TCP, as a bubble needs it. Its one address
