@@ -131,7 +131,7 @@ func TestDenial(t *testing.T) {
 // served is a Hook that needs a Resource.
 type served struct{ by string }
 
-func (served) Ask(context.Context, hook.Question, hook.Receiver) {}
+func (served) Ask(context.Context, hook.Question, hook.Receiver) hook.Outstanding { return nil }
 func (s served) ServedBy() string                                { return s.by }
 
 // An entry needs what its Hook says, or nothing.

@@ -93,25 +93,34 @@ func (d *Dispatcher) start(ctx context.Context, inv *invocation, q hook.Question
 			})
 		}
 	}()
-	inv.webhook.Hook.Ask(ctx, q, to)
+	inv.outstanding = inv.webhook.Hook.Ask(ctx, q, to)
 }
 
 // join gives all that have been asked their Outcome: those who answer until the grace
-// after the first denial is over, or the deadline has come, by their answers.
+// after the first denial is over, or the deadline has come, by their answers. The answers
+// that Hooks only wait for are waited for here, one after the other, as long as they come
+// as soon as usual and nobody denies.
 func (a *admission) join() {
-	waiting := 0
-	for _, inv := range a.batch.list {
-		if inv.waiting {
-			waiting++
+	denied := false
+	for !denied {
+		o := a.batch.next()
+		if o == nil {
+			break
 		}
+		o.Await()
+		denied = a.hearPresent(false)
 	}
+	a.batch.leave()
+	waiting := a.batch.waiting()
 	if waiting == 0 {
 		return
 	}
-	begin := time.Now()
-	timer := a.batch.alarm(time.Until(a.Deadline))
+	left := time.Until(a.Deadline)
+	if denied {
+		left = min(a.dispatcher.grace, left)
+	}
+	timer := a.batch.alarm(left)
 	defer timer.Stop()
-	denied := false
 	for waiting > 0 {
 		select {
 		case inv := <-a.batch.answers:
@@ -124,8 +133,7 @@ func (a *admission) join() {
 				timer.Reset(min(a.dispatcher.grace, time.Until(a.Deadline)))
 			}
 		case <-timer.C:
-			denied = a.hearPresent(denied)
-			a.settleUnheard(denied, time.Since(begin))
+			a.settleUnheard(a.hearPresent(denied))
 			return
 		}
 	}
@@ -165,9 +173,9 @@ func (a *admission) hearPresent(denied bool) bool {
 
 // settleUnheard gives those that were not heard their Outcome: abandoned after
 // somebody's denial, timed out otherwise.
-func (a *admission) settleUnheard(denied bool, elapsed time.Duration) {
+func (a *admission) settleUnheard(denied bool) {
 	for _, inv := range a.batch.list {
-		late := inv.waiting
+		late, elapsed := inv.waiting, time.Since(inv.begin)
 		inv.waiting = false
 		switch {
 		case !late:

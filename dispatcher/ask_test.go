@@ -182,7 +182,7 @@ func TestJoinKeepsStagesApart(t *testing.T) {
 	a := asked(d, time.Minute, late, next)
 	first, second := a.batch.list[0], a.batch.list[1]
 	second.waiting = false
-	a.settleUnheard(false, time.Second)
+	a.settleUnheard(false)
 	second.waiting = true
 	deny(first)
 	deny(second)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/tracecontext"
 )
 
@@ -40,6 +41,8 @@ type inquiry struct {
 	batch   *batch
 	begin   time.Time  // of the call
 	waiting bool       // started, and without an Outcome
+	// outstanding is what there is to wait for; nil: the answer comes by itself.
+	outstanding hook.Outstanding
 	span    trace.Span // nil where the admission is not sampled
 
 	// The answer, once it has arrived.
@@ -157,8 +160,43 @@ func (b *batch) drop() {
 	b.list = b.list[:last]
 }
 
+// next takes out what is due first of what there is to wait for; nil: there is nothing.
+func (b *batch) next() (first hook.Outstanding) {
+	var of *invocation
+	for _, inv := range b.list {
+		if o := inv.outstanding; o != nil && (first == nil || o.Due().Before(first.Due())) {
+			first, of = o, inv
+		}
+	}
+	if of != nil {
+		of.outstanding = nil
+	}
+	return first
+}
+
+// waiting returns how many have been asked and have no Outcome.
+func (b *batch) waiting() (n int) {
+	for _, inv := range b.list {
+		if inv.waiting {
+			n++
+		}
+	}
+	return n
+}
+
+// leave has all answers come by themselves.
+func (b *batch) leave() {
+	for _, inv := range b.list {
+		if o := inv.outstanding; o != nil {
+			inv.outstanding = nil
+			o.Leave()
+		}
+	}
+}
+
 // close ends the admission's use of b: no call starts any more.
 func (b *batch) close() {
+	b.leave()
 	b.over.Store(true)
 	b.release()
 }

@@ -69,7 +69,7 @@ type labeller struct {
 	ignored string                    // the webhook whose failurePolicy is Ignore
 }
 
-func (l labeller) Start(_ context.Context, call transport.Call, to hook.Receiver) {
+func (l labeller) Start(_ context.Context, call transport.Call, to hook.Receiver) hook.Outstanding {
 	call.Message.Retain()
 	name, own := path.Base(call.Target.URL()), call
 	go func() {
@@ -78,6 +78,7 @@ func (l labeller) Start(_ context.Context, call transport.Call, to hook.Receiver
 		}
 		answer(call, to, codec.Response{Allowed: true, Patch: fmt.Appendf(nil, `[{"op":"add","path":"/metadata/labels/%s","value":"yes"}]`, name)}, nil)
 	}()
+	return nil
 }
 
 // largeWorld is a dispatcher, and clusters that have so many mutating webhooks.
@@ -169,7 +170,7 @@ type recorder struct {
 	vain  int // how many were over when they began
 }
 
-func (r *recorder) Start(_ context.Context, call transport.Call, to hook.Receiver) {
+func (r *recorder) Start(_ context.Context, call transport.Call, to hook.Receiver) hook.Outstanding {
 	call.Message.Retain()
 	name, own := path.Base(call.Target.URL()), call
 	r.mu.Lock()
@@ -185,6 +186,7 @@ func (r *recorder) Start(_ context.Context, call transport.Call, to hook.Receive
 		}
 		answer(call, to, codec.Response{Code: 403}, nil)
 	}()
+	return nil
 }
 
 // Calls that are under way when the answer goes out know that nobody needs them any
@@ -326,9 +328,10 @@ func answer(call transport.Call, to hook.Receiver, resp codec.Response, err erro
 // calling is a Client made of a function.
 type calling func(transport.Call, hook.Receiver)
 
-func (c calling) Start(_ context.Context, call transport.Call, to hook.Receiver) {
+func (c calling) Start(_ context.Context, call transport.Call, to hook.Receiver) hook.Outstanding {
 	call.Message.Retain()
 	c(call, to)
+	return nil
 }
 
 // A cluster whose webhooks make objects large is shed itself when its share of bytes is

@@ -33,7 +33,7 @@ func TestPooledIsEmpty(t *testing.T) {
 		pooled.Check(t, inv, func() {
 			b := d.newBatch()
 			b.list = append(b.list, inv)
-			b.close()
+			b.release()
 		}, "ticket") // only ever grows
 	})
 }

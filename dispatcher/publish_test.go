@@ -48,7 +48,10 @@ func (w *witness) ObserveShadow(_ context.Context, r *ShadowRecord) {
 // asking is a Hook made of a function.
 type asking func(hook.Question, hook.Receiver)
 
-func (a asking) Ask(_ context.Context, q hook.Question, to hook.Receiver) { a(q, to) }
+func (a asking) Ask(_ context.Context, q hook.Question, to hook.Receiver) hook.Outstanding {
+	a(q, to)
+	return nil
+}
 
 // watched is a Dispatcher with who is told of it, and what it logs.
 func watched(t *testing.T) (*Dispatcher, *witness, *bytes.Buffer) {

@@ -51,8 +51,9 @@ func TestBypassLog(t *testing.T) {
 // failing is a Hook that gives no answer.
 type failing struct{ text string }
 
-func (f failing) Ask(_ context.Context, _ hook.Question, to hook.Receiver) {
+func (f failing) Ask(_ context.Context, _ hook.Question, to hook.Receiver) hook.Outstanding {
 	to.Receive(codec.Response{}, &hook.CallError{Cause: hook.Unreachable, Err: &codec.AnswerError{Reason: f.text}})
+	return nil
 }
 
 // B22: whatever names and errors contain, each line stays one JSON record, and what

@@ -91,8 +91,9 @@ func (s *script) add(command, rest string) (err error) {
 // scriptedCaller answers for all webhooks of a story. A webhook's URL ends in its
 // name.
 type scriptedCaller struct {
-	t       *testing.T
-	scripts map[string]script
+	t        *testing.T
+	scripts  map[string]script
+	patience time.Duration // of who asks; 0: answers come by themselves
 
 	mu    sync.Mutex
 	count map[string]int
@@ -100,30 +101,58 @@ type scriptedCaller struct {
 	uids  []string // that were sent
 }
 
-func (c *scriptedCaller) Start(_ context.Context, call transport.Call, to hook.Receiver) {
+func (c *scriptedCaller) Start(_ context.Context, call transport.Call, to hook.Receiver) hook.Outstanding {
 	s := c.begin(&call)
 	if s.panics {
 		panic("scripted")
 	}
 	call.Message.Retain()
-	go func() {
-		resp, err := s.answer(&call)
-		answer(call, to, resp, err)
-	}()
+	o := &scriptedAnswer{s, call, to, time.Now(), time.Now().Add(c.patience)}
+	if c.patience == 0 || o.due.After(call.Deadline) {
+		o.Leave()
+		return nil
+	}
+	return o
 }
 
-func (s script) answer(call *transport.Call) (codec.Response, error) {
-	left := time.Until(call.Deadline)
-	if s.after >= left {
-		<-time.After(left)
+// scriptedAnswer is an answer that is to be waited for.
+type scriptedAnswer struct {
+	script
+	call  transport.Call
+	to    hook.Receiver
+	begin time.Time
+	due   time.Time
+}
+
+func (o *scriptedAnswer) Due() time.Time { return o.due }
+
+func (o *scriptedAnswer) Await() {
+	if o.begin.Add(o.after).After(o.due) {
+		<-time.After(time.Until(o.due))
+		o.Leave()
+		return
+	}
+	o.bring()
+}
+
+func (o *scriptedAnswer) Leave() { go o.bring() }
+
+func (o *scriptedAnswer) bring() {
+	resp, err := o.answer()
+	answer(o.call, o.to, resp, err)
+}
+
+func (o *scriptedAnswer) answer() (codec.Response, error) {
+	left := o.call.Deadline.Sub(o.begin)
+	<-time.After(time.Until(o.begin.Add(min(o.after, left))))
+	switch {
+	case o.after >= left:
 		return codec.Response{}, &hook.CallError{Cause: hook.Timeout, Elapsed: left, Err: fmt.Errorf("no answer within %v", left)}
+	case o.err != nil:
+		return codec.Response{}, o.err
 	}
-	<-time.After(s.after)
-	if s.err != nil {
-		return codec.Response{}, s.err
-	}
-	want := call.Message.(*webhook.Message).Want
-	resp, err := codec.Verify(s.body(want), want)
+	want := o.call.Message.(*webhook.Message).Want
+	resp, err := codec.Verify(o.body(want), want)
 	if bad := (*codec.AnswerError)(nil); errors.As(err, &bad) && !bad.Denies {
 		err = &hook.CallError{Cause: hook.BadAnswer, Err: err}
 	}

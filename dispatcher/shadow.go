@@ -32,6 +32,9 @@ func (a *admission) shadow(inv *invocation, q hook.Question) {
 		defer done()
 		defer own.release()
 		d.start(ctx, alone, q)
+		if o := own.next(); o != nil {
+			o.Await()
+		}
 		<-own.answers
 		s.conclude(alone)
 	})

@@ -45,7 +45,10 @@ func TestStories(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			story := readStory(t, file)
-			got := story.play(t)
+			got := story.play(t, 0)
+			if other := story.play(t, 10*time.Millisecond); other != got {
+				t.Errorf("where admissions wait for answers themselves (-by themselves +awaited):\n%s", cmp.Diff(got, other))
+			}
 			if *update {
 				story.rewrite(t, got)
 				return
@@ -124,8 +127,10 @@ func readStory(t *testing.T, file string) *story {
 	return s
 }
 
-func (s *story) play(t *testing.T) string {
-	caller := &scriptedCaller{scripts: s.scripts}
+// play returns what the story comes to. patience is how long an admission waits for an
+// answer itself; 0: it does not.
+func (s *story) play(t *testing.T, patience time.Duration) string {
+	caller := &scriptedCaller{scripts: s.scripts, patience: patience}
 	snapshot := s.load(t, caller)
 	var got string
 	synctest.Test(t, func(t *testing.T) {

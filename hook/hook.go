@@ -19,7 +19,22 @@ type Hook interface {
 	// Ask answers q: it calls to.Receive once, by q.Deadline, on any goroutine,
 	// perhaps before it returns. What it uses of q.View after it has returned it
 	// retains. ctx carries shutdown and trace only.
-	Ask(ctx context.Context, q Question, to Receiver)
+	//
+	// An Outstanding says that q is on its way, and that the caller may help by waiting
+	// for the answer; nil: it comes by itself, or has come.
+	Ask(ctx context.Context, q Question, to Receiver) Outstanding
+}
+
+// Outstanding is an answer that its Hook would only wait for, so that who asked may do
+// that on its own goroutine. One of Await and Leave must be called, once.
+type Outstanding interface {
+	// Due is until when Await waits.
+	Due() time.Time
+	// Await returns when the Receiver has been notified, or when the answer takes longer
+	// than usual: then it comes by itself.
+	Await()
+	// Leave has the answer come by itself.
+	Leave()
 }
 
 // Receiver takes the answer to one Question, the first that is given. It is a value

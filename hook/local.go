@@ -59,20 +59,21 @@ var (
 )
 
 // Ask implements Hook.
-func (f *Func) Ask(ctx context.Context, q Question, to Receiver) {
+func (f *Func) Ask(ctx context.Context, q Question, to Receiver) Outstanding {
 	c := &localCall{ctx: ctx, question: q, to: to, begin: time.Now()}
 	left := q.Deadline.Sub(c.begin)
 	if left <= 0 {
 		c.fail(NoTimeLeft, errNoTime)
-		return
+		return nil
 	}
 	if !f.slots.Take(q.Cluster, 1, 0) {
 		c.fail(Shed, errManyRun)
-		return
+		return nil
 	}
 	q.Retain()
 	c.timer = time.AfterFunc(left, func() { c.fail(Timeout, errHangs) })
 	f.calls.Run(c)
+	return nil // a function that hangs cannot be left
 }
 
 func (c *localCall) fail(cause Cause, err error) {

@@ -127,23 +127,29 @@ func NewClient(cfg ClientConfig) *Client {
 // Start asks, perhaps more than once, and tells to a verified answer or an error:
 // a *hook.CallError, or a *codec.AnswerError whose Denies is set. ctx carries shutdown
 // and trace; the deadline is the Call's. A hedge that lost may run on, to the deadline.
-func (c *Client) Start(ctx context.Context, call Call, to hook.Receiver) {
+// With an Outstanding a request has been sent, and nobody waits for its answer yet.
+func (c *Client) Start(ctx context.Context, call Call, to hook.Receiver) hook.Outstanding {
 	now := time.Now()
 	if !now.Before(call.Deadline) {
 		to.Receive(codec.Response{}, &hook.CallError{Cause: hook.NoTimeLeft, Err: errNoTimeLeft})
-		return
+		return nil
 	}
 	r := c.races.Get().(*race)
 	r.ctx, r.Call, r.to = ctx, call, to
 	r.Message.Retain()
 	c.running.Add(1)
-	r.run(now)
+	if r.run(now) {
+		return r
+	}
+	return nil
 }
 
 // Call is Start for who waits for the answer.
 func (c *Client) Call(ctx context.Context, call Call) (codec.Response, error) {
 	w := c.waiters.Get().(waiter)
-	c.Start(ctx, call, hook.NewReceiver(w, 0))
+	if o := c.Start(ctx, call, hook.NewReceiver(w, 0)); o != nil {
+		o.Await()
+	}
 	got := <-w
 	c.waiters.Put(w)
 	return got.resp, got.err

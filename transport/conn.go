@@ -17,7 +17,6 @@ import (
 type conn struct {
 	*tls.Conn
 	records *records
-	raw     syscall.RawConn // nil where the system has none
 	peek    func(fd uintptr)
 	waiting bool      // what peek found
 	used    bool      // there was a request
@@ -36,8 +35,9 @@ type conn struct {
 func newConn(plain *records, secured *tls.Conn) *conn {
 	c := &conn{Conn: secured, records: plain, until: time.Now().Add(maxAge - rand.N(maxAge/5))}
 	if tcp, ok := plain.Conn.(syscall.Conn); ok {
-		c.raw, _ = tcp.SyscallConn()
+		plain.raw, _ = tcp.SyscallConn()
 	}
+	plain.push = plain.pushed
 	c.peek = func(fd uintptr) {
 		_, _, err := syscall.Recvfrom(int(fd), c.probe[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		c.waiting = err != syscall.EAGAIN && err != syscall.EINTR
@@ -76,11 +76,11 @@ func (c *conn) wake() bool {
 // readable reports whether bytes, or the end, of the stream wait to be read. It
 // does not block and takes nothing out of the stream.
 func (c *conn) readable() bool {
-	if c.raw == nil {
+	if c.records.raw == nil {
 		return false
 	}
 	c.waiting = false
-	err := c.raw.Control(c.peek)
+	err := c.records.raw.Control(c.peek)
 	return c.waiting || err != nil
 }
 
@@ -115,21 +115,75 @@ func (c *conn) silent() bool {
 
 // records is what TLS reads from and writes to. It counts the TLS records that have come whole
 // (RFC 8446, 5.1), so that a connection knows, without asking TLS, whether there
-// are more of them than it has read.
+// are more of them than it has read. It can write without waiting.
 type records struct {
 	net.Conn
+	raw     syscall.RawConn // nil where the system has none
 	header  [5]byte
 	length  int // of header so far
 	missing int // bytes of the record that has begun
 	whole   int // records since the count was set to 0
 	written int64
+
+	hurried bool   // what the system does not take at once is kept
+	unsent  []byte // that was kept
+	push    func(fd uintptr) bool
+	pushing []byte
+	pushErr error
 }
 
 // Write implements net.Conn.
 func (r *records) Write(p []byte) (int, error) {
-	n, err := r.Conn.Write(p)
+	if !r.hurried {
+		n, err := r.Conn.Write(p)
+		r.written += int64(n)
+		return n, err
+	}
+	rest := p
+	if len(r.unsent) == 0 && r.raw != nil {
+		r.pushing, r.pushErr = p, nil
+		err := r.raw.Write(r.push)
+		if err == nil || errors.Is(err, os.ErrDeadlineExceeded) { // too late for who hurries, and for nobody else
+			err = r.pushErr
+		}
+		rest, r.pushing = r.pushing, nil
+		if r.written += int64(len(p) - len(rest)); err != nil {
+			return len(p) - len(rest), &net.OpError{Op: "write", Net: "tcp", Addr: r.RemoteAddr(), Err: err}
+		}
+	}
+	r.unsent = append(r.unsent, rest...)
+	return len(p), nil
+}
+
+// pushed writes what the system takes at once. It is a callback of syscall.RawConn, which
+// is not to wait.
+func (r *records) pushed(fd uintptr) bool {
+	for len(r.pushing) > 0 {
+		n, err := syscall.Write(int(fd), r.pushing)
+		switch {
+		case n > 0:
+			r.pushing = r.pushing[n:]
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EAGAIN):
+			return true
+		default:
+			r.pushErr = os.NewSyscallError("write", err)
+			return true
+		}
+	}
+	return true
+}
+
+// flush writes what was kept, and has all that follows written as usual.
+func (r *records) flush() error {
+	rest := r.unsent
+	r.hurried, r.unsent = false, nil
+	if len(rest) == 0 {
+		return nil
+	}
+	n, err := r.Conn.Write(rest)
 	r.written += int64(n)
-	return n, err
+	return err
 }
 
 // Read implements net.Conn.

@@ -18,38 +18,252 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/tracecontext"
 )
 
-// exchange is one HTTP try, which ends by the call's deadline. Nothing is sent once
-// nobody needs the answer.
-func exchange(ctx context.Context, r *race, chosen *choice) result {
-	call := &r.Call
-	e, who := chosen.endpoint, holder{call.Cluster, call.Shadow}
+// try is one attempt on its way. It belongs to one goroutine at a time: who asked makes
+// what takes no waiting, and a worker the rest.
+type try struct {
+	choice
+	begin time.Time
+	ctx   context.Context // of the span
+	span  attemptSpan
+
+	slot    bool // of the Endpoint
+	left    time.Duration
+	conn    *conn
+	reused  bool  // the connection was
+	written int64 // bytes that it had carried before
+	sent    bool
+	whole   bool // the request was written to its end
+	reader  *bufio.Reader
+	ended   time.Time // when the answer had come, or was given up
+}
+
+// extent is how far an attempt is made.
+type extent uint8
+
+const (
+	toSend   extent = iota // until the request is sent, if that takes no waiting
+	toListen               // until the answer is there, or the call is due
+	toEnd
+)
+
+// errWaits says that a try cannot go on without waiting.
+var errWaits = errors.New("it has to wait")
+
+// exchange is one HTTP try, as far as it is to be made: ended is false where there is
+// more of it to be made. It ends by the call's deadline. Nothing is sent once nobody
+// needs the answer.
+func exchange(r *race, t *try, how extent) (end result, ended bool) {
+	var err error
+	if !t.sent {
+		err = t.send(r, how)
+	}
+	if err == nil {
+		end, err = t.receive(r, how)
+	}
+	switch {
+	case err == nil:
+		return end, true
+	case errors.Is(err, errWaits):
+		return result{}, false
+	}
+	t.ended = time.Now()
+	return failed(err, &r.Call, t.left), true
+}
+
+// send sends the request. Without waiting that is possible where a slot is free and a
+// connection idle; what the connection does not take at once is written later.
+func (t *try) send(r *race, how extent) error {
+	call, e := &r.Call, t.endpoint
 	r.adopt(e)
-	if !e.slots.acquire(who, call.Deadline) {
-		return failed(errNoSlot, call, 0)
+	who := holder{call.Cluster, call.Shadow}
+	switch {
+	case t.slot: // since it was tried without waiting
+	case how == toSend && !e.slots.take(who):
+		return errWaits
+	case how != toSend && !e.slots.acquire(who, call.Deadline):
+		return errNoSlot
 	}
-	defer e.slots.release(who)
-	left := time.Until(call.Deadline)
-	if left <= 0 {
-		return unsent(errNoTimeLeft)
+	t.slot = true
+	now := t.begin
+	if how == toEnd { // after a wait, perhaps
+		now = time.Now()
 	}
-	payload, err := call.Message.Payload(chosen.plain)
+	if t.left = call.Deadline.Sub(now); t.left <= 0 {
+		return errNoTimeLeft
+	}
+	payload, err := call.Message.Payload(t.plain)
 	if err != nil {
-		return result{kind: breaker.NotSent, err: err}
+		return err
+	}
+	if t.conn, err = t.connection(call.Deadline, how); err != nil {
+		return err
+	}
+	t.ticket.Reached()
+	t.reused, t.written = t.conn.served, t.conn.records.written
+	if !r.isNeeded() { // as to connect, or to wait for that, took too long
+		e.rest(t.conn, true, time.Now())
+		t.conn = nil
+		return errNotNeeded
+	}
+	until := call.Deadline
+	if t.conn.records.hurried = how == toSend; how == toSend {
+		until = r.due
+	}
+	if err := t.conn.SetDeadline(until); err != nil {
+		return err
+	}
+	t.sent = true
+	q := requests.Get().(*request)
+	*q = request{head: &call.Target.head, payload: payload, timeout: t.left, cluster: call.Cluster, trace: tracecontext.Inject(t.ctx)}
+	w := writers.Get().(*bufio.Writer)
+	w.Reset(t.conn)
+	err = q.write(w)
+	w.Reset(nil)
+	writers.Put(w)
+	*q = request{} // it has borrowed
+	requests.Put(q)
+	t.whole = err == nil
+	if isTimeout(err) {
+		return err
+	}
+	return nil // what was sent may be answered
+}
+
+// connection returns one that is good for a request.
+//
+// The uid of a call is the same in all its attempts, so it cannot tell a stale
+// answer. A connection that has anything to read before the request
+// is sent, or after the answer has been read, is closed and not used again. That
+// also finds most connections that the webhook closed while they were idle.
+func (t *try) connection(deadline time.Time, how extent) (*conn, error) {
+	e := t.endpoint
+	for {
+		c := e.connections.take()
+		if c == nil {
+			if how == toSend {
+				return nil, errWaits
+			}
+			left := time.Until(deadline)
+			if left <= 0 {
+				return nil, fasthttp.ErrTimeout
+			}
+			var err error
+			if c, err = e.open(left); err != nil {
+				return nil, err
+			}
+		}
+		if c.wake() && !(c.served && t.fresh) {
+			return c, nil
+		}
+		e.drop(c)
+	}
+}
+
+// The buffers of exchanges under way.
+var (
+	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readBuffer) }}
+	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, writeBuffer) }}
+)
+
+// receive reads the answer. A webhook may answer, and close, before it has read the
+// whole review: its verdict stands, as it does with net/http.
+func (t *try) receive(r *race, how extent) (result, error) {
+	records := t.conn.records
+	switch {
+	case how == toSend, how == toListen && len(records.unsent) > 0:
+		return result{}, errWaits
+	case how == toEnd && records.hurried:
+		if err := t.conn.SetDeadline(r.Deadline); err != nil {
+			return result{}, err
+		}
+		err := records.flush()
+		if isTimeout(err) {
+			return result{}, err
+		}
+		t.whole = t.whole && err == nil
+	}
+	if t.reader == nil {
+		t.reader = readers.Get().(*bufio.Reader)
+		t.reader.Reset(t.conn)
+	}
+	reply, length, err := t.listen(how)
+	if err != nil {
+		return result{}, err
+	}
+	if length > 0 {
+		t.ended = time.Now()
+		end := read(reply, &r.Call)
+		t.leave(t.whole && t.reader.Buffered() == length)
+		return end, nil
 	}
 	resp := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(resp)
-	req := requests.Get().(*request)
-	*req = request{head: &call.Target.head, payload: payload, timeout: left, cluster: call.Cluster, trace: tracecontext.Inject(ctx), race: r}
-	err = e.roundTrip(req, resp, &chosen.ticket, call.Deadline, chosen.fresh)
-	*req = request{} // it has borrowed
-	requests.Put(req)
-	switch {
-	case err == nil:
-		return read(replyOf(resp, e.limit), call)
-	case errors.Is(err, errNotNeeded):
-		return unsent(err)
+	rest, err := readAnswer(t.reader, t.conn, resp, t.endpoint.limit, r.Deadline)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF // in the middle of an answer
 	}
-	return failed(err, call, left)
+	if err != nil {
+		return result{}, err
+	}
+	t.ended = time.Now()
+	t.leave(t.whole && rest == 0 && !resp.ConnectionClose())
+	return read(replyOf(resp, t.endpoint.limit), &r.Call), nil
+}
+
+// listen waits for an answer, and reads it if it is plain. Otherwise length is 0, and it
+// is there to be read as far as it has come: with toEnd when its first byte has come.
+func (t *try) listen(how extent) (reply Reply, length int, err error) {
+	for least := 1; ; least = length {
+		if _, err := t.reader.Peek(least); err != nil {
+			return Reply{}, 0, t.unheard(err, how)
+		}
+		head, _ := t.reader.Peek(t.reader.Buffered())
+		var is look
+		reply, length, is = plainReply(head, t.endpoint.limit)
+		switch {
+		case is == whole:
+			return reply, length, nil
+		case how == toEnd:
+			return Reply{}, 0, nil
+		case is == other, length > t.reader.Size():
+			return Reply{}, 0, errWaits
+		}
+	}
+}
+
+// unheard is the error of a try to whose answer there is nothing, or nothing more, to
+// read.
+func (t *try) unheard(err error, how extent) error {
+	if how == toListen && (isTimeout(err) || t.reader.Buffered() > 0) {
+		return errWaits
+	}
+	if errors.Is(err, io.EOF) {
+		err = fasthttp.ErrConnectionClosed
+	}
+	return &silentError{err: err, reused: t.reused, unwritten: t.conn.records.written == t.written}
+}
+
+// leave gives the connection back. clean: it can carry another request.
+func (t *try) leave(clean bool) {
+	t.endpoint.rest(t.conn, clean, t.ended)
+	t.conn = nil
+}
+
+// close gives back what a try still has when it has ended, however that was.
+func (t *try) close(call *Call) {
+	if t.reader != nil {
+		t.reader.Reset(nil)
+		readers.Put(t.reader)
+		t.reader = nil
+	}
+	if t.conn != nil {
+		t.endpoint.drop(t.conn)
+		t.conn = nil
+	}
+	if t.slot {
+		t.endpoint.slots.release(holder{call.Cluster, call.Shadow})
+		t.slot = false
+	}
 }
 
 // read is the result of an attempt that got an HTTP answer.
@@ -68,6 +282,12 @@ func read(reply Reply, call *Call) result {
 // failed is the result of an attempt that got no HTTP answer, or none that could be
 // read.
 func failed(err error, call *Call, left time.Duration) result {
+	switch _, unusable := errors.AsType[*hook.CallError](err); {
+	case errors.Is(err, errNotNeeded), errors.Is(err, errNoTimeLeft):
+		return unsent(err)
+	case unusable: // there is nothing to send
+		return result{kind: breaker.NotSent, err: err}
+	}
 	f, unusable := failureOf(err, call.Target.host, left)
 	end := result{err: unusable, kind: f.kind}
 	if cut, ok := errors.AsType[*cutError](err); ok {
@@ -104,93 +324,6 @@ func replyOf(resp *fasthttp.Response, limit int) Reply {
 		Body:            resp.Body(),
 		Limit:           limit,
 	}
-}
-
-// roundTrip sends one request and reads its answer, by the deadline. With fresh it
-// goes over a connection that is new; idle ones are given up. The ticket learns
-// that there is a connection.
-//
-// The uid of a call is the same in all its attempts, so it cannot tell a stale
-// answer. A connection that has anything to read before the request
-// is sent, or after the answer has been read, is closed and not used again. That
-// also finds most connections that the webhook closed while they were idle.
-func (e *Endpoint) roundTrip(req *request, resp *fasthttp.Response, ticket *breaker.Ticket, deadline time.Time, fresh bool) error {
-	for {
-		left := time.Until(deadline)
-		if left <= 0 {
-			return fasthttp.ErrTimeout
-		}
-		c := e.connections.take()
-		if c == nil {
-			var err error
-			if c, err = e.open(left); err != nil {
-				return err
-			}
-		}
-		if !c.wake() || c.served && fresh {
-			e.drop(c)
-			continue
-		}
-		ticket.Reached()
-		reused, written := c.served, c.records.written
-		clean, err := true, errNotNeeded // as to connect, or to wait for that, took too long
-		if req.race == nil || req.race.isNeeded() {
-			clean, err = talk(c, req, resp, e.limit, deadline)
-		}
-		e.rest(c, clean, time.Now())
-		if err != nil {
-			var silent *silentError
-			if errors.As(err, &silent) {
-				silent.reused = reused
-				silent.unwritten = c.records.written == written
-			}
-		}
-		return err
-	}
-}
-
-// The buffers of exchanges under way.
-var (
-	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readBuffer) }}
-	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, writeBuffer) }}
-)
-
-// talk writes req and reads resp within the deadline. clean tells whether the
-// connection can carry another request. A webhook may answer, and close, before
-// it has read the whole review: its verdict stands, as it does with net/http.
-func talk(c net.Conn, req *request, resp *fasthttp.Response, limit int, deadline time.Time) (clean bool, err error) {
-	if err := c.SetDeadline(deadline); err != nil {
-		return false, err
-	}
-	w := writers.Get().(*bufio.Writer)
-	w.Reset(c)
-	err = req.write(w)
-	w.Reset(nil)
-	writers.Put(w)
-	if isTimeout(err) {
-		return false, err
-	}
-	whole := err == nil
-	r := readers.Get().(*bufio.Reader)
-	r.Reset(c)
-	defer func() {
-		r.Reset(nil)
-		readers.Put(r)
-	}()
-	if _, err := r.Peek(1); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = fasthttp.ErrConnectionClosed
-		}
-		return false, &silentError{err: err}
-	}
-	rest, err := readAnswer(r, c, resp, limit, deadline)
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF // in the middle of an answer
-	}
-	if err != nil {
-		return false, err
-	}
-	return whole && rest == 0 && !resp.ConnectionClose(), nil
 }
 
 const (

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/valyala/fasthttp"
 	"pgregory.net/rapid"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
@@ -39,16 +38,16 @@ func TestClosingKeepsTheDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const timeout = time.Second
-				e, _, end := newPipe(t, answer)
+				e, _, stop := newPipe(t, answer)
 				begin := time.Now()
-				err := e.roundTrip(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), begin.Add(timeout), false)
+				end := asked(t, e, begin.Add(timeout))
 				if took := time.Since(begin); took > timeout {
 					t.Errorf("the call took %v of %v", took, timeout)
 				}
-				if timedOut := isTimeout(err); timedOut != (answer == "") {
-					t.Errorf("the error is %v", err)
+				if timedOut := end.kind == breaker.TimedOut; timedOut != (answer == "") {
+					t.Errorf("the error is %v", end.err)
 				}
-				end()
+				stop()
 			})
 		})
 	}
@@ -63,16 +62,24 @@ func TestNoTimeToDial(t *testing.T) {
 			return nil, errors.New("dialled")
 		}}
 		for _, left := range []time.Duration{0, -time.Second} {
-			if err := e.roundTrip(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), time.Now().Add(left), false); !isTimeout(err) {
+			a := try{choice: choice{endpoint: e}}
+			if _, err := a.connection(time.Now().Add(left), toEnd); !isTimeout(err) {
 				t.Errorf("the error is %v", err)
 			}
 		}
 	})
 }
 
-func newRequest() *request {
+// asked makes a try at an Endpoint, and says what became of it.
+func asked(t *testing.T, e *Endpoint, deadline time.Time) result {
+	t.Helper()
 	head := newHead("policy", "/", "")
-	return &request{head: &head, timeout: time.Second, cluster: "east", payload: Payload{Body: []byte("{}")}}
+	r := &race{Call: Call{Target: &Target{host: "policy", head: head}, Message: &judging{}, Cluster: "east", Deadline: deadline}, ctx: t.Context()}
+	r.common = &common{adopt: func(*Endpoint) {}}
+	a := &try{choice: choice{endpoint: e}, ctx: r.ctx}
+	end, _ := exchange(r, a, toEnd)
+	a.close(&r.Call)
+	return end
 }
 
 // What a request looks like on the wire.
@@ -157,7 +164,7 @@ func newPipe(t *testing.T, answer string) (e *Endpoint, plain *records, end func
 	}()
 	plain = &records{Conn: near}
 	secured := tls.Client(plain, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: "policy", RootCAs: authority.Pool()})
-	e = &Endpoint{limit: 1 << 20, connections: connections{most: 1}}
+	e = &Endpoint{limit: 1 << 20, connections: connections{most: 1}, slots: slotPool{free: 1, holders: map[holder]*holding{}}}
 	e.connect = func(time.Duration) (*conn, error) { return newConn(plain, secured), nil }
 	return e, plain, func() { _ = far.Close() }
 }
@@ -193,18 +200,97 @@ func TestClosedAsReused(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e, plain, end := newPipe(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
 				defer end()
-				exchange := func() error {
-					return e.roundTrip(newRequest(), fasthttp.AcquireResponse(), new(breaker.Ticket), time.Now().Add(time.Second), false)
-				}
-				if err := exchange(); err != nil {
-					t.Fatal(err)
+				if got := asked(t, e, time.Now().Add(time.Second)); got.err != nil {
+					t.Fatal(got.err)
 				}
 				plain.Conn = &closed{plain.Conn, row.reads}
-				if got := failed(exchange(), &Call{Target: &Target{host: "policy"}}, time.Second); !got.stale || got.unsent != row.unsent {
+				if got := asked(t, e, time.Now().Add(time.Second)); !got.stale || got.unsent != row.unsent {
 					t.Errorf("stale %v, unsent %v: %v", got.stale, got.unsent, got.err)
 				}
 			})
 		})
+	}
+}
+
+// tcpPipe returns both ends of a connection over loopback.
+func tcpPipe(t *testing.T) (near, far net.Conn) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	if near, err = net.Dial("tcp", ln.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = near.Close() })
+	if far, err = ln.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = far.Close() })
+	return near, far
+}
+
+// What the system does not take at once is kept, and written when somebody waits for it,
+// whole and in order; who hurries never waits, nor does the time that is over harm.
+func TestHurriedWrites(t *testing.T) {
+	near, far := tcpPipe(t)
+	r := &records{Conn: near}
+	newConn(r, tls.Client(r, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: "policy"}))
+	var sent []byte
+	write := func(n int) {
+		for range n {
+			piece := bytes.Repeat([]byte{byte(len(sent) >> 16)}, 1<<16)
+			if n, err := r.Write(piece); n != len(piece) || err != nil {
+				t.Fatalf("%d bytes, %v", n, err)
+			}
+			sent = append(sent, piece...)
+		}
+	}
+	r.hurried = true
+	if write(1); r.written != 1<<16 || len(r.unsent) > 0 {
+		t.Errorf("of the first 64 KiB %d bytes are written", r.written)
+	}
+	write(400) // more than the system takes when nobody reads
+	if len(r.unsent) == 0 || r.written+int64(len(r.unsent)) != int64(len(sent)) {
+		t.Errorf("%d bytes are written and %d kept of %d", r.written, len(r.unsent), len(sent))
+	}
+	if err := near.SetDeadline(time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	write(1)
+	if err := near.SetDeadline(time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan []byte)
+	go func() {
+		all, _ := io.ReadAll(far)
+		got <- all
+	}()
+	if err := r.flush(); err != nil || r.written != int64(len(sent)) || r.unsent != nil || r.hurried {
+		t.Errorf("%d bytes are written in the end, %v", r.written, err)
+	}
+	near.Close()
+	if !bytes.Equal(<-got, sent) {
+		t.Error("what arrives is not what was written")
+	}
+	r.hurried = true
+	var op *net.OpError
+	if _, err := r.Write([]byte{1}); !errors.As(err, &op) {
+		t.Errorf("over a closed connection: %v", err)
+	}
+}
+
+// A time that is over before anything was written harms nobody.
+func TestTooLateToHurry(t *testing.T) {
+	near, _ := tcpPipe(t)
+	r := &records{Conn: near, hurried: true}
+	newConn(r, tls.Client(r, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: "policy"}))
+	if err := near.SetDeadline(time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.Write([]byte{1}); n != 1 || err != nil || len(r.unsent) != 1 {
+		t.Errorf("%d bytes, %d kept, %v", n, len(r.unsent), err)
 	}
 }
 

@@ -3,7 +3,6 @@
 package transport
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -17,8 +16,11 @@ import (
 func TestPanicOfAnAttempt(t *testing.T) {
 	const secret = "swordfish"
 	r := race{ctx: t.Context(), Call: Call{Target: &Target{unspared: true}, Deadline: time.Now().Add(time.Minute)}}
-	r.common = &common{exchange: func(context.Context, *race, *choice) result { panic(secret) }}
-	end := r.attempt(choice{endpoint: &Endpoint{}})
+	r.common = &common{exchange: func(*race, *try, extent) (result, bool) { panic(secret) }}
+	end, done := r.attempt(&try{choice: choice{endpoint: &Endpoint{}}}, toListen)
+	if !done {
+		t.Fatal("it goes on")
+	}
 	call, ok := errors.AsType[*hook.CallError](end.err)
 	if !ok || call.Cause != hook.Panic || !strings.Contains(string(call.Stack), "TestPanicOfAnAttempt") {
 		t.Fatalf("%+v", end.err)

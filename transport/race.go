@@ -26,41 +26,80 @@ type race struct {
 	to    hook.Receiver
 	begin time.Time
 	timer *time.Timer
-	parts atomic.Int32        // goroutines that take part, and the timer while it is set
-	over  atomic.Bool         // as in the decision, for those who do not have the lock
-	made  [maxAttempts]choice // the attempts; each belongs to the goroutine that makes it
+	parts atomic.Int32     // goroutines that take part, and the timer while it is set
+	over  atomic.Bool      // as in the decision, for those who do not have the lock
+	made  [maxAttempts]try // the attempts; each belongs to the goroutine that makes it
+	due   time.Time        // until when who asked waits for the first
 
-	mu       sync.Mutex // held by decide alone
+	mu       sync.Mutex // held by decide and alone
 	decision decision
 	supply   supply
 	alarm    time.Time // the decision's for which the timer is set; zero: it is not
+	awaited  bool      // by who asked, who needs no alarm
 	released bool      // the Message is
 }
 
 // common is what is the same for all races of a Client.
 type common struct {
-	exchange func(context.Context, *race, *choice) result // one HTTP try
-	adopt    func(*Endpoint)                              // has the Endpoint connect as the Client does
-	start    func(*race, step)                            // a step on a goroutine of its own
-	free     func(*race)                                  // when nothing of the race runs any more
+	exchange func(*race, *try, extent) (end result, ended bool) // one HTTP try
+	adopt    func(*Endpoint)                                    // has the Endpoint connect as the Client does
+	start    func(*race, step)                                  // a step on a goroutine of its own
+	free     func(*race)                                        // when nothing of the race runs any more
 	observer Observer
 }
 
 // run begins the race. Its receiver is notified by the deadline, perhaps before run
-// returns.
-func (r *race) run(now time.Time) {
+// returns. outstanding: the request is sent, and this goroutine's part goes on with Await
+// or Leave.
+func (r *race) run(now time.Time) (outstanding bool) {
 	r.begin = now
 	r.decision = decision{repeat: r.Repeat, deadline: r.Deadline}
 	r.supply = supply{call: &r.Call, caller: r.Target.callers.of(r.Cluster, now), size: r.Message.Len()}
 	r.parts.Store(1)
-	defer r.leave()
-	if s := r.on(event{what: begun}); s.do == answer {
-		r.answer(&s)
-	} else {
-		r.parts.Add(1)
-		r.start(r, s)
+	r.awaited = true
+	s := r.on(event{what: begun, now: now})
+	if s.do == attempt && r.supply.patience > 0 {
+		r.due = now.Add(r.supply.patience)
+		t := r.open(&s.choice, now)
+		end, done := r.attempt(t, toSend)
+		if !done && t.sent {
+			return true
+		}
+		if done {
+			s = r.on(event{what: ended, end: end, now: t.ended})
+		}
 	}
+	r.proceed(s)
+	return false
 }
+
+// proceed has the part of who asked end with a step.
+func (r *race) proceed(s step) {
+	if s.do == answer {
+		r.answer(&s)
+		r.leave()
+		return
+	}
+	r.alone(time.Now())
+	r.start(r, s)
+}
+
+// Due implements hook.Outstanding.
+func (r *race) Due() time.Time { return r.due }
+
+// Await implements hook.Outstanding.
+func (r *race) Await() {
+	t := &r.made[0]
+	end, done := r.attempt(t, toListen)
+	if !done {
+		r.Leave()
+		return
+	}
+	r.proceed(r.on(event{what: ended, end: end, now: t.ended}))
+}
+
+// Leave implements hook.Outstanding.
+func (r *race) Leave() { r.proceed(step{do: attempt}) }
 
 // follow does what is decided until there is nothing to do on this goroutine.
 func (r *race) follow(s step) {
@@ -76,7 +115,12 @@ func (r *race) follow(s step) {
 			<-time.After(s.pause)
 			s = r.on(event{what: woke})
 		case attempt:
-			s = r.on(event{what: ended, end: r.attempt(s.choice)})
+			t := &r.made[s.number]
+			if t.endpoint == nil {
+				t = r.open(&s.choice, time.Now())
+			}
+			end, _ := r.attempt(t, toEnd)
+			s = r.on(event{what: ended, end: end, now: t.ended})
 		}
 	}
 }
@@ -88,27 +132,43 @@ func (r *race) leave() {
 	}
 }
 
-// attempt makes one try, and notes what that says of the Target. A panic is a failed
-// attempt, and says nothing of it.
-func (r *race) attempt(chosen choice) (end result) {
-	t, begin := r.Target, time.Now()
-	c := &r.made[chosen.number]
-	*c = chosen
+// open begins an attempt.
+func (r *race) open(chosen *choice, now time.Time) *try {
+	t := &r.made[chosen.number]
+	*t = try{choice: *chosen, begin: now}
+	t.endpoint.outstanding.Add(1)
+	r.Target.stats.attempts.Add(1)
+	t.ctx, t.span = startSpan(r.ctx, r.Target, t.endpoint, t.kind)
+	return t
+}
+
+// attempt makes an attempt as far as it is to be made, and when it has ended notes what
+// that says of the Target. A panic is a failed attempt, and says nothing of it.
+func (r *race) attempt(t *try, how extent) (end result, done bool) {
 	judged := breaker.Excluded
-	c.endpoint.outstanding.Add(1)
 	defer func() {
 		if p := recover(); p != nil {
-			end = result{err: &hook.CallError{Cause: hook.Panic, Err: fmt.Errorf("panic while calling: %s", crash.Text(p)), Stack: debug.Stack()}}
+			end, done = result{err: &hook.CallError{Cause: hook.Panic, Err: fmt.Errorf("panic while calling: %s", crash.Text(p)), Stack: debug.Stack()}}, true
 		}
-		c.endpoint.outstanding.Add(-1)
-		if !t.unspared {
-			c.ticket.Done(judged)
+		if !done {
+			return
+		}
+		t.close(&r.Call)
+		t.endpoint.outstanding.Add(-1)
+		if !r.Target.unspared {
+			t.ticket.Done(judged)
 		}
 	}()
-	t.stats.attempts.Add(1)
-	ctx, span := startSpan(r.ctx, t, c.endpoint, c.kind)
-	end = r.exchange(ctx, r, c)
-	now := time.Now()
+	if end, done = r.exchange(r, t, how); done {
+		judged = r.judge(t, &end)
+	}
+	return end, done
+}
+
+// judge notes what the end of an attempt says of the Target.
+func (r *race) judge(t *try, end *result) breaker.Result {
+	now := t.ended
+	took := now.Sub(t.begin)
 	if end.pause > 0 {
 		r.supply.caller.pause(now.Add(end.pause))
 	}
@@ -116,20 +176,21 @@ func (r *race) attempt(chosen choice) (end result) {
 		r.switched(end.heard)
 	}
 	lost := r.over.Load()
-	end.plain, end.doubtful = c.plain, end.doubtful && !c.plain && r.Message.IsNegotiated(now)
-	if judged = end.judge(now.Sub(r.Deadline), r.isFair(r.Deadline.Sub(begin), now), lost); end.doubtful {
+	end.plain, end.doubtful = t.plain, end.doubtful && !t.plain && r.Message.IsNegotiated(now)
+	judged := end.judge(now.Sub(r.Deadline), r.isFair(r.Deadline.Sub(t.begin), now), lost)
+	if end.doubtful {
 		judged = breaker.Excluded // the same request in another wording may be answered
 	}
 	if judged == breaker.Failure {
 		r.supply.caller.hangs.Store(end.kind == breaker.TimedOut)
 	}
-	span.end(&end, lost)
-	r.observer.Attempted(ctx, Attempt{Owner: r.Owner, Endpoint: c.endpoint, Kind: c.kind, Start: begin, Elapsed: now.Sub(begin), Err: end.err, Lost: lost})
+	t.span.end(end, lost)
+	r.observer.Attempted(t.ctx, Attempt{Owner: r.Owner, Endpoint: t.endpoint, Kind: t.kind, Start: t.begin, Elapsed: took, Err: end.err, Lost: lost})
 	if end.answered() {
-		t.latency.record(now, now.Sub(begin))
-		r.supply.caller.durations(r.supply.size).record(now, now.Sub(begin))
+		r.Target.latency.record(now, took)
+		r.supply.caller.durations(r.supply.size).record(now, took)
 	}
-	return end
+	return judged
 }
 
 // isFair reports whether an attempt that was allowed so much time would have been
@@ -192,11 +253,19 @@ func (r *race) decide(e event) (s step, learned *Switch, last bool) {
 	return s, learned, r.obey(e.now, s.do == sleep)
 }
 
+// alone has the race go on without who asked.
+func (r *race) alone(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.awaited = false
+	r.obey(now, r.supply.waits)
+}
+
 // obey has the timer and the permit to wait be as is decided. last: the Message is to
 // be released.
 func (r *race) obey(now time.Time, sleeps bool) (last bool) {
 	d := &r.decision
-	if r.alarm != d.alarm {
+	if r.alarm != d.alarm && !r.awaited {
 		if !r.alarm.IsZero() && r.timer.Stop() {
 			r.parts.Add(-1)
 		}

@@ -102,10 +102,13 @@ type table struct {
 	message  negotiated
 	observer Observer
 	before   func(*Endpoint) // what happens as an attempt begins; nil: nothing
+	idle     bool            // there are idle connections
+	handed   atomic.Int64    // steps that were handed to workers
 
 	mu      sync.Mutex
 	last    *race
-	replies []reply     // of the attempts to come; the last is repeated
+	replies []reply // of the attempts to come; the last is repeated
+	sent    map[*try]reply
 	asked   []*Endpoint // by the attempts of the last call
 	plain   []bool      // whether they were sent plain JSON
 	vain    int         // how many were under way when nobody needed them any more
@@ -119,34 +122,65 @@ func newTable(t *testing.T, endpoints int) *table {
 	}
 	target := &Target{host: "policy"}
 	target.endpoints.Store(&list)
-	return &table{t: t, ctx: t.Context(), target: target, observer: Silent{}}
+	return &table{t: t, ctx: t.Context(), target: target, observer: Silent{}, idle: true}
 }
 
-func (x *table) exchange(_ context.Context, call *race, c *choice) result {
-	e := c.endpoint
-	if x.before != nil {
-		x.before(e)
+// exchange is as the real one. Where there is no idle connection, nothing is sent without
+// waiting.
+func (x *table) exchange(call *race, a *try, how extent) (end result, done bool) {
+	if how == toSend && !x.idle {
+		return result{}, false
 	}
-	x.mu.Lock()
-	r := x.replies[0]
-	if len(x.replies) > 1 {
-		x.replies = x.replies[1:]
+	if !a.sent {
+		x.send(a)
 	}
-	x.asked, x.plain = append(x.asked, e), append(x.plain, c.plain)
-	x.mu.Unlock()
-	left := time.Until(call.Deadline)
-	if r.after >= left {
-		<-time.After(left)
+	r, until := x.scripted(a), call.Deadline
+	switch how {
+	case toSend:
+		return result{}, false
+	case toListen:
+		until = call.due
+	case toEnd:
+	}
+	<-time.After(min(time.Until(until), r.after-time.Since(a.begin)))
+	switch {
+	case time.Since(a.begin) >= r.after:
+	case how == toListen:
+		return result{}, false
+	default:
 		r.result = result{err: &hook.CallError{Cause: hook.Timeout, Err: errors.New("no answer in time")}, kind: breaker.TimedOut}
-	} else {
-		<-time.After(r.after)
 	}
+	a.ended = time.Now()
 	if !call.isNeeded() {
 		x.mu.Lock()
 		x.vain++
 		x.mu.Unlock()
 	}
-	return r.result
+	return r.result, true
+}
+
+// send takes the next reply for an attempt.
+func (x *table) send(a *try) {
+	if x.before != nil {
+		x.before(a.endpoint)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	a.sent = true
+	if x.sent == nil {
+		x.sent = map[*try]reply{}
+	}
+	x.sent[a] = x.replies[0]
+	if len(x.replies) > 1 {
+		x.replies = x.replies[1:]
+	}
+	x.asked, x.plain = append(x.asked, a.endpoint), append(x.plain, a.choice.plain)
+}
+
+func (x *table) scripted(a *try) reply {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.sent[a]
 }
 
 // call makes one call of a second and returns what it came to, after how long.
@@ -177,14 +211,19 @@ func (x *table) make(repeat Repeat, timeout time.Duration) (codec.Response, erro
 		common: &common{
 			exchange: x.exchange,
 			observer: x.observer,
-			start:    func(r *race, s step) { go r.follow(s) },
-			free:     func(*race) { x.losers.Done() },
+			start: func(r *race, s step) {
+				x.handed.Add(1)
+				go r.follow(s)
+			},
+			free: func(*race) { x.losers.Done() },
 		},
 	}
 	x.losers.Add(1)
 	r.Message.Retain() // as Start does
 	x.setLast(r)
-	r.run(now)
+	if r.run(now) {
+		r.Await()
+	}
 	got := <-answers
 	return got.resp, got.err
 }
@@ -195,13 +234,20 @@ func (x *table) attempts() int {
 	return len(x.asked)
 }
 
-// warm makes enough calls of 10 ms for hedging, and lets their window's figures
+// warm makes enough calls of 5 ms for hedging, and lets their window's figures
 // be looked at anew.
 func (x *table) warm() {
 	for range 2 * recentWarm {
-		x.call(Repeat{Safe: true}, says(10*time.Millisecond, true))
+		x.call(Repeat{Safe: true}, says(5*time.Millisecond, true))
 	}
 	<-time.After(recentRefresh)
+}
+
+// inBothWays has the first attempt of a call made by who asks, and by a worker.
+func inBothWays(t *testing.T, name string, test func(t *testing.T, idle bool)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { test(t, true) })
+	t.Run(name+", by a worker", func(t *testing.T) { test(t, false) })
 }
 
 func wantCause(t *testing.T, err error, want hook.Cause) {
@@ -250,9 +296,10 @@ func TestRace(t *testing.T) {
 		{name: "denyWins does not wait for ever", endpoints: 2, repeat: Repeat{Safe: true, DenyWins: true}, replies: []reply{never, says(time.Millisecond, true)}, attempts: 2, within: 10*time.Millisecond*2 + denyGrace},
 		{name: "the first verdict wins otherwise", endpoints: 2, repeat: safe, replies: []reply{says(30*time.Millisecond, false), says(time.Millisecond, true)}, attempts: 2},
 	} {
-		t.Run(row.name, func(t *testing.T) {
+		inBothWays(t, row.name, func(t *testing.T, idle bool) {
 			synctest.Test(t, func(t *testing.T) {
 				x := newTable(t, row.endpoints)
+				x.idle = idle
 				if !row.cold {
 					x.warm()
 				}
@@ -292,10 +339,11 @@ func TestNothingIsAskedAfterTheAnswer(t *testing.T) {
 		{"a retry for which a pause has begun", Repeat{Safe: true, NoHedge: true, Failures: true}, late(malformed), 100*time.Millisecond + minBackoff/4},
 		{"plain JSON", Repeat{Safe: true, NoHedge: true}, unsupported, 50 * time.Millisecond},
 	} {
-		t.Run(row.name, func(t *testing.T) {
+		inBothWays(t, row.name, func(t *testing.T, idle bool) {
 			for _, answered := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {
 					x := newTable(t, 2)
+					x.idle = idle
 					x.warm()
 					want := 2
 					if answered {
@@ -809,6 +857,32 @@ func TestHedgesAreForTheFew(t *testing.T) {
 	})
 }
 
+// Who asks makes a call alone, whatever its answer, as long as that is there in time: no
+// other goroutine has a part in it. What follows a failure, or takes longer, is others'.
+func TestWhoAsksIsAlone(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		reply  reply
+		handed int64
+	}{
+		{"an allow", says(5*time.Millisecond, true), 0},
+		{"a denial", says(5*time.Millisecond, false), 0},
+		{"a failure", malformed, 0},
+		{"a failure that is repeated", reset, 1},
+		{"an answer that takes longer", says(50*time.Millisecond, true), 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			x := newTable(t, 1)
+			x.warm()
+			x.handed.Store(0)
+			x.call(Repeat{Safe: true}, row.reply, says(50*time.Millisecond, true))
+			if x.losers.Wait(); x.handed.Load() != row.handed {
+				t.Errorf("%s: %d steps were handed to others, want %d", row.name, x.handed.Load(), row.handed)
+			}
+		})
+	}
+}
+
 // There is no hedge that could begin only when the call is over.
 func TestNoHedgeAtTheDeadline(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
@@ -818,8 +892,38 @@ func TestNoHedgeAtTheDeadline(t *testing.T) {
 	}
 	for left, want := range map[time.Duration]time.Duration{hedgeFloor: 0, hedgeFloor + 1: hedgeFloor} {
 		u.call.Deadline = now.Add(left)
-		if got := u.hedgeDelay(now); got != want {
-			t.Errorf("with %v left it is hedged after %v, want %v", left, got, want)
+		e := event{now: now}
+		if u.plan(&e); e.hedge != want {
+			t.Errorf("with %v left it is hedged after %v, want %v", left, e.hedge, want)
+		}
+	}
+}
+
+// Who asks waits for the first attempt itself if that is to take no longer than it does
+// no harm to others: as long as a hedge would wait, or a while where that is not known.
+func TestPatience(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	for _, row := range []struct {
+		name  string
+		usual time.Duration // of attempts so far; 0: there were none
+		left  time.Duration
+		size  int
+		want  time.Duration
+	}{
+		{"as long as usual", 4 * time.Millisecond, time.Second, maxHasty, 4*time.Millisecond + 4*time.Millisecond/16},
+		{"nothing is known", 0, time.Second, 0, maxPatience},
+		{"slow", maxPatience, time.Second, 0, 0},
+		{"large", 4 * time.Millisecond, time.Second, maxHasty + 1, 0},
+		{"hardly any time", 0, maxPatience, 0, 0},
+	} {
+		u := supply{call: &Call{Deadline: now.Add(row.left)}, caller: &caller{}, size: row.size}
+		for range recentWarm {
+			if row.usual > 0 {
+				u.caller.durations(row.size).record(now.Add(-recentRefresh), row.usual)
+			}
+		}
+		if u.plan(&event{now: now}); u.patience != row.want {
+			t.Errorf("%s: %v, want %v", row.name, u.patience, row.want)
 		}
 	}
 }

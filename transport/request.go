@@ -20,7 +20,6 @@ type request struct {
 	timeout time.Duration // rounded up to seconds for ?timeout=
 	cluster string
 	trace   tracecontext.Fields // what the webhook is told of the trace that it takes part in
-	race    *race               // that needs the answer, or not any more; nil: somebody does
 }
 
 var requests = sync.Pool{New: func() any { return new(request) }}

@@ -63,10 +63,22 @@ func (p *slotPool) acquire(who holder, deadline time.Time) bool {
 	}
 }
 
-// enter takes a slot (ok), or a place in the queue, or nothing.
-func (p *slotPool) enter(who holder) (granted chan struct{}, ok bool) {
+// take is acquire for who does not wait.
+func (p *slotPool) take(who holder) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	h := p.holding(who)
+	if !p.mayHave(h) {
+		p.forget(who, h)
+		return false
+	}
+	p.free--
+	h.taken++
+	return true
+}
+
+// holding returns what who has.
+func (p *slotPool) holding(who holder) *holding {
 	h := p.holders[who]
 	if h == nil {
 		h = p.spare
@@ -75,6 +87,14 @@ func (p *slotPool) enter(who holder) (granted chan struct{}, ok bool) {
 		}
 		p.holders[who] = h
 	}
+	return h
+}
+
+// enter takes a slot (ok), or a place in the queue, or nothing.
+func (p *slotPool) enter(who holder) (granted chan struct{}, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.holding(who)
 	switch {
 	case p.mayHave(h):
 		p.free--

@@ -3,6 +3,7 @@
 package transport
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"time"
 )
@@ -18,18 +19,31 @@ type supply struct {
 	called   [maxAttempts]*Endpoint // by attempts
 	attempts int
 	waits    bool // with a permit of the caller's
+	// patience is how long who asked may wait for the first attempt; 0: not at all.
+	patience time.Duration
 }
+
+const (
+	// maxPatience is how long an admission waits for one webhook before it looks at what
+	// the others have answered.
+	maxPatience = 10 * time.Millisecond
+	// maxHasty is the size of a request that is sent at once, whoever else is to be asked.
+	maxHasty = 16 << 10
+)
 
 // look fills in what the decision has to know of the world for an event.
 func (u *supply) look(e *event) {
-	e.now = time.Now()
+	if e.now.IsZero() {
+		e.now = time.Now()
+	}
 	e.unneeded = u.call.Over != nil && u.call.Over.Load()
 	switch {
 	case e.end.err != nil:
 		e.others, e.jitter = u.others(), rand.Float64()
 	case u.attempts == 0:
 		e.reachable = e.what == begun || u.call.Target.isReachable()
-		e.hedge, e.jitter = u.hedgeDelay(e.now), rand.Float64()
+		e.jitter = rand.Float64()
+		u.plan(e)
 	}
 }
 
@@ -106,16 +120,18 @@ func (u *supply) mayWait() bool {
 	return u.waits
 }
 
-// hedgeDelay returns after what time the first attempt is hedged; 0: it is not.
-func (u *supply) hedgeDelay(now time.Time) time.Duration {
-	if !u.call.Repeat.Safe || u.call.Repeat.NoHedge {
-		return 0
+// plan decides after what time the first attempt is hedged, if it is, and how long who
+// asked may wait for it: not where it takes long.
+func (u *supply) plan(e *event) {
+	left := u.call.Deadline.Sub(e.now)
+	usual := u.caller.durations(u.size).hedgeDelay(e.now, left)
+	if u.call.Repeat.Safe && !u.call.Repeat.NoHedge && usual < left {
+		e.hedge = usual
 	}
-	left := u.call.Deadline.Sub(now)
-	if delay := u.caller.durations(u.size).hedgeDelay(now, left); delay < left {
-		return delay
+	u.patience = 0
+	if usual <= maxPatience && left > maxPatience && u.size <= maxHasty {
+		u.patience = cmp.Or(usual, maxPatience)
 	}
-	return 0
 }
 
 // endWait gives back the permit to wait, if there is one.

@@ -20,8 +20,9 @@ import (
 type Client interface {
 	// Start makes a call and notifies to of what it came to, by call.Deadline. The
 	// error is a *hook.CallError, or a *codec.AnswerError whose Denies is set. The
-	// Message is retained until the call's last attempt has ended.
-	Start(ctx context.Context, call transport.Call, to hook.Receiver)
+	// Message is retained until the call's last attempt has ended. The result is as
+	// hook.Hook has it.
+	Start(ctx context.Context, call transport.Call, to hook.Receiver) hook.Outstanding
 }
 
 // Hook is one webhook of a configuration, as it is asked for a cluster. It is data,
@@ -39,14 +40,14 @@ type Hook struct {
 var errNoVersion = &hook.CallError{Cause: hook.NotConvertible, Err: errors.New("none of its admissionReviewVersions is supported")}
 
 // Ask implements hook.Hook.
-func (h *Hook) Ask(ctx context.Context, q hook.Question, to hook.Receiver) {
+func (h *Hook) Ask(ctx context.Context, q hook.Question, to hook.Receiver) hook.Outstanding {
 	call, err := h.call(&q)
 	if err != nil {
 		to.Receive(codec.Response{}, err)
-		return
+		return nil
 	}
 	defer call.Message.Release()
-	h.Client.Start(ctx, call, to)
+	return h.Client.Start(ctx, call, to)
 }
 
 // call returns the call that asks q, whose Message is the caller's to release.

@@ -24,9 +24,10 @@ func (r *told) Answered(_ uint64, _ codec.Response, err error) { r.err = err }
 // client is a Client that remembers the calls.
 type client struct{ calls []transport.Call }
 
-func (c *client) Start(_ context.Context, call transport.Call, _ hook.Receiver) {
+func (c *client) Start(_ context.Context, call transport.Call, _ hook.Receiver) hook.Outstanding {
 	call.Message.Retain()
 	c.calls = append(c.calls, call)
+	return nil
 }
 
 const received = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":{"group":"","version":"v1","kind":"Pod"},` +

@@ -58,7 +58,10 @@ func answers(q *chain.DryRun) error {
 	view := hook.NewView(hook.Source{Review: review, Cluster: q.Cluster, Mutating: q.Phase == chain.Mutating})
 	defer view.Release()
 	answered := make(probed, 1)
-	q.Webhook.Hook.Ask(context.Background(), hook.Question{View: view, Deadline: time.Now().Add(probeTimeout)}, hook.NewReceiver(answered, 0))
+	asked := hook.Question{View: view, Deadline: time.Now().Add(probeTimeout)}
+	if o := q.Webhook.Hook.Ask(context.Background(), asked, hook.NewReceiver(answered, 0)); o != nil {
+		o.Await()
+	}
 	err := <-answered
 	if denial, ok := errors.AsType[*codec.AnswerError](err); ok && denial.Denies {
 		return fmt.Errorf("the dry-run review of a probe is answered with an unclear denial: %w", err)
