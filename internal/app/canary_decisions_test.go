@@ -53,7 +53,7 @@ func TestMaskedCanaries(t *testing.T) {
 `)
 	c := w.clientOf(p.awaitReady())
 	plant, reviews := &planter{}, 0
-	for plant.planted < 1000 {
+	for plant.planted.Load() < 1000 {
 		for _, review := range plant.masked() {
 			w.post(c, "validate", "application/json", review)
 			w.post(c, "validate", "application/vnd.kubernetes.protobuf", w.inProtobuf(review))
@@ -75,5 +75,5 @@ func TestMaskedCanaries(t *testing.T) {
 	if lines != reviews {
 		t.Errorf("%d lines of %d reviews", lines, reviews)
 	}
-	t.Logf("%d secrets, %d bytes told", plant.planted, len(decisions))
+	t.Logf("%d secrets, %d bytes told", plant.planted.Load(), len(decisions))
 }

@@ -115,7 +115,7 @@ func TestSpokenCanaries(t *testing.T) {
 					t.Fatalf("told: %s", line)
 				}
 			}
-			t.Logf("%d secrets, %d bytes told", plant.planted+speak.n, len(told)+len(spans)+len(log))
+			t.Logf("%d secrets, %d bytes told", int(plant.planted.Load())+speak.n, len(told)+len(spans)+len(log))
 		})
 	}
 }
@@ -124,7 +124,7 @@ func TestSpokenCanaries(t *testing.T) {
 // many secrets are planted, and returns what the caller reads.
 func (w *world) speakTo(c *http.Client, plant *planter, speak *speaker, secrets int) string {
 	var answered strings.Builder
-	for plant.planted+speak.n < secrets {
+	for int(plant.planted.Load())+speak.n < secrets {
 		for _, answer := range speak.answers() {
 			w.answers(answer)
 			for _, kind := range []string{"Pod", "Secret"} {

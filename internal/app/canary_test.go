@@ -11,19 +11,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
 // canary begins every planted secret.
 const canary = "canary-"
 
-// planter makes secrets, each another one.
-type planter struct{ planted int }
+// planter makes secrets, each another one. It is safe for concurrent use.
+type planter struct{ planted atomic.Int64 }
 
-func (p *planter) secret() string {
-	p.planted++
-	return fmt.Sprintf("%s%06d", canary, p.planted)
-}
+func (p *planter) secret() string { return fmt.Sprintf("%s%06d", canary, p.planted.Add(1)) }
 
 // object is an object with secrets in every position but its name, kind and
 // namespace: keys, values, lists, labels, annotations.
@@ -200,7 +198,7 @@ func TestCanaries(t *testing.T) {
 	for _, review := range plant.broken() {
 		told.WriteString(heard(t, c, "validate", review))
 	}
-	for plant.planted < 1000 {
+	for plant.planted.Load() < 1000 {
 		for _, answer := range plant.answers() {
 			w.answers(answer)
 			for _, review := range plant.reviews() {
@@ -225,10 +223,10 @@ func TestCanaries(t *testing.T) {
 	w.mu.Unlock()
 	for line := range strings.Lines(told.String()) {
 		if strings.Contains(line, canary) {
-			t.Fatalf("of %d secrets one is told: %s", plant.planted, line)
+			t.Fatalf("of %d secrets one is told: %s", plant.planted.Load(), line)
 		}
 	}
-	t.Logf("%d secrets, %d bytes told", plant.planted, told.Len())
+	t.Logf("%d secrets, %d bytes told", plant.planted.Load(), told.Len())
 }
 
 // heard sends a review and returns what the caller reads but for the patch.
