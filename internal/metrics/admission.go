@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 )
@@ -20,7 +20,7 @@ const (
 // requestMetrics are the instruments of admissions as their callers see them.
 type requestMetrics struct {
 	requests, shed, bypasses, failOpen, outdated, refusals counters
-	duration, left                                         metric.Float64Histogram
+	duration, left                                         histograms
 }
 
 func (m *requestMetrics) families() []Family {
@@ -53,25 +53,26 @@ func (m *Metrics) Observe(ctx context.Context, r *dispatcher.Record) {
 	g := m.sets.of(r.Snapshot)
 	c := g.cluster(m, r.Cluster)
 	decided := &c.decided[r.Phase][r.Verdict.Decision()]
-	decided.requests.add(1)
-	m.duration.Record(ctx, r.Elapsed.Seconds(), decided.duration...)
-	m.left.Record(ctx, r.Deadline.Sub(r.Start.Add(r.Elapsed)).Seconds(), m.phases[r.Phase]...)
+	answered := moment{r.Start.Add(r.Elapsed), trace.SpanContextFromContext(ctx)}
+	decided.requests.point().Add(1)
+	m.duration.record(ctx, decided.duration, r.Elapsed, &answered)
+	m.left.record(ctx, m.phases[r.Phase], r.Deadline.Sub(answered.at), &answered)
 	if r.Verdict.Shed() {
-		m.shed.with(c.name, phaseAttr(r.Phase)).add(1)
+		m.shed.with(c.name, phaseAttr(r.Phase)).point().Add(1)
 	}
 	if r.Verdict.Bypass != "" {
-		m.bypasses.with(c.name, phaseAttr(r.Phase), attribute.String("rule", r.Verdict.Bypass)).add(1)
+		m.bypasses.with(c.name, phaseAttr(r.Phase), attribute.String("rule", r.Verdict.Bypass)).point().Add(1)
 	}
 	if r.Outdated {
-		m.outdated.with(c.name, phaseAttr(r.Phase)).add(1)
+		m.outdated.with(c.name, phaseAttr(r.Phase)).point().Add(1)
 	}
 	for i := range r.Verdict.Outcomes {
 		o := &r.Verdict.Outcomes[i]
-		m.outcome(ctx, c, g.webhook(m, o.Webhook, r.Phase), o)
+		m.outcome(ctx, c, g.webhook(m, o.Webhook, r.Phase), o, &answered)
 	}
 }
 
 // TurnedAway implements server.Observer.
 func (m *Metrics) TurnedAway(cluster, reason string) {
-	m.refusals.with(attribute.String("cluster", cluster), attribute.String("reason", reason)).add(1)
+	m.refusals.with(attribute.String("cluster", cluster), attribute.String("reason", reason)).point().Add(1)
 }

@@ -84,11 +84,9 @@ func (f Family) labels() string {
 	return strings.Join(parts, "; ")
 }
 
-// buckets are the bounds of every histogram of durations, in seconds: from a
-// millisecond to the longest that kube-apiserver waits.
-func buckets() []float64 {
-	return []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
-}
+// bounds are those of the buckets of every histogram of durations, in seconds: from a
+// millisecond to the longest that kube-apiserver waits. Nothing changes them.
+var bounds = [...]float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
 
 // overflow marks the series that takes what is beyond a family's limit, as OpenTelemetry
 // has it; overflowLabel is its name on the metrics endpoint.
@@ -197,7 +195,7 @@ Every label has a closed set of values, or names from the configuration; nothing
 is counted in one series with ` + "`%s=\"true\"`" + `, so that sums stay right. Alert on it: it means that a family says less than it should.
 
 With %d clusters and %d webhooks a process exports at most %d lines of its own where all is well, and at most %d when everything that can be counted has happened. Most of them are buckets of ` + "`dispatcher_request_duration_seconds`" + ` and ` + "`dispatcher_webhook_call_duration_seconds`" + `.
-Counters and histograms keep the series of clusters and webhooks that have left the configuration until the process ends, because the OpenTelemetry SDK cannot forget one; they count towards the limit of their family. Gauges say what is now, and nothing else.
+Counters and histograms keep the series of clusters and webhooks that have left the configuration until the process ends, so that no sum goes down; they count towards the limit of their family. Gauges say what is now, and nothing else.
 
 Histograms have the buckets %s (seconds). %s series say which endpoint is which: ` + "`target`" + ` is the webhook's URL, ` + "`endpoint`" + ` an address behind it.
 Beside these there are the families of the Go runtime (` + "`go_*`" + `) and of the process (` + "`process_*`" + `).
@@ -209,8 +207,8 @@ Beside these there are the families of the Go runtime (` + "`go_*`" + `) and of 
 // Page returns docs/metrics.md.
 func Page() string {
 	var page strings.Builder
-	bounds := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(buckets())), ", "), "[]")
-	fmt.Fprintf(&page, pageHead, maxSeries, overflowLabel, seriesClusters, seriesWebhooks, SeriesWell, SeriesWorst, bounds, "`dispatcher_webhook_info`")
+	buckets := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(bounds)), ", "), "[]")
+	fmt.Fprintf(&page, pageHead, maxSeries, overflowLabel, seriesClusters, seriesWebhooks, SeriesWell, SeriesWorst, buckets, "`dispatcher_webhook_info`")
 	for _, f := range Families() {
 		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", f.Prometheus(), f.Kind.Type(), f.unit(), f.labels(), f.Help)
 	}

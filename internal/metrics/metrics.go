@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -19,6 +20,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/internal/otlp"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
@@ -43,7 +45,7 @@ type Metrics struct {
 	runtime  *prometheus.Registry // what Go and the system know of the process
 	push     *push                // nil: metrics are scraped only
 	sets     *sets
-	phases   [phases]options
+	phases   [phases]histogram // of deadline_left
 
 	instruments
 	transport.Silent // of what is not counted
@@ -64,9 +66,11 @@ func New(cfg Config) (*Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Metrics{registry: prometheus.NewRegistry(), runtime: prometheus.NewRegistry(), push: push, sets: newSets(), phases: byPhase()}
+	m := &Metrics{registry: prometheus.NewRegistry(), runtime: prometheus.NewRegistry(), push: push, sets: newSets()}
 	m.runtime.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	scraped, err := exporter.New(exporter.WithRegisterer(m.registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
+	recorded := &producer{families: m.families(), start: time.Now()}
+	scraped, err := exporter.New(exporter.WithRegisterer(m.registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo(),
+		exporter.WithProducer(recorded), exporter.WithAggregationSelector(withoutHistograms))
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
@@ -76,7 +80,7 @@ func New(cfg Config) (*Metrics, error) {
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, sdk.WithResource(described), sdk.WithReader(push.reader(m.runtime)))
+		options = append(options, sdk.WithResource(described), sdk.WithReader(push.reader(m.runtime, recorded)))
 	}
 	m.provider = sdk.NewMeterProvider(options...)
 	m.meter = m.provider.Meter(otlp.Scope)
@@ -90,15 +94,28 @@ func (m *Metrics) instrument() error {
 		switch into := f.into.(type) {
 		case *counters:
 			_, err = m.meter.Int64ObservableCounter(f.Name, metric.WithUnit(f.Unit), metric.WithDescription(f.Help), metric.WithInt64Callback(into.observe))
-		case *metric.Float64Histogram:
-			*into, err = m.meter.Float64Histogram(f.Name, metric.WithUnit(f.Unit), metric.WithDescription(f.Help),
-				metric.WithExplicitBucketBoundaries(buckets()...))
+		case *histograms:
+			if m.push != nil && m.push.converts() {
+				into.converted, err = m.meter.Float64Histogram(f.Name, metric.WithUnit(f.Unit), metric.WithDescription(f.Help),
+					metric.WithExplicitBucketBoundaries(bounds[:]...))
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("metric %s: %w", f.Name, err)
 		}
 	}
+	for p := range m.phases {
+		m.phases[p] = m.left.with(phaseAttr(chain.Phase(p)))
+	}
 	return nil
+}
+
+// withoutHistograms is an sdk.AggregationSelector: the producer gives the histograms.
+func withoutHistograms(kind sdk.InstrumentKind) sdk.Aggregation {
+	if kind == sdk.InstrumentKindHistogram {
+		return sdk.AggregationDrop{}
+	}
+	return sdk.DefaultAggregationSelector(kind)
 }
 
 // Handler serves the metrics as Prometheus and OpenMetrics text.
@@ -148,8 +165,19 @@ func newPush(cfg *Config) (*push, error) {
 }
 
 // reader pushes until it is shut down: what is recorded, and what others gathers.
-func (p *push) reader(others prometheus.Gatherer) sdk.Reader {
-	return sdk.NewPeriodicReader(p, sdk.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(others))))
+func (p *push) reader(others prometheus.Gatherer, recorded sdk.Producer) sdk.Reader {
+	options := []sdk.PeriodicReaderOption{sdk.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(others)))}
+	if !p.converts() {
+		options = append(options, sdk.WithProducer(recorded))
+	}
+	return sdk.NewPeriodicReader(p, options...)
+}
+
+// converts reports whether the collector wants histograms in another form than the
+// producer's: since the last push, or with exponential buckets.
+func (p *push) converts() bool {
+	_, explicit := p.Aggregation(sdk.InstrumentKindHistogram).(sdk.AggregationExplicitBucketHistogram)
+	return !explicit || p.Temporality(sdk.InstrumentKindHistogram) != metricdata.CumulativeTemporality
 }
 
 // Export implements sdk.Exporter. It keeps its error: the SDK's way to tell it is

@@ -3,91 +3,16 @@
 package metrics
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
-
-// counters are the series of a family that counts. What counts holds a counter, so that
-// it costs an atomic addition; the series are read when somebody collects.
-type counters struct {
-	series sync.Map // attribute.Distinct -> *series
-	number atomic.Int64
-	beyond series // of series that there is no room for
-}
-
-// series is one that has counted.
-type series struct {
-	labels metric.ObserveOption
-	n      atomic.Int64
-}
-
-// counter counts for one series, which there is from the first time on: most of those that
-// are prepared never count, and would take the room of others.
-type counter struct {
-	of   *counters
-	set  attribute.Set
-	made atomic.Pointer[series]
-}
-
-func (c *counter) add(n int64) {
-	s := c.made.Load()
-	if s == nil {
-		s = c.of.find(c.set)
-		c.made.Store(s)
-	}
-	s.n.Add(n)
-}
-
-// with returns what counts for the series with these labels.
-func (c *counters) with(labels ...attribute.KeyValue) *counter {
-	return &counter{of: c, set: attribute.NewSet(labels...)}
-}
-
-// find returns the series of a set.
-func (c *counters) find(set attribute.Set) *series {
-	known, ok := c.series.Load(set.Equivalent())
-	if ok {
-		return known.(*series)
-	}
-	if c.number.Load() >= maxSeries-1 { // webhooks that have come and gone
-		return &c.beyond
-	}
-	known, ok = c.series.LoadOrStore(set.Equivalent(), &series{labels: metric.WithAttributeSet(set)})
-	if !ok {
-		c.number.Add(1)
-	}
-	return known.(*series)
-}
-
-// observe is a metric.Int64Callback. What is beyond comes last: from then on the SDK takes
-// every series that it does not know for one that is beyond, too.
-func (c *counters) observe(_ context.Context, to metric.Int64Observer) error {
-	c.series.Range(func(_, value any) bool {
-		s := value.(*series)
-		to.Observe(s.n.Load(), s.labels)
-		return true
-	})
-	if n := c.beyond.n.Load(); n > 0 {
-		to.Observe(n, metric.WithAttributes(attribute.Bool(overflow, true)))
-	}
-	return nil
-}
-
-// options have a set of labels, ready to be handed to a histogram without allocating.
-type options []metric.RecordOption
-
-func optionsOf(labels ...attribute.KeyValue) options {
-	return options{metric.WithAttributeSet(attribute.NewSet(labels...))}
-}
 
 const phases = 2
 
@@ -99,7 +24,7 @@ type clusterSets struct {
 
 type decidedSets struct {
 	requests *counter
-	duration options
+	duration histogram
 }
 
 func newClusterSets(m *Metrics, c *chain.Cluster) *clusterSets {
@@ -107,7 +32,7 @@ func newClusterSets(m *Metrics, c *chain.Cluster) *clusterSets {
 	for p := range s.decided {
 		for d := range s.decided[p] {
 			labels := []attribute.KeyValue{s.name, phaseAttr(chain.Phase(p)), attribute.String("decision", dispatcher.Decision(d).String())}
-			s.decided[p][d] = decidedSets{m.requests.with(labels...), optionsOf(labels...)}
+			s.decided[p][d] = decidedSets{m.requests.with(labels...), m.duration.with(labels...)}
 		}
 	}
 	return s
@@ -119,7 +44,7 @@ type webhookSets struct {
 	phase    attribute.KeyValue
 	calls    [dispatcher.Results]*counter
 	patched  *counter
-	duration options
+	duration histogram
 }
 
 func newWebhookSets(m *Metrics, w *chain.Entry, p chain.Phase) *webhookSets {
@@ -127,7 +52,7 @@ func newWebhookSets(m *Metrics, w *chain.Entry, p chain.Phase) *webhookSets {
 	for r := range s.calls {
 		s.calls[r] = m.calls.with(s.names[0], s.names[1], s.phase, attribute.String("outcome", dispatcher.Result(r).String()))
 	}
-	s.patched, s.duration = m.operation.with(s.names[:]...), optionsOf(s.names[0], s.names[1], s.phase)
+	s.patched, s.duration = m.operation.with(s.names[:]...), m.call.with(s.names[0], s.names[1], s.phase)
 	return s
 }
 
@@ -145,15 +70,6 @@ func newAttemptSets(m *Metrics, w hook.ID) *attemptSets {
 // names are the labels that name a webhook.
 func names(w hook.ID) []attribute.KeyValue {
 	return []attribute.KeyValue{attribute.String("configuration", w.Configuration), attribute.String("webhook", w.Name)}
-}
-
-// byPhase returns the sets that have the phase alone.
-func byPhase() [phases]options {
-	var s [phases]options
-	for p := range s {
-		s[p] = optionsOf(phaseAttr(chain.Phase(p)))
-	}
-	return s
 }
 
 func phaseAttr(p chain.Phase) attribute.KeyValue { return attribute.String("phase", p.String()) }

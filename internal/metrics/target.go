@@ -49,7 +49,7 @@ func (m *Metrics) CircuitChanged(target string, c breaker.Change) {
 	case c.Resource == "":
 		circuit = clusterCircuit
 	}
-	m.transitions.with(attribute.String("target", target), attribute.String("circuit", circuit), attribute.String("state", stateName(c.To))).add(1)
+	m.transitions.with(attribute.String("target", target), attribute.String("circuit", circuit), attribute.String("state", stateName(c.To))).point().Add(1)
 }
 
 // targets reads what there is to say of each Target. Those that share a URL, with

@@ -6,7 +6,6 @@ import (
 	"context"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/hook"
@@ -22,7 +21,7 @@ const (
 // webhookMetrics are the instruments of calls and of the attempts inside of them.
 type webhookMetrics struct {
 	calls, shadow, errors, attempts, refused, disagreed, misread, operation counters
-	call                                                                    metric.Float64Histogram
+	call                                                                    histograms
 }
 
 func (m *webhookMetrics) families() []Family {
@@ -53,21 +52,21 @@ func (m *webhookMetrics) families() []Family {
 }
 
 // outcome counts one invocation.
-func (m *Metrics) outcome(ctx context.Context, c *clusterSets, w *webhookSets, o *dispatcher.Outcome) {
-	w.calls[o.Result].add(1)
+func (m *Metrics) outcome(ctx context.Context, c *clusterSets, w *webhookSets, o *dispatcher.Outcome, answered *moment) {
+	w.calls[o.Result].point().Add(1)
 	if o.Timed() && o.Elapsed > 0 {
-		m.call.Record(ctx, o.Elapsed.Seconds(), w.duration...)
+		m.call.record(ctx, w.duration, o.Elapsed, answered)
 	}
 	if o.Operations > 0 {
-		w.patched.add(int64(o.Operations))
+		w.patched.point().Add(int64(o.Operations))
 	}
 	if o.Cause == "" {
 		return
 	}
 	cause := attribute.String("cause", string(o.Cause))
-	m.errors.with(w.names[0], w.names[1], w.phase, cause).add(1)
+	m.errors.with(w.names[0], w.names[1], w.phase, cause).point().Add(1)
 	if o.FailsOpen() {
-		m.failOpen.with(c.name, w.names[0], w.names[1], cause).add(1)
+		m.failOpen.with(c.name, w.names[0], w.names[1], cause).point().Add(1)
 	}
 }
 
@@ -78,21 +77,25 @@ func (m *Metrics) ObserveShadow(_ context.Context, r *dispatcher.ShadowRecord) {
 		word = droppedShadow
 	}
 	w := m.sets.newest().webhook(m, r.Outcome.Webhook, r.Phase)
-	m.shadow.with(w.names[0], w.names[1], w.phase, attribute.String("outcome", word)).add(1)
+	m.shadow.with(w.names[0], w.names[1], w.phase, attribute.String("outcome", word)).point().Add(1)
 }
 
 // Attempted implements transport.Observer.
 func (m *Metrics) Attempted(_ context.Context, a transport.Attempt) {
-	m.sets.newest().caller(m, a.Owner)[a.Kind].add(1)
+	m.sets.newest().caller(m, a.Owner)[a.Kind].point().Add(1)
 }
 
 // Refused implements transport.Observer.
-func (m *Metrics) Refused(_ context.Context, owner hook.ID) { m.refused.with(names(owner)...).add(1) }
+func (m *Metrics) Refused(_ context.Context, owner hook.ID) {
+	m.refused.with(names(owner)...).point().Add(1)
+}
 
 // Disagreed implements transport.Observer.
 func (m *Metrics) Disagreed(_ context.Context, owner hook.ID) {
-	m.disagreed.with(names(owner)...).add(1)
+	m.disagreed.with(names(owner)...).point().Add(1)
 }
 
 // Misread implements transport.Observer.
-func (m *Metrics) Misread(_ context.Context, owner hook.ID) { m.misread.with(names(owner)...).add(1) }
+func (m *Metrics) Misread(_ context.Context, owner hook.ID) {
+	m.misread.with(names(owner)...).point().Add(1)
+}
