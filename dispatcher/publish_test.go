@@ -106,7 +106,7 @@ func TestPanicOfACallIsNotQuoted(t *testing.T) {
 	inv := d.newBatch().add(&chain.Entry{ID: hook.ID{Name: "a"}, Hook: crashing}, 0, 0)
 	d.start(t.Context(), inv, hook.Question{})
 	v := Verdict{Outcomes: []Outcome{a.judge(inv, codec.Response{}, (<-inv.batch.answers).err, 1)}}
-	d.recorder.record(t.Context(), a.Request, &v, time.Second)
+	d.recorder.record(t.Context(), &Record{Request: a.Request, Verdict: &v, Elapsed: time.Second})
 	if text := log.String() + v.Outcomes[0].message(); strings.Contains(text, secret) || !strings.Contains(text, "a value of type string") {
 		t.Errorf("told %s", text)
 	}

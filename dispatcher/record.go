@@ -23,6 +23,9 @@ type Record struct {
 	Elapsed time.Duration
 }
 
+// End is when the verdict was there.
+func (r *Record) End() time.Time { return r.Start.Add(r.Elapsed) }
+
 // Observer is notified of every admission once it is decided, on the goroutine that
 // answers it: it must be quick, and must not block. The Record with everything
 // that hangs off it is borrowed until Observe returns.
@@ -42,13 +45,9 @@ type recorder struct {
 
 // publish logs the decision and tells the observers of it.
 func (c *recorder) publish(ctx context.Context, req Request, v *Verdict, start time.Time) {
-	elapsed := time.Since(start)
-	c.record(ctx, req, v, elapsed)
-	if len(c.observers) == 0 {
-		return
-	}
 	r := c.records.Get().(*Record)
-	*r = Record{Request: req, Verdict: v, Start: start, Elapsed: elapsed}
+	*r = Record{Request: req, Verdict: v, Start: start, Elapsed: time.Since(start)}
+	c.record(ctx, r)
 	for _, o := range c.observers {
 		o.Observe(ctx, r)
 	}
@@ -62,7 +61,8 @@ const maxLogged = 512
 // record logs one admission: whatever failed open always, denials up to a rate of
 // each cluster, a bypass now and then, an allow when debugging. Nothing from inside an object is logged, and
 // no message of a webhook: it is for the user, and may quote the object.
-func (c *recorder) record(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
+func (c *recorder) record(ctx context.Context, r *Record) {
+	v := r.Verdict
 	for i := range v.Outcomes {
 		o := &v.Outcomes[i]
 		if o.Cause == hook.Panic {
@@ -70,38 +70,38 @@ func (c *recorder) record(ctx context.Context, req Request, v *Verdict, elapsed 
 		}
 		switch o.Result {
 		case Softened:
-			c.unheard(ctx, req, o, slog.LevelInfo, "webhook softened")
+			c.unheard(ctx, r, o, slog.LevelInfo, "webhook softened")
 		case FailedOpen, Skipped:
-			c.unheard(ctx, req, o, slog.LevelWarn, "webhook "+o.Result.String())
+			c.unheard(ctx, r, o, slog.LevelWarn, "webhook "+o.Result.String())
 		}
 	}
 	if v.Bypass != "" {
-		c.bypass(ctx, req, v.Bypass)
+		c.bypass(ctx, r)
 		return
 	}
 	if v.Response.Allowed {
-		c.allow(ctx, req, v, elapsed)
+		c.allow(ctx, r)
 		return
 	}
-	c.denial(ctx, req, v, elapsed)
+	c.denial(ctx, r)
 }
 
 // denialsPerSecond is how many denials of one cluster get a line in each second.
 const denialsPerSecond = 100
 
-func (c *recorder) denial(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
+func (c *recorder) denial(ctx context.Context, r *Record) {
 	if !c.log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	leftOut, ok := c.denials.Pass(req.Cluster.Name, time.Now())
+	leftOut, ok := c.denials.Pass(r.Cluster.Name, r.End())
 	if !ok {
 		return
 	}
-	attrs := append(decidedAttrs(req, v, elapsed), slog.String("decision", v.Decision().String()), slog.Int("code", int(v.Response.Code)))
+	attrs := append(decidedAttrs(r), slog.String("decision", r.Verdict.Decision().String()), slog.Int("code", int(r.Verdict.Response.Code)))
 	if leftOut > 0 {
 		attrs = append(attrs, slog.Int("left_out", leftOut))
 	}
-	c.log.LogAttrs(ctx, slog.LevelInfo, "admission denied", append(attrs, denialAttrs(v)...)...)
+	c.log.LogAttrs(ctx, slog.LevelInfo, "admission denied", append(attrs, denialAttrs(r.Verdict)...)...)
 }
 
 // denialAttrs say who denied, and what was wrong where that was no decision.
@@ -131,11 +131,11 @@ func denialAttrs(v *Verdict) []slog.Attr {
 }
 
 // allow logs an allow if it is one of the sample, or when debugging.
-func (c *recorder) allow(ctx context.Context, req Request, v *Verdict, elapsed time.Duration) {
+func (c *recorder) allow(ctx context.Context, r *Record) {
 	level := slog.LevelInfo
 	leftOut, ok := 0, false
 	if c.allows.Burst > 0 {
-		leftOut, ok = c.allows.Pass(time.Now())
+		leftOut, ok = c.allows.Pass(r.End())
 	}
 	if !ok {
 		level = slog.LevelDebug
@@ -143,21 +143,21 @@ func (c *recorder) allow(ctx context.Context, req Request, v *Verdict, elapsed t
 	if !c.log.Enabled(ctx, level) {
 		return
 	}
-	attrs := decidedAttrs(req, v, elapsed)
+	attrs := decidedAttrs(r)
 	if leftOut > 0 {
 		attrs = append(attrs, slog.Int("left_out", leftOut))
 	}
 	c.log.LogAttrs(ctx, level, "admission allowed", attrs...)
 }
 
-func decidedAttrs(req Request, v *Verdict, elapsed time.Duration) []slog.Attr {
-	return append(admissionAttrs(req), slog.Float64("elapsed_seconds", elapsed.Seconds()), slog.Int("outcomes", len(v.Outcomes)))
+func decidedAttrs(r *Record) []slog.Attr {
+	return append(admissionAttrs(&r.Request), slog.Float64("elapsed_seconds", r.Elapsed.Seconds()), slog.Int("outcomes", len(r.Verdict.Outcomes)))
 }
 
 // unheard logs that a webhook did not have its say and that this did not
 // decide.
-func (c *recorder) unheard(ctx context.Context, req Request, o *Outcome, level slog.Level, message string) {
-	attrs := append(admissionAttrs(req), outcomeAttrs(o.Webhook, o.Err)...)
+func (c *recorder) unheard(ctx context.Context, r *Record, o *Outcome, level slog.Level, message string) {
+	attrs := append(admissionAttrs(&r.Request), outcomeAttrs(o.Webhook, o.Err)...)
 	attrs = append(attrs,
 		slog.String("cause", causeType(o)),
 		slog.String("policy", o.policy()),
@@ -180,7 +180,7 @@ func (c *recorder) callPanic(ctx context.Context, o *Outcome) {
 	c.log.LogAttrs(ctx, slog.LevelError, "panic while calling a webhook", attrs...)
 }
 
-func admissionAttrs(req Request) []slog.Attr {
+func admissionAttrs(req *Request) []slog.Attr {
 	r := req.Review
 	attr := func(key string, value []byte) slog.Attr {
 		return slog.String(key, string(value[:min(len(value), maxLogged)]))
@@ -244,11 +244,11 @@ func (l *bypassLog) of(rule string) *throttle.PerCluster {
 
 // bypass logs a bypass, with the request that it let pass, at most once per
 // interval for a rule in a cluster.
-func (c *recorder) bypass(ctx context.Context, req Request, rule string) {
-	requests, due := c.bypasses.count(req.Cluster.Name, rule, time.Now())
+func (c *recorder) bypass(ctx context.Context, r *Record) {
+	requests, due := c.bypasses.count(r.Cluster.Name, r.Verdict.Bypass, r.End())
 	if !due {
 		return
 	}
-	attrs := append(admissionAttrs(req), slog.String("rule", rule), slog.Int("requests", requests))
+	attrs := append(admissionAttrs(&r.Request), slog.String("rule", r.Verdict.Bypass), slog.Int("requests", requests))
 	c.log.LogAttrs(ctx, slog.LevelInfo, "admissions bypassed", attrs...)
 }

@@ -92,7 +92,7 @@ func TestRecords(t *testing.T) {
 				a.settle(a.judge(inv, codec.Response{}, (<-inv.batch.answers).err, 0))
 				v = merge(a)
 			}
-			d.recorder.record(t.Context(), req, &v, time.Second)
+			d.recorder.record(t.Context(), &Record{Request: req, Verdict: &v, Elapsed: time.Second})
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 			said := false
 			for _, line := range lines {
@@ -121,7 +121,7 @@ func TestDenialsAreThrottled(t *testing.T) {
 		record := func(cluster string, o Outcome) {
 			o.Webhook = &chain.Entry{ID: hook.ID{Name: "w"}}
 			v := Verdict{Response: codec.Response{Allowed: !o.Denies()}, Outcomes: []Outcome{o}}
-			d.recorder.record(t.Context(), Request{Cluster: &chain.Cluster{Name: cluster}, Review: &codec.Review{}}, &v, 0)
+			d.recorder.record(t.Context(), &Record{Request: Request{Cluster: &chain.Cluster{Name: cluster}, Review: &codec.Review{}}, Verdict: &v, Start: time.Now()})
 		}
 		for range 1000 {
 			record("storm", Outcome{Result: Denied})
@@ -215,7 +215,7 @@ func TestLinesSay(t *testing.T) {
 			}
 			review := &codec.Review{UID: []byte("u-1"), Operation: codec.Create, SubResource: []byte("scale"), Namespace: []byte("shop"), Name: []byte("web")}
 			review.Resource.Group, review.Resource.Version, review.Resource.Resource = []byte("apps"), []byte("v1"), []byte("deployments")
-			d.recorder.record(t.Context(), Request{Cluster: &chain.Cluster{Name: "east"}, Review: review, Snapshot: "s"}, &c.v, 1500*time.Millisecond)
+			d.recorder.record(t.Context(), &Record{Request: Request{Cluster: &chain.Cluster{Name: "east"}, Review: review, Snapshot: "s"}, Verdict: &c.v, Elapsed: 1500 * time.Millisecond})
 			var want string
 			for _, line := range c.want {
 				want += "{" + line + "}\n"
@@ -237,7 +237,7 @@ func TestAllowsAreSampled(t *testing.T) {
 		}
 		allow := func() {
 			v := Verdict{Response: codec.Response{Allowed: true}}
-			d.recorder.record(t.Context(), Request{Cluster: &chain.Cluster{Name: "east"}, Review: &codec.Review{}}, &v, 0)
+			d.recorder.record(t.Context(), &Record{Request: Request{Cluster: &chain.Cluster{Name: "east"}, Review: &codec.Review{}}, Verdict: &v, Start: time.Now()})
 		}
 		for range 10 {
 			allow()

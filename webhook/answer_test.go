@@ -244,7 +244,7 @@ func TestAnswersAreHeard(t *testing.T) {
 	target := newTarget(t)
 	isSent := func(want codec.Encoding) {
 		t.Helper()
-		if got := FormOf(target, codec.V1, Wire{}, 0, time.Now()).Encoding; got != want {
+		if got := FormOf(target, codec.V1, Wire{}, 0, time.Now).Encoding; got != want {
 			t.Errorf("it is sent %v, want %v", got, want)
 		}
 	}

@@ -60,7 +60,7 @@ var Compressions = [...]string{Uncompressed: "Off", CompressAuto: "Auto", Compre
 const leastCompressed = 14_000
 
 // FormOf returns the form for a review of size bytes to t, sent now.
-func FormOf(t *transport.Target, v codec.Version, w Wire, size int, now time.Time) codec.Form {
+func FormOf(t *transport.Target, v codec.Version, w Wire, size int, now func() time.Time) codec.Form {
 	return w.form(v, negotiationOf(t).reads(now), size)
 }
 

@@ -56,9 +56,9 @@ func TestForm(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			target := new(transport.Target)
-			negotiationOf(target).hear(saying(row.post, row.coding), true, now)
+			negotiationOf(target).hear(saying(row.post, row.coding), true, at(now))
 			row.want.Version = codec.V1
-			if got := FormOf(target, codec.V1, row.wire, row.size, now); got != row.want {
+			if got := FormOf(target, codec.V1, row.wire, row.size, at(now)); got != row.want {
 				t.Errorf("%+v, want %+v", got, row.want)
 			}
 		})

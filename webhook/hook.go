@@ -52,7 +52,7 @@ func (h *Hook) Ask(ctx context.Context, q hook.Question, to hook.Receiver) hook.
 
 // call returns the call that asks q, whose Message is the caller's to release.
 func (h *Hook) call(q *hook.Question) (transport.Call, error) {
-	form, err := h.form(q.Review, time.Now())
+	form, err := h.form(q.Review)
 	if err != nil {
 		return transport.Call{}, err
 	}
@@ -78,11 +78,11 @@ func (h *Hook) call(q *hook.Question) (transport.Call, error) {
 }
 
 // form is the form in which the webhook is sent the review now.
-func (h *Hook) form(r *codec.Review, now time.Time) (codec.Form, error) {
+func (h *Hook) form(r *codec.Review) (codec.Form, error) {
 	if h.Version == 0 {
 		return codec.Form{}, errNoVersion
 	}
-	return FormOf(h.Target, h.Version, h.Wire, r.Body.Len(), now), nil
+	return FormOf(h.Target, h.Version, h.Wire, r.Body.Len(), time.Now), nil
 }
 
 // Message returns what asks h about q in a form, with one reference. The error is a
@@ -117,7 +117,7 @@ func (h *Hook) ServedBy() string { return h.Target.Identity().String() }
 // webhook gets before any mutation; "at first" where it changes as soon as the
 // webhook's answers offer another.
 func (h *Hook) Explain(r *codec.Review) (string, error) {
-	form, err := h.form(r, time.Now())
+	form, err := h.form(r)
 	if err != nil {
 		return "", err
 	}
@@ -198,7 +198,7 @@ func (m *Message) Judge(reply transport.Reply) transport.Judgment {
 		return transport.Judgment{Err: deniesPart(&reply)}
 	}
 	j := meaningOf(&reply, m.target, m.Want)
-	j.Switch = m.negotiation.hear(&reply, j.Err == nil, time.Now())
+	j.Switch = m.negotiation.hear(&reply, j.Err == nil, time.Now)
 	return j
 }
 

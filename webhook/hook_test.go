@@ -108,7 +108,7 @@ func TestPlainOfAMutatedReview(t *testing.T) {
 	v := view(t)
 	mutated := v.Mutated(&codec.Object{Raw: []byte(`{"mutated":true}`)})
 	c, target := &client{}, newTarget(t)
-	negotiationOf(target).hear(saying(codec.MediaTypeProtobuf, ""), true, time.Now())
+	negotiationOf(target).hear(saying(codec.MediaTypeProtobuf, ""), true, time.Now)
 	h := &Hook{Target: target, Client: c, Version: codec.V1}
 	h.Ask(t.Context(), hook.Question{View: mutated}, hook.NewReceiver(&told{}, 0))
 	mutated.Release()

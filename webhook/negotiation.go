@@ -47,11 +47,12 @@ func negotiationOf(t *transport.Target) *negotiation {
 	return t.Keep(negotiationKey{}, func() any { return new(negotiation) }).(*negotiation)
 }
 
-// reads returns what the Target is sent beside plain JSON as of now.
-func (n *negotiation) reads(now time.Time) reading {
+// reads returns what the Target is sent beside plain JSON as of now. The clock is only
+// read where there has been a fallback.
+func (n *negotiation) reads(now func() time.Time) reading {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if now.Before(n.fallbackUntil) {
+	if !n.fallbackUntil.IsZero() && now().Before(n.fallbackUntil) {
 		return 0
 	}
 	return n.offer
@@ -66,13 +67,17 @@ var errLessOffered = errors.New("its answers do not say any more that it reads w
 //
 // What was taken back is not believed again for a while, so that replicas that offer
 // different things do not have the form change with every answer.
-func (n *negotiation) hear(reply *transport.Reply, verdict bool, now time.Time) *transport.Switch {
+func (n *negotiation) hear(reply *transport.Reply, verdict bool, clock func() time.Time) *transport.Switch {
 	offer, any := readingOf(reply)
 	if !any && (!verdict || isProtobuf(reply.ContentType)) {
 		return nil
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if offer == n.offer { // nearly always, and the clock is not read
+		return nil
+	}
+	now := clock()
 	if now.Before(n.fallbackUntil) {
 		offer &= n.offer
 	}

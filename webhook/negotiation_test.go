@@ -32,8 +32,8 @@ func TestOffersAreTakenBack(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			n := new(negotiation)
 			all := saying(codec.MediaTypeProtobuf+";objects=native", "gzip, zstd")
-			n.hear(all, true, now)
-			s := n.hear(row.answer, row.verdict, now)
+			n.hear(all, true, at(now))
+			s := n.hear(row.answer, row.verdict, at(now))
 			lost := s != nil && s.Err != nil
 			later := now.Add(2 * fallbackTime)
 			if got := n.text(later); got != row.want || lost != (row.want != "ProtobufNative, zstd, gzip") || (s != nil) != lost {
@@ -45,10 +45,10 @@ func TestOffersAreTakenBack(t *testing.T) {
 			if n.offer == 0 && n.text(now) != "JSON" {
 				t.Errorf("nothing is left to wait for, and Reads is %s", n.text(now))
 			}
-			if s := n.hear(all, true, now); s != nil {
+			if s := n.hear(all, true, at(now)); s != nil {
 				t.Error("what was taken back is believed again at once")
 			}
-			if s := n.hear(all, true, later); s == nil || s.Err != nil {
+			if s := n.hear(all, true, at(later)); s == nil || s.Err != nil {
 				t.Error("what was taken back is never believed again")
 			}
 		})
@@ -59,8 +59,8 @@ func TestOffersAreTakenBack(t *testing.T) {
 func TestFallback(t *testing.T) {
 	target, now := new(transport.Target), time.Now()
 	n := negotiationOf(target)
-	n.hear(saying(codec.MediaTypeProtobuf, ""), true, now)
-	sent := func() codec.Encoding { return FormOf(target, codec.V1, Wire{}, 0, now).Encoding }
+	n.hear(saying(codec.MediaTypeProtobuf, ""), true, at(now))
+	sent := func() codec.Encoding { return FormOf(target, codec.V1, Wire{}, 0, at(now)).Encoding }
 	for _, want := range []time.Duration{fallbackTime, 2 * fallbackTime, 4 * fallbackTime, 8 * fallbackTime, 16 * fallbackTime, 32 * fallbackTime, maxFallbackTime, maxFallbackTime} {
 		first, again := n.learn(transport.Misread, now) != nil, n.learn(transport.Misread, now) != nil
 		wait := n.fallbackUntil.Sub(now)
@@ -78,4 +78,19 @@ func TestFallback(t *testing.T) {
 	if n.learn(transport.Misread, now); !n.fallbackUntil.Equal(now.Add(fallbackTime)) {
 		t.Error("set aside for longer after it has held")
 	}
+}
+
+// at is a clock that has stopped.
+func at(t time.Time) func() time.Time { return func() time.Time { return t } }
+
+// As long as nothing was set aside and nothing changes, nobody asks what time it is.
+func TestNegotiationNeedsNoClock(t *testing.T) {
+	n, now := new(negotiation), time.Now()
+	n.hear(saying(codec.MediaTypeProtobuf, "gzip"), true, at(now))
+	clock := func() time.Time {
+		t.Error("the clock is read")
+		return now
+	}
+	n.reads(clock)
+	n.hear(saying(codec.MediaTypeProtobuf, "gzip"), true, clock)
 }

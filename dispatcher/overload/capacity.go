@@ -109,7 +109,7 @@ func (s Slot) Release() {
 // and for room for the review, which is counted until nobody holds it.
 func (c *Capacity) Admit(cluster string, review *codec.Body, deadline time.Time) (Slot, error) {
 	size := uncharged(review)
-	t := c.admissions.acquire(cluster, size, time.Now().Add(min(queueWait, time.Until(deadline)/4)))
+	t := c.admissions.acquire(cluster, size, func() time.Duration { return min(queueWait, time.Until(deadline)/4) })
 	if t == nil {
 		return Slot{}, errShed
 	}
@@ -191,7 +191,7 @@ func (c *Capacity) Turn(cluster string, size int, until time.Time) (done func(),
 	if size < LightWork {
 		return func() {}, nil
 	}
-	t := c.workshop.acquire(cluster, 0, until)
+	t := c.workshop.acquire(cluster, 0, func() time.Duration { return time.Until(until) })
 	if t == nil {
 		return nil, errBusy
 	}

@@ -43,11 +43,19 @@ func TestQueueOfAdmissions(t *testing.T) {
 	})
 }
 
+// Where a slot is free nobody asks how long to wait for one.
+func TestFreeSlotNeedsNoPatience(t *testing.T) {
+	c := New(Limits{})
+	if c.admissions.acquire("a", 1, func() time.Duration { t.Error("asked"); return 0 }) == nil {
+		t.Error("no slot")
+	}
+}
+
 // Waiting ends soon, and with a quarter of the time that is left.
 func TestQueueIsShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Limits{Admissions: 1})
-		c.admissions.acquire("a", 1, time.Now())
+		c.admissions.acquire("a", 1, func() time.Duration { return 0 })
 		for left, want := range map[time.Duration]time.Duration{time.Second: queueWait, 8 * time.Millisecond: 2 * time.Millisecond} {
 			begin := time.Now()
 			if _, err := c.Admit("b", codec.NewBody([]byte("x"), nil), begin.Add(left)); err == nil || time.Since(begin) != want {

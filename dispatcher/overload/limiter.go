@@ -68,15 +68,15 @@ func newLimiter(l Limits, queue int) *limiter {
 	return r
 }
 
-// acquire waits until the given time for a slot, and for so many bytes. It returns
-// nil if there was none; otherwise the tenant's release must be called once, and
-// its Freed with the bytes, if there are any.
-func (l *limiter) acquire(cluster string, size int64, until time.Time) *tenant {
+// acquire waits for a slot, and for so many bytes. Only where there is none at once it
+// asks how long to wait. It returns nil if there was none; otherwise the tenant's release
+// must be called once, and its Freed with the bytes, if there are any.
+func (l *limiter) acquire(cluster string, size int64, patience func() time.Duration) *tenant {
 	t, w := l.enter(cluster, size)
 	if w == nil {
 		return t
 	}
-	timer := time.NewTimer(time.Until(until))
+	timer := time.NewTimer(patience())
 	defer timer.Stop()
 	select {
 	case <-w.granted:

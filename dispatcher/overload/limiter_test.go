@@ -356,7 +356,7 @@ func TestOneClusterStormIsItsOwn(t *testing.T) {
 		shed := map[string]int{}
 		ask := func(cluster string) {
 			wg.Go(func() {
-				slot := l.acquire(cluster, 0, time.Now().Add(queueWait))
+				slot := l.acquire(cluster, 0, func() time.Duration { return queueWait })
 				if slot == nil {
 					mu.Lock()
 					shed[cluster]++

@@ -134,7 +134,7 @@ func newLine(ctx context.Context, r *dispatcher.Record) *Line {
 		Decision: v.Decision().String(), Allowed: v.Response.Allowed, Code: v.Response.Code,
 		Message: excerpt.Cut(message(v), maxMessage), Bypass: v.Bypass, Shed: v.Shed(),
 		ElapsedSeconds: r.Elapsed.Seconds(),
-		LeftSeconds:    r.Deadline.Sub(r.Start.Add(r.Elapsed)).Seconds(),
+		LeftSeconds:    r.Deadline.Sub(r.End()).Seconds(),
 		PatchSHA256:    hashed(v.Response.Patch),
 	}
 	d.setRequest(r.Review)

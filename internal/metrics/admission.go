@@ -53,7 +53,7 @@ func (m *Metrics) Observe(ctx context.Context, r *dispatcher.Record) {
 	g := m.sets.of(r.Snapshot)
 	c := g.cluster(m, r.Cluster)
 	decided := &c.decided[r.Phase][r.Verdict.Decision()]
-	answered := moment{r.Start.Add(r.Elapsed), trace.SpanContextFromContext(ctx)}
+	answered := moment{r.End(), trace.SpanContextFromContext(ctx)}
 	decided.requests.point().Add(1)
 	m.duration.record(ctx, decided.duration, r.Elapsed, &answered)
 	m.left.record(ctx, m.phases[r.Phase], r.Deadline.Sub(answered.at), &answered)

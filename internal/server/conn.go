@@ -83,8 +83,9 @@ func lifetime(age time.Duration, random float64) time.Duration {
 	return age/2 + time.Duration(random*float64(age))
 }
 
-// isAged reports whether the connection is to be closed with its next answer.
-func (c *conn) isAged() bool { return !c.expires.IsZero() && !time.Now().Before(c.expires) }
+// isAged reports whether the connection was old enough, when the current request came, to
+// be closed with its answer.
+func (c *conn) isAged() bool { return !c.expires.IsZero() && !c.arrived.Before(c.expires) }
 
 // connOf returns the connection that ctx came over.
 func connOf(ctx *fasthttp.RequestCtx) *conn { return ctx.Conn().(*conn) }
