@@ -2,14 +2,18 @@
 
 package codec
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Body is a reference-counted run of immutable bytes: a received
 // AdmissionReview, or one encoded form of it. Whoever lets the bytes outlive
 // its own frame retains the Body first and releases it when done; the last
 // release hands the memory back to whoever made the Body.
 //
-// A Body is safe for concurrent use; its bytes must never be written.
+// A Body is safe for concurrent use; its bytes must never be written. After the last
+// release it is another's: nobody may touch it.
 type Body struct {
 	data    []byte
 	refs    atomic.Int32
@@ -26,10 +30,13 @@ type Account interface {
 // NewBody wraps data, which the Body owns from here on, with one reference.
 // free, if not nil, is called once with data when the last reference is gone.
 func NewBody(data []byte, free func([]byte)) *Body {
-	b := &Body{data: data, free: free}
+	b := bodies.Get().(*Body)
+	b.data, b.free = data, free
 	b.refs.Store(1)
 	return b
 }
+
+var bodies = sync.Pool{New: func() any { return new(Body) }}
 
 // Bytes returns the bytes. They are valid until the caller's own reference is
 // released, and are read-only.
@@ -65,13 +72,14 @@ func (b *Body) Release() {
 	switch n := b.refs.Add(-1); {
 	case n > 0:
 	case n == 0:
-		data, account := b.data, b.account
-		b.data, b.account = nil, nil
+		data, free, account := b.data, b.free, b.account
+		b.data, b.free, b.account = nil, nil, nil
+		bodies.Put(b)
 		if account != nil {
 			account.Freed(len(data))
 		}
-		if b.free != nil {
-			b.free(data)
+		if free != nil {
+			free(data)
 		}
 	default:
 		panic("codec: Body released more often than retained")

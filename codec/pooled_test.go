@@ -22,6 +22,12 @@ func TestPooledIsEmpty(t *testing.T) {
 		r.retained.Store(0)
 		ReleaseReview(r)
 	}, "retained")
+	b := new(Body)
+	pooled.Check(t, b, func() {
+		b.free, b.account = func([]byte) {}, nil
+		b.refs.Store(1)
+		b.Release()
+	})
 	f := new(Forms) // which a View uses for the next object
 	pooled.Check(t, f, f.Release, "Review", "Object", "UID", "Transcoder", "room")
 }

@@ -3,6 +3,7 @@
 package hook
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -147,10 +148,46 @@ func (v *View) Resource() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.resource == "" {
-		v.resource = string(v.Review.Resource.Group) + "/" + string(v.Review.Resource.Resource)
+		v.resource = resourceName(&v.Review.Resource)
 	}
 	return v.resource
 }
+
+// resourceName is the group and the name of a resource. It allocates for those only that
+// Kubernetes does not bring along.
+func resourceName(r *codec.GroupVersionResource) string {
+	var buf [64]byte
+	name := append(append(append(buf[:0], r.Group...), '/'), r.Resource...)
+	if known, ok := builtIn[string(name)]; ok {
+		return known
+	}
+	return string(name)
+}
+
+// builtIn are the names of the resources of Kubernetes that admission is asked about most.
+var builtIn = func() map[string]string {
+	names := map[string]string{}
+	for group, resources := range map[string]string{
+		"":                          "pods services endpoints configmaps secrets events serviceaccounts namespaces nodes persistentvolumes persistentvolumeclaims resourcequotas limitranges replicationcontrollers bindings",
+		"apps":                      "deployments replicasets statefulsets daemonsets controllerrevisions",
+		"batch":                     "jobs cronjobs",
+		"autoscaling":               "horizontalpodautoscalers",
+		"coordination.k8s.io":       "leases",
+		"discovery.k8s.io":          "endpointslices",
+		"events.k8s.io":             "events",
+		"networking.k8s.io":         "ingresses networkpolicies ingressclasses",
+		"policy":                    "poddisruptionbudgets",
+		"rbac.authorization.k8s.io": "roles rolebindings clusterroles clusterrolebindings",
+		"apiextensions.k8s.io":      "customresourcedefinitions",
+		"storage.k8s.io":            "storageclasses volumeattachments csinodes csidrivers csistoragecapacities",
+	} {
+		for resource := range strings.FieldsSeq(resources) {
+			name := group + "/" + resource
+			names[name] = name
+		}
+	}
+	return names
+}()
 
 // Turn waits for the cluster's turn to work on so many bytes of the review. Without an
 // error done must be called after the work.

@@ -252,3 +252,17 @@ func TestNobodyWaitsForAnothersTurn(t *testing.T) {
 		t.Error("a form is made twice")
 	}
 }
+
+// The name of a resource is its group and itself, whether Kubernetes brings it along or not.
+func TestResourceNames(t *testing.T) {
+	for _, r := range [][2]string{{"", "pods"}, {"apps", "deployments"}, {"apps", "pods"}, {"example.com", "widgets"}, {"", ""}, {"a.b", strings.Repeat("x", 100)}} {
+		review := codec.AcquireReview()
+		review.Resource = codec.GroupVersionResource{Group: []byte(r[0]), Version: []byte("v1"), Resource: []byte(r[1])}
+		v := hook.NewView(hook.Source{Review: review})
+		if got := v.Resource(); got != r[0]+"/"+r[1] {
+			t.Errorf("%q", got)
+		}
+		v.Release()
+		codec.ReleaseReview(review)
+	}
+}

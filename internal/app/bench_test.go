@@ -39,7 +39,7 @@ func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("with the race detector, pools drop what they like")
 	}
-	const most, mostBytes = 18, 2 << 10
+	const most, mostBytes = 15, 2 << 10
 	objects, size := usualAllocations(fiveWebhooks(t))
 	t.Logf("%d allocations, %d bytes", objects, size)
 	if objects > most || size > mostBytes {

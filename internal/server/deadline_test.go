@@ -35,12 +35,16 @@ func TestBudget(t *testing.T) {
 }
 
 func FuzzParseTimeout(f *testing.F) {
-	for _, query := range []string{"", "timeout=10s", "a=b&timeout=1h&c", "timeout=1s&timeout=1s", "timeout", "&&=&"} {
+	for _, query := range []string{"", "timeout=10s", "a=b&timeout=1h&c", "timeout=1s&timeout=1s", "timeout", "&&=&", "10s", "0s", "9999s", "10000s", "s", "1.5s", "+1s", "10ms"} {
 		f.Add([]byte(query))
 	}
 	f.Fuzz(func(t *testing.T, query []byte) {
 		if timeout, ok := parseTimeout(query, time.Second); ok && timeout <= 0 {
 			t.Errorf("parseTimeout(%q) = %v", query, timeout)
+		}
+		want, err := time.ParseDuration(string(query))
+		if got, ok := parseSeconds(query); ok && (err != nil || got != want) {
+			t.Errorf("parseSeconds(%q) = %v, want %v, %v", query, got, want, err)
 		}
 	})
 }

@@ -228,11 +228,33 @@ func parseTimeout(query []byte, byDefault time.Duration) (timeout time.Duration,
 		if string(name) != "timeout" {
 			continue
 		}
-		d, err := time.ParseDuration(string(value))
-		if err != nil || d <= 0 || seen {
+		d, ok := parseSeconds(value)
+		if !ok {
+			var err error
+			if d, err = time.ParseDuration(string(value)); err != nil {
+				return 0, false
+			}
+		}
+		if d <= 0 || seen {
 			return 0, false
 		}
 		timeout, seen = d, true
 	}
 	return timeout, true
+}
+
+// parseSeconds is time.ParseDuration for what kube-apiserver sends, such as "10s": at most
+// four digits. It allocates nothing.
+func parseSeconds(value []byte) (d time.Duration, ok bool) {
+	digits, ok := bytes.CutSuffix(value, []byte("s"))
+	if !ok || len(digits) == 0 || len(digits) > 4 {
+		return 0, false
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		d = 10*d + time.Duration(c-'0')*time.Second
+	}
+	return d, true
 }
