@@ -113,14 +113,15 @@ type Request struct {
 	Host    []byte
 }
 
-// Dispatch decides one admission, logs the decision and tells the observers of
-// it. It returns before req.Deadline, whatever the webhooks do. A panic on the way
-// is a denial. ctx carries shutdown and trace only.
-func (d *Dispatcher) Dispatch(ctx context.Context, req Request) Verdict {
+// Dispatch decides one admission, logs the decision and notifies the observers. The
+// decision is in v, which is the caller's: what it said is gone, and the memory of its
+// Outcomes is used again. Dispatch returns before req.Deadline, whatever the webhooks do.
+// A panic on the way is a denial. ctx carries shutdown and trace only.
+func (d *Dispatcher) Dispatch(ctx context.Context, req Request, v *Verdict) {
 	start := time.Now()
-	v := d.contained(ctx, req)
-	d.recorder.publish(ctx, req, &v, start)
-	return v
+	v.Reset()
+	d.contained(ctx, req, v)
+	d.recorder.publish(ctx, req, v, start)
 }
 
 // Defect is why a review cannot be judged.
@@ -133,40 +134,43 @@ type Defect struct {
 // Decline denies an admission whose review cannot be judged: of req.Review no more
 // is there than was read before the defect. It is logged and observers are notified
 // as of what Dispatch decides.
-func (d *Dispatcher) Decline(ctx context.Context, req Request, defect Defect) Verdict {
-	v := unreadable(defect)
-	d.recorder.publish(ctx, req, &v, time.Now())
-	return v
+func (d *Dispatcher) Decline(ctx context.Context, req Request, defect Defect, v *Verdict) {
+	*v = unreadable(defect)
+	d.recorder.publish(ctx, req, v, time.Now())
 }
 
 // contained is dispatch, with a panic as a denial.
-func (d *Dispatcher) contained(ctx context.Context, req Request) (v Verdict) {
+func (d *Dispatcher) contained(ctx context.Context, req Request, v *Verdict) {
 	defer func() {
 		if value := recover(); value != nil {
 			d.recorder.panicked(ctx, crash.Text(value), debug.Stack())
-			v = panicked()
+			*v = panicked()
 		}
 	}()
-	return d.dispatch(ctx, req)
+	d.dispatch(ctx, req, v)
 }
 
 // dispatch decides one review against one snapshot. Once a phase has rejected,
 // the later steps do nothing.
-func (d *Dispatcher) dispatch(ctx context.Context, req Request) (v Verdict) {
+func (d *Dispatcher) dispatch(ctx context.Context, req Request, v *Verdict) {
 	if rule, ok := bypass(req); ok {
-		return bypassed(rule, req.Snapshot)
+		kept := v.Outcomes // there are none
+		*v = bypassed(rule, req.Snapshot)
+		v.Outcomes = kept
+		return
 	}
 	a := d.newAdmission(ctx, req)
+	a.outcomes = v.Outcomes
 	defer a.release()
 	defer func() { a.slot.Release() }()
-	defer func() { a.settleTransactions(&v) }() // also after a panic, which denies
+	defer func() { a.settleTransactions(v) }() // also after a panic, which denies
 	if req.Phase == chain.Mutating {
 		a.mutate()
 	} else {
 		a.validate()
 	}
 	a.tellUncalledShadows()
-	return merge(a)
+	*v = merge(a)
 }
 
 // exemptKind is the bypass of resources that the cluster's kube-apiserver itself

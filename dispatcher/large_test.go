@@ -132,9 +132,11 @@ func admitPhase(t testing.TB, phase chain.Phase, d *dispatcher.Dispatcher, s *re
 	if err := review.Decode(body); err != nil {
 		t.Fatal(err)
 	}
-	return d.Dispatch(context.Background(), dispatcher.Request{
+	var v dispatcher.Verdict
+	d.Dispatch(context.Background(), dispatcher.Request{
 		Review: review, Cluster: s.Clusters[cluster], Phase: phase, Snapshot: "snapshot", Deadline: deadline,
-	})
+	}, &v)
+	return v
 }
 
 // A webhook of whose call nothing comes, and not even its end, holds nobody up: the

@@ -130,7 +130,9 @@ func (l *locals) dispatch(d *dispatcher.Dispatcher, req dispatcher.Request, dryR
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	return d.Dispatch(ctx, req)
+	var v dispatcher.Verdict
+	d.Dispatch(ctx, req, &v)
+	return v
 }
 
 // play runs a test with virtual time.

@@ -21,6 +21,10 @@ func TestPooledIsEmpty(t *testing.T) {
 			a.release()
 		})
 	})
+	t.Run("verdict", func(t *testing.T) { // of the caller
+		v := new(Verdict)
+		pooled.Check(t, v, v.Reset)
+	})
 	t.Run("batch", func(t *testing.T) {
 		b := d.newBatch()
 		pooled.Check(t, b, func() {

@@ -14,11 +14,14 @@ import (
 	"testing"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher/overload"
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/match"
 )
 
 // witness remembers what it is told.
@@ -75,6 +78,55 @@ func request(w ...*chain.Entry) Request {
 	}
 }
 
+// A Verdict that is handed in again says nothing of its last admission, whatever that came
+// to, and the memory of its Outcomes is used again.
+func TestVerdictIsUsedAgain(t *testing.T) {
+	d, _, _ := watched(t)
+	everything, err := match.Compile(match.Spec{Rules: []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{"*"},
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}},
+	}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admit := func(v *Verdict, resource string, answers ...codec.Response) string {
+		var entries []*chain.Entry
+		for _, resp := range answers {
+			told := asking(func(_ hook.Question, to hook.Receiver) { to.Receive(resp, nil) })
+			entries = append(entries, &chain.Entry{ID: hook.ID{Name: "a"}, Hook: told, Matcher: everything, Timeout: time.Second})
+		}
+		req := request()
+		req.Cluster.Validating = (&chain.Chain{}).With(entries)
+		req.Review.Resource.Resource = []byte(resource)
+		if resource == "crash" {
+			req.Cluster.Validating = nil
+		}
+		if resource == "validatingwebhookconfigurations" {
+			req.Review.Resource.Group = []byte("admissionregistration.k8s.io")
+		}
+		d.Dispatch(t.Context(), req, v)
+		return fmt.Sprintf("%+v %d %t %s", v.Response, len(v.Outcomes), v.Panicked, v.Bypass)
+	}
+	deny, allow := codec.Response{Code: 403, Message: "no"}, codec.Response{Allowed: true, Warnings: []string{"a"}}
+	used := new(Verdict)
+	for i, next := range []func(v *Verdict) string{
+		func(v *Verdict) string { return admit(v, "pods", deny, allow, deny) },
+		func(v *Verdict) string { return admit(v, "pods", codec.Response{Allowed: true}) },
+		func(v *Verdict) string { return admit(v, "validatingwebhookconfigurations", deny) },
+		func(v *Verdict) string { return admit(v, "pods", allow, allow) },
+		func(v *Verdict) string { return admit(v, "pods") },
+		func(v *Verdict) string { return admit(v, "crash") },
+		func(v *Verdict) string { return admit(v, "pods", allow) },
+	} {
+		if got, want := next(used), next(new(Verdict)); got != want {
+			t.Errorf("admission %d: %s, want %s", i, got, want)
+		}
+		if room := cap(used.Outcomes); (room >= 3) != (i < 5) {
+			t.Errorf("admission %d leaves room for %d", i, room)
+		}
+	}
+}
+
 // A panic while deciding is a denial that everybody is told of, and its value,
 // which may quote an object, is told nobody.
 func TestPanicIsTold(t *testing.T) {
@@ -83,7 +135,8 @@ func TestPanicIsTold(t *testing.T) {
 	req := request()
 	req.Cluster.Bypass = exempt.Compile(nil)
 	req.Cluster.Validating = nil // no chain: a bug, as far as Dispatch knows
-	v := d.Dispatch(t.Context(), req)
+	var v Verdict
+	d.Dispatch(t.Context(), req, &v)
 	if v.Response.Allowed || v.Response.Code != 500 || !slices.Equal(told.decisions, []string{"east panicked"}) {
 		t.Errorf("response %+v, told %q", v.Response, told.decisions)
 	}
@@ -115,14 +168,15 @@ func TestPanicOfACallIsNotQuoted(t *testing.T) {
 // A review that cannot be judged is denied, logged and told.
 func TestDecline(t *testing.T) {
 	d, told, log := watched(t)
-	v := d.Decline(t.Context(), request(), Defect{Code: 400, Message: "duplicate key /labels/secret", Logged: "duplicate key /labels"})
+	var v Verdict
+	d.Decline(t.Context(), request(), Defect{Code: 400, Message: "duplicate key /labels/secret", Logged: "duplicate key /labels"}, &v)
 	if v.Response.Allowed || v.Response.Code != 400 || v.Response.Reason != "BadRequest" || v.Response.Message != "duplicate key /labels/secret" {
 		t.Errorf("response %+v", v.Response)
 	}
 	if !strings.Contains(log.String(), `"error":"duplicate key /labels"`) || strings.Contains(log.String(), "secret") {
 		t.Errorf("logged %s", log.String())
 	}
-	if v := d.Decline(t.Context(), request(), Defect{Code: 429, Message: "no memory"}); v.Response.RetryAfterSeconds < 1 || v.Response.Reason != "TooManyRequests" {
+	if d.Decline(t.Context(), request(), Defect{Code: 429, Message: "no memory"}, &v); v.Response.RetryAfterSeconds < 1 || v.Response.Reason != "TooManyRequests" {
 		t.Errorf("response %+v", v.Response)
 	}
 	if !slices.Equal(told.decisions, []string{"east unreadable", "east unreadable"}) {

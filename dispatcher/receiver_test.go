@@ -82,7 +82,9 @@ func lateAnswers(t *testing.T, answer func(hook.Receiver), mode chain.Mode, phas
 		req.Cluster, req.Phase, req.Deadline = c, phase, time.Now().Add(within)
 		req.Review.Operation, req.Review.Resource.Resource = codec.Create, []byte("pods")
 		defer codec.ReleaseReview(req.Review)
-		return d.Dispatch(t.Context(), req)
+		var v Verdict
+		d.Dispatch(t.Context(), req, &v)
+		return v
 	}
 	sloppy := &careless{}
 	first := cluster(asking(func(_ hook.Question, to hook.Receiver) {

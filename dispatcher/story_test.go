@@ -153,14 +153,15 @@ func (s *story) play(t *testing.T, patience time.Duration) string {
 		begin := time.Now()
 		cluster, phase := snapshot.Clusters[s.request.Cluster], phaseOf(s.request.Phase)
 		path, _ := cluster.Chain(phase).Path([]byte(s.request.Path))
-		v := d.Dispatch(context.Background(), dispatcher.Request{
+		var v dispatcher.Verdict
+		d.Dispatch(context.Background(), dispatcher.Request{
 			Review:   review,
 			Cluster:  cluster,
 			Phase:    phase,
 			Path:     path,
 			Snapshot: "snapshot",
 			Deadline: begin.Add(s.request.Timeout),
-		})
+		}, &v)
 		elapsed := time.Since(begin)
 		if left := d.InFlight(); len(left) > 0 {
 			t.Errorf("slots are taken after the answer: %v", left)

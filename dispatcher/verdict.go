@@ -29,6 +29,18 @@ type Verdict struct {
 	Skips []Skip
 }
 
+// maxKeptOutcomes is how many Outcomes a Verdict that is reset keeps the memory of.
+const maxKeptOutcomes = 64
+
+// Reset empties v, but for the memory of its Outcomes.
+func (v *Verdict) Reset() {
+	kept := v.Outcomes[:0]
+	if clear(v.Outcomes); cap(kept) > maxKeptOutcomes {
+		kept = nil
+	}
+	*v = Verdict{Outcomes: kept}
+}
+
 // merge makes one Verdict of all Outcomes. It is pure: the same Outcomes in any
 // order of arrival give the same Verdict.
 func merge(a *admission) Verdict {

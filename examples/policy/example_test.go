@@ -91,9 +91,11 @@ func admit(phase chain.Phase, entries ...*chain.Entry) codec.Response {
 	}
 	r := read()
 	defer codec.ReleaseReview(r)
-	return d.Dispatch(context.Background(), dispatcher.Request{
+	var v dispatcher.Verdict
+	d.Dispatch(context.Background(), dispatcher.Request{
 		Review: r, Cluster: cluster(entries), Phase: phase, Deadline: time.Now().Add(10 * time.Second),
-	}).Response
+	}, &v)
+	return v.Response
 }
 
 func cluster(entries []*chain.Entry) *chain.Cluster {

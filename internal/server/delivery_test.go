@@ -61,13 +61,12 @@ func (d *delivery) Observe(context.Context, *dispatcher.Record) {
 }
 
 // Dispatch implements server.Decider.
-func (d *delivery) Dispatch(ctx context.Context, req dispatcher.Request) dispatcher.Verdict {
+func (d *delivery) Dispatch(ctx context.Context, req dispatcher.Request, v *dispatcher.Verdict) {
 	req.Cluster, req.Path, req.Deadline = d.cluster, nil, time.Now().Add(patience)
-	v := d.Dispatcher.Dispatch(ctx, req)
+	d.Dispatcher.Dispatch(ctx, req, v)
 	if d.decided != nil {
-		d.decided(req, &v)
+		d.decided(req, v)
 	}
-	return v
 }
 
 // watched is a listener that shows what it accepts.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -182,12 +183,26 @@ func detail(err error) string {
 
 func (e *exchange) decide() (response codec.Response) {
 	defer e.deny(&response)
-	return e.cfg.Decider.Dispatch(e.traced(), e.req).Response
+	v := verdicts.Get().(*dispatcher.Verdict)
+	e.cfg.Decider.Dispatch(e.traced(), e.req, v)
+	return answerOf(v)
 }
 
 func (e *exchange) decline(defect dispatcher.Defect) (response codec.Response) {
 	defer e.deny(&response)
-	return e.cfg.Decider.Decline(e.traced(), e.req, defect).Response
+	v := verdicts.Get().(*dispatcher.Verdict)
+	e.cfg.Decider.Decline(e.traced(), e.req, defect, v)
+	return answerOf(v)
+}
+
+var verdicts = sync.Pool{New: func() any { return new(dispatcher.Verdict) }}
+
+// answerOf returns what v answers, and gives v back. After a panic nobody does.
+func answerOf(v *dispatcher.Verdict) codec.Response {
+	response := v.Response // which shares nothing with the Outcomes
+	v.Reset()
+	verdicts.Put(v)
+	return response
 }
 
 // deny is deferred: a panic around a decision is a denial, not the end of the

@@ -230,7 +230,7 @@ func TestPanicBeforeTheReviewIsRead(t *testing.T) {
 // clumsy is a Decider that cannot even decline.
 type clumsy struct{ server.Decider }
 
-func (clumsy) Decline(context.Context, dispatcher.Request, dispatcher.Defect) dispatcher.Verdict {
+func (clumsy) Decline(context.Context, dispatcher.Request, dispatcher.Defect, *dispatcher.Verdict) {
 	panic("bug")
 }
 

@@ -25,9 +25,9 @@ import (
 
 // Decider decides admissions; *dispatcher.Dispatcher does.
 type Decider interface {
-	Dispatch(ctx context.Context, req dispatcher.Request) dispatcher.Verdict
+	Dispatch(ctx context.Context, req dispatcher.Request, v *dispatcher.Verdict)
 	// Decline denies an admission whose review cannot be judged.
-	Decline(ctx context.Context, req dispatcher.Request, defect dispatcher.Defect) dispatcher.Verdict
+	Decline(ctx context.Context, req dispatcher.Request, defect dispatcher.Defect, v *dispatcher.Verdict)
 }
 
 // Observer is told of every request and connection that is turned away, on the

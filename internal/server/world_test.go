@@ -224,7 +224,7 @@ type decided struct {
 	outdated           bool
 }
 
-func (j *judge) Dispatch(ctx context.Context, req dispatcher.Request) dispatcher.Verdict {
+func (j *judge) Dispatch(ctx context.Context, req dispatcher.Request, v *dispatcher.Verdict) {
 	j.mu.Lock()
 	path := ""
 	if req.Path != nil {
@@ -242,18 +242,19 @@ func (j *judge) Dispatch(ctx context.Context, req dispatcher.Request) dispatcher
 	})
 	j.mu.Unlock()
 	if j.do != nil {
-		return dispatcher.Verdict{Response: j.do(ctx, req)}
+		v.Response = j.do(ctx, req)
+		return
 	}
-	return dispatcher.Verdict{Response: codec.Response{Allowed: true}}
+	v.Response = codec.Response{Allowed: true}
 }
 
 // Decline denies, as a dispatcher does, and remembers it as no decision.
-func (j *judge) Decline(ctx context.Context, req dispatcher.Request, defect dispatcher.Defect) dispatcher.Verdict {
+func (j *judge) Decline(ctx context.Context, req dispatcher.Request, defect dispatcher.Defect, v *dispatcher.Verdict) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	id := trace.SpanContextFromContext(ctx).TraceID()
 	j.declined = append(j.declined, fmt.Sprintf("%s %s %s %s", req.Cluster.Name, req.Review.UID, id, defect.Message))
-	return dispatcher.Verdict{Response: codec.Response{Code: defect.Code, Message: defect.Message}}
+	v.Response = codec.Response{Code: defect.Code, Message: defect.Message}
 }
 
 func (j *judge) decisions() []decided {

@@ -20,8 +20,8 @@ import (
 
 // Decider decides admissions; *dispatcher.Dispatcher does.
 type Decider interface {
-	Dispatch(ctx context.Context, req dispatcher.Request) dispatcher.Verdict
-	Decline(ctx context.Context, req dispatcher.Request, defect dispatcher.Defect) dispatcher.Verdict
+	Dispatch(ctx context.Context, req dispatcher.Request, v *dispatcher.Verdict)
+	Decline(ctx context.Context, req dispatcher.Request, defect dispatcher.Defect, v *dispatcher.Verdict)
 }
 
 // Wrap returns next with a server span around each decision; next itself where
@@ -39,19 +39,17 @@ type tracedDecider struct {
 }
 
 // Dispatch implements Decider.
-func (d tracedDecider) Dispatch(ctx context.Context, req dispatcher.Request) dispatcher.Verdict {
+func (d tracedDecider) Dispatch(ctx context.Context, req dispatcher.Request, v *dispatcher.Verdict) {
 	ctx, span := d.tracing.start(ctx, req)
-	v := d.next.Dispatch(ctx, req)
-	conclude(span, &v)
-	return v
+	d.next.Dispatch(ctx, req, v)
+	conclude(span, v)
 }
 
 // Decline implements Decider.
-func (d tracedDecider) Decline(ctx context.Context, req dispatcher.Request, defect dispatcher.Defect) dispatcher.Verdict {
+func (d tracedDecider) Decline(ctx context.Context, req dispatcher.Request, defect dispatcher.Defect, v *dispatcher.Verdict) {
 	ctx, span := d.tracing.start(ctx, req)
-	v := d.next.Decline(ctx, req, defect)
-	conclude(span, &v)
-	return v
+	d.next.Decline(ctx, req, defect, v)
+	conclude(span, v)
 }
 
 // start begins the span of an admission. Where it is not sampled there is none:

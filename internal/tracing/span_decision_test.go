@@ -52,14 +52,14 @@ func traced(t *testing.T, next tracing.Decider, do func(tracing.Decider)) []sdk.
 type verdict dispatcher.Verdict
 
 // Dispatch implements tracing.Decider.
-func (v verdict) Dispatch(context.Context, dispatcher.Request) dispatcher.Verdict {
-	return dispatcher.Verdict(v)
+func (v verdict) Dispatch(_ context.Context, _ dispatcher.Request, into *dispatcher.Verdict) {
+	*into = dispatcher.Verdict(v)
 }
 
 // Decline implements tracing.Decider.
-func (v verdict) Decline(_ context.Context, _ dispatcher.Request, defect dispatcher.Defect) dispatcher.Verdict {
+func (v verdict) Decline(_ context.Context, _ dispatcher.Request, defect dispatcher.Defect, into *dispatcher.Verdict) {
 	v.Unreadable, v.Response.Message = true, defect.Message
-	return dispatcher.Verdict(v)
+	*into = dispatcher.Verdict(v)
 }
 
 func spanRequest() dispatcher.Request {
@@ -94,7 +94,7 @@ func TestSpanSaysTheDecision(t *testing.T) {
 		"panicked":                {dispatcher.Verdict{Panicked: true}, "panicked false false Error"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			spans := traced(t, verdict(c.verdict), func(d tracing.Decider) { d.Dispatch(t.Context(), spanRequest()) })
+			spans := traced(t, verdict(c.verdict), func(d tracing.Decider) { d.Dispatch(t.Context(), spanRequest(), new(dispatcher.Verdict)) })
 			if len(spans) != 1 {
 				t.Fatalf("%d spans", len(spans))
 			}
@@ -108,7 +108,7 @@ func TestSpanSaysTheDecision(t *testing.T) {
 // A review that cannot be judged has a span too.
 func TestSpanOfTheUnreadable(t *testing.T) {
 	spans := traced(t, verdict{}, func(d tracing.Decider) {
-		d.Decline(t.Context(), spanRequest(), dispatcher.Defect{Message: "no kind"})
+		d.Decline(t.Context(), spanRequest(), dispatcher.Defect{Message: "no kind"}, new(dispatcher.Verdict))
 	})
 	if len(spans) != 1 {
 		t.Fatalf("%d spans", len(spans))
@@ -128,7 +128,7 @@ func TestSpanOfAPanic(t *testing.T) {
 	}
 	req := spanRequest()
 	req.Review.Object.Raw = []byte(secret)
-	spans := traced(t, d, func(d tracing.Decider) { d.Dispatch(t.Context(), req) }) // there is no chain
+	spans := traced(t, d, func(d tracing.Decider) { d.Dispatch(t.Context(), req, new(dispatcher.Verdict)) }) // there is no chain
 	if len(spans) != 1 || said(spans[0], "admission.decision") != "panicked Error" {
 		t.Fatalf("spans %v", spans)
 	}

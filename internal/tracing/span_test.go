@@ -22,12 +22,12 @@ import (
 // decided is a Decider whose verdict is known.
 type decided dispatcher.Verdict
 
-func (d decided) Dispatch(context.Context, dispatcher.Request) dispatcher.Verdict {
-	return dispatcher.Verdict(d)
+func (d decided) Dispatch(_ context.Context, _ dispatcher.Request, v *dispatcher.Verdict) {
+	*v = dispatcher.Verdict(d)
 }
 
-func (d decided) Decline(context.Context, dispatcher.Request, dispatcher.Defect) dispatcher.Verdict {
-	return dispatcher.Verdict(d)
+func (d decided) Decline(_ context.Context, _ dispatcher.Request, _ dispatcher.Defect, v *dispatcher.Verdict) {
+	*v = dispatcher.Verdict(d)
 }
 
 // unset is an environment without any of the variables.
@@ -42,7 +42,7 @@ func spanOf(t *testing.T, req dispatcher.Request, v dispatcher.Verdict) sdk.Read
 		t.Fatal(err)
 	}
 	defer tracing.Close()
-	tracing.Wrap(decided(v)).Dispatch(t.Context(), req)
+	tracing.Wrap(decided(v)).Dispatch(t.Context(), req, new(dispatcher.Verdict))
 	if err := tracing.provider.ForceFlush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
