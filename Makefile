@@ -85,13 +85,13 @@ corpus: ## fuzz for FUZZTIME, then keep what has reached new code in testdata/fu
 	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz'); do bin/corpus $$package $$target; done; \
 	done
 
-bench: ## the promised figures in one table, under fifteen minutes; FIGURE=P1,P2 for some, BENCH="-markdown docs/benchmarks.md"
+bench: ## the promised figures in one table, under 20 minutes; FIGURE=P1,P2 for some; UPDATE=1 writes docs/benchmarks.md, UPDATE=2 its second run
 	@$(GO) build -o bin/ ./loadtest/bench
-	@bin/bench -json bin/bench.json -markdown bin/benchmarks.md -figure "$(FIGURE)" $(BENCH)
+	@bin/bench -json bin/bench.json -figure "$(FIGURE)" $(if $(UPDATE),-update $(UPDATE)) $(BENCH)
 
-profile: ## a CPU profile of the dispatcher under the load of P2, in bin/cpu.pprof, and its shares (Linux)
+profile: ## a CPU profile of the dispatcher under load, in bin/cpu.pprof, by component; WEBHOOKS=1 instead of 5 (Linux)
 	@$(GO) build -o bin/ ./loadtest/bench
-	@bin/bench -profile bin/cpu.pprof $(BENCH)
+	@bin/bench -profile bin/cpu.pprof $(if $(WEBHOOKS),-webhooks $(WEBHOOKS)) $(BENCH)
 
 pgo: ## what a build gains that is guided by such a profile (Linux; builds everything once more)
 	@$(GO) build -o bin/ ./loadtest/bench

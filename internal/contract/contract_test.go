@@ -94,7 +94,6 @@ func TestRowsAreShown(t *testing.T) {
 func TestDocumentsExist(t *testing.T) {
 	document := regexp.MustCompile(`[\w./%-]*\w\.md\b`)
 	made := []string{
-		"bin/benchmarks.md",     // by make bench
 		"docs/runbooks/NAME.md", // any
 		"r.md",                  // by a test
 	}

@@ -18,6 +18,7 @@ func unwatched() map[string]string {
 	return map[string]string{
 		"command":        "its tests run it in processes of its own, which end",
 		"loadtest/bench": "its tests run it in processes of its own, which end",
+		"loadtest/floor": "it has no tests: it is what others are measured against",
 		"loadtest/plain": "it has no tests: it is what others are measured against",
 		"loadtest/zone":  "it has no tests: those that use it look",
 	}

@@ -83,6 +83,8 @@ func packages() map[string][]string {
 		"loadtest/replica":           {},
 		// The naive peer of the benchmarks: nothing of ours is in it.
 		"loadtest/plain": {},
+		// The least that any peer can cost.
+		"loadtest/floor": {},
 		// It starts binaries, and sees of them what anybody could.
 		"loadtest/bench": {"loadtest/payload", "internal/harness/pki", "internal/harness/process"},
 	}

@@ -42,33 +42,67 @@ func absolute(ours []float64, unit string) reading {
 	return reading{ours: ours, unit: unit, score: ours}
 }
 
-// goal bounds the median of a reading's score.
+// goal bounds the median of a reading's score. The zero goal is none: the figure is
+// there to be known.
 type goal struct {
-	least bool // at least, instead of at most
-	above bool // more than that
-	limit float64
-	unit  string
+	least   bool // at least, instead of at most
+	above   bool // more than that
+	limit   float64
+	stretch float64 // a further limit that would be better still; 0: none
+	unit    string
 }
 
 func atMost(limit float64, unit string) goal  { return goal{limit: limit, unit: unit} }
 func atLeast(limit float64, unit string) goal { return goal{least: true, limit: limit, unit: unit} }
 func above(limit float64, unit string) goal   { return goal{above: true, limit: limit, unit: unit} }
 
+// or adds what would be better still.
+func (g goal) or(stretch float64) goal {
+	g.stretch = stretch
+	return g
+}
+
 // times is the unit of a ratio.
 const times = "x"
 
-func (g goal) met(score spread) bool {
+func (g goal) met(score spread, limit float64) bool {
 	switch {
 	case g.above:
-		return score.Median > g.limit
+		return score.Median > limit
 	case g.least:
-		return score.Median >= g.limit
+		return score.Median >= limit
 	}
-	return score.Median <= g.limit
+	return score.Median <= limit
 }
 
-// String is such as "<= 1.15 x".
+// judge is what a score comes to.
+func (g goal) judge(score spread) verdict {
+	switch {
+	case g == goal{}:
+		return known
+	case !g.met(score, g.limit):
+		return missed
+	case g.stretch != 0 && g.met(score, g.stretch):
+		return stretched
+	}
+	return reached
+}
+
+// verdict is what a figure comes to.
+type verdict string
+
+const (
+	known     verdict = "no goal"
+	missed    verdict = "not met"
+	reached   verdict = "met"
+	stretched verdict = "stretch met"
+)
+
+// String is such as "<= 1.5 x (1.35)", with the stretch goal in parentheses.
 func (g goal) String() string {
+	if g == (goal{}) {
+		return ""
+	}
 	sign := "<="
 	switch {
 	case g.above:
@@ -76,7 +110,11 @@ func (g goal) String() string {
 	case g.least:
 		sign = ">="
 	}
-	return fmt.Sprintf("%s %v %s", sign, g.limit, g.unit)
+	text := fmt.Sprintf("%s %v %s", sign, g.limit, g.unit)
+	if g.stretch != 0 {
+		text += fmt.Sprintf(" (%v)", g.stretch)
+	}
+	return text
 }
 
 // result is a figure after its measurement.
@@ -88,8 +126,8 @@ type result struct {
 	Ours   *spread `json:"ours,omitempty"`
 	Theirs *spread `json:"theirs,omitempty"`
 	Score  *spread `json:"score,omitempty"` // in the unit of the goal
-	Goal   string  `json:"goal"`
-	Met    bool    `json:"met"`
+	Goal   string  `json:"goal,omitempty"`
+	Met    verdict `json:"met,omitempty"` // empty: not measured
 	Why    string  `json:"notMeasured,omitempty"`
 	Remark string  `json:"remark,omitempty"` // what makes it doubtful
 }
@@ -108,24 +146,17 @@ func (f *figure) take(l *lab) result {
 		r.Why = "nothing was measured"
 		return r
 	}
-	r.Met = f.goal.met(*r.Score)
+	r.Met = f.goal.judge(*r.Score)
 	return r
 }
 
-// verdict is the last column.
-func (r *result) verdict() string {
+// judgement is the last column.
+func (r *result) judgement() string {
 	switch {
 	case r.Why != "":
 		return "not measured: " + r.Why
 	case r.Remark != "":
-		return r.word() + ": " + r.Remark
+		return string(r.Met) + ": " + r.Remark
 	}
-	return r.word()
-}
-
-func (r *result) word() string {
-	if r.Met {
-		return "met"
-	}
-	return "not met"
+	return string(r.Met)
 }

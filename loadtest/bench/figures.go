@@ -17,34 +17,47 @@ import (
 //   - costs, hedging, goodput and so on run a test that prints what it measures:
 //     printouts.go.
 func figures() []figure {
-	pod, update := payload.PodCreate, payload.DeploymentUpdate
+	one := contest{payload.PodCreate, []string{nginx, caller(1), floor, bare(1)}}
+	large := contest{payload.DeploymentUpdate, []string{nginx, caller(1)}}
+	five := contest{payload.PodCreate, []string{nginx, caller(5), caller(1)}}
+	p1, p1large := proxied{in: one, ours: caller(1), peer: nginx}, proxied{in: large, ours: caller(1), peer: nginx}
+	p1bare, p1floor := proxied{in: one, ours: bare(1), peer: nginx}, proxied{in: one, ours: caller(1), peer: floor}
+	p2, further := proxied{in: five, ours: caller(5), peer: nginx}, proxied{in: five, ours: caller(5), peer: nginx, further: caller(1), beyond: 4}
 	return []figure{
-		{"P1", "CPU per admission, 1 webhook, 6 KB", nginx, atMost(1.15, times), proxied{review: pod, webhooks: 1}},
-		{"P1", "CPU per admission, 1 webhook, 18 KB", nginx, atMost(1.25, times), proxied{review: update, webhooks: 1}},
-		{"P2", "CPU per admission, 5 webhooks, 6 KB", nginx, atMost(3.5, times), proxied{review: pod, webhooks: 5}},
-		{"P2", "CPU of each further webhook, 6 KB", nginx, atMost(0.6, times), proxied{review: pod, webhooks: 5, further: true}},
-		{"P3", "throughput, 3 webhooks, 8 callers", plain, atLeast(4, times), throughput{8}},
-		{"P3", "throughput, 3 webhooks, 64 callers", plain, atLeast(4, times), throughput{64}},
-		{"P3", "throughput, 3 webhooks, 256 callers", plain, atLeast(4, times), throughput{256}},
-		{"P3", "throughput of 256 callers, of the peak", plain, atLeast(90, "%"), collapse{}},
+		{"P1", "CPU per admission, 1 webhook, 6 KB", nginx, atMost(1.5, times).or(1.35), p1},
+		{"P1", "CPU per admission, 1 webhook, 6 KB" + atSteadyRate, nginx, goal{}, p1.at(steadyRate)},
+		{"P1", "CPU per admission, 1 webhook, 18 KB", nginx, atMost(1.9, times).or(1.6), p1large},
+		{"P1", "CPU per admission, 1 webhook, 18 KB" + atSteadyRate, nginx, goal{}, p1large.at(steadyRate)},
+		{"P1b", "P1 bare: no selectors, no conditions, 6 KB", nginx, atMost(1.35, times).or(1.25), p1bare},
+		{"P1b", "P1 bare: no selectors, no conditions, 6 KB" + atSteadyRate, nginx, goal{}, p1bare.at(steadyRate)},
+		{"P1f", "CPU per admission, 1 webhook, 6 KB", floor, atMost(1.5, times).or(1.35), p1floor},
+		{"P1f", "CPU per admission, 1 webhook, 6 KB" + atSteadyRate, floor, goal{}, p1floor.at(steadyRate)},
+		{"P2", "CPU per admission, 5 webhooks, 6 KB", nginx, atMost(3.6, times).or(3.3), p2},
+		{"P2", "CPU per admission, 5 webhooks, 6 KB" + atSteadyRate, nginx, goal{}, p2.at(steadyRate)},
+		{"P2", "CPU of each further webhook, 6 KB", nginx, atMost(0.57, times).or(0.5), further},
+		{"P2", "CPU of each further webhook, 6 KB" + atSteadyRate, nginx, goal{}, further.at(steadyRate)},
+		{"P3", "throughput, 3 webhooks, 8 callers", plain, atLeast(5, times).or(6), throughput{8}},
+		{"P3", "throughput, 3 webhooks, 64 callers", plain, atLeast(5, times).or(6), throughput{64}},
+		{"P3", "throughput, 3 webhooks, 256 callers", plain, atLeast(5, times).or(6), throughput{256}},
+		{"P3", "throughput of 256 callers, of the peak", plain, atLeast(90, "%").or(95), collapse{}},
 		{"P4", "the caller's CPU, 10 webhooks behind us", "1 called directly", atMost(1.3, times), costs("caller, to one called directly")},
 		{"P4", "the caller's CPU, 10 webhooks behind us", "10 called directly", atMost(0.15, times), costs("caller, to ten called directly")},
-		{"P4", "the caller's CPU and ours, 10 webhooks", "10 called directly", atMost(0.25, times), costs("caller and dispatcher, to ten called directly")},
-		{"P5", "scan 6 KB", apimachinery, atLeast(20, times), scan("pod-6KB", "apimachinery")},
-		{"P5", "scan 6 KB", "jsontext", atLeast(3, times), scan("pod-6KB", "jsontext")},
+		{"P4", "the caller's CPU and ours, 10 webhooks", "10 called directly", atMost(0.35, times).or(0.25), costs("caller and dispatcher, to ten called directly")},
+		{"P5", "scan 6 KB", apimachinery, atLeast(20, times).or(60), scan("pod-6KB", "apimachinery")},
+		{"P5", "scan 6 KB", "jsontext", atLeast(3, times).or(8), scan("pod-6KB", "jsontext")},
 		{"P5", "allocations of a scan, 6 KB", "", atMost(0, allocs), benchmark{pkg: "codec", run: scanOf("pod-6KB"), ours: "Decode/pod-6KB/ours", unit: allocs}},
-		{"P6", "scan a ConfigMap of 1 MB", "jsontext", atLeast(2.5, times), scan("configmap-1MB", "jsontext")},
-		{"P6", "scan a CRD of 1 MB", "jsontext", atLeast(2.5, times), scan("crd-1MB", "jsontext")},
+		{"P6", "scan a ConfigMap of 1 MB", "jsontext", atLeast(2.5, times).or(8), scan("configmap-1MB", "jsontext")},
+		{"P6", "scan a CRD of 1 MB", "jsontext", atLeast(2.5, times).or(8), scan("crd-1MB", "jsontext")},
 		{"P7", "protobuf envelope around JSON", "generated serializer", atLeast(10, times), faster("codec", "ProtobufEnvelope", "ours", "peer")},
 		{"P7", "allocations of a protobuf envelope", "", atMost(0, allocs), benchmark{pkg: "codec", run: "^BenchmarkProtobufEnvelope$", ours: "ProtobufEnvelope/ours", unit: allocs}},
 		{"P8", "verify a webhook's answer", apimachinery, atLeast(10, times), faster("codec", "Verify", "ours", "apimachinery")},
 		{"P8", "allocations of a verification", "", atMost(1, allocs), benchmark{pkg: "codec", run: "^BenchmarkVerify$", ours: "Verify/ours", unit: allocs}},
 		{"patch", "decode and apply 5 operations, 6 KB", jsonPatch, above(1, times), patch(6)},
 		{"patch", "decode and apply 5 operations, 30 KB", jsonPatch, above(1, times), patch(30)},
-		{"P9", "the process's allocations per admission, 5 webhooks", "", atMost(12, allocs), allocation{caller(5), mallocs, 1, allocs, allocs}},
-		{"P9", "the same, webhooks without selectors and CEL", "", atMost(12, allocs), allocation{bare, mallocs, 1, allocs, ""}},
-		{"P9", "memory the process allocates per admission, 5 webhooks", "", atMost(2, "KiB"), allocation{caller(5), allocated, 1 << 10, "KiB", "B/op"}},
-		{"P9", "the same, webhooks without selectors and CEL", "", atMost(2, "KiB"), allocation{bare, allocated, 1 << 10, "KiB", ""}},
+		{"P9", "the process's allocations per admission, 5 webhooks", "", atMost(12, allocs).or(9), allocation{caller(5), mallocs, 1, allocs, allocs}},
+		{"P9", "allocations, webhooks without selectors and conditions", "", atMost(12, allocs).or(9), allocation{bare(5), mallocs, 1, allocs, ""}},
+		{"P9", "memory the process allocates per admission, 5 webhooks", "", atMost(2, "KiB").or(1), allocation{caller(5), allocated, 1 << 10, "KiB", "B/op"}},
+		{"P9", "memory, webhooks without selectors and conditions", "", atMost(2, "KiB").or(1), allocation{bare(5), allocated, 1 << 10, "KiB", ""}},
 		{"P9", "all telemetry's share of CPU, 5 webhooks", "telemetry off", atMost(10, "%"), telemetry{webhooks: 5}},
 		{"P10", "match 5 of 10,000 webhooks", "5 of 10", atMost(1.5, times), benchmark{pkg: "match", run: "^BenchmarkMatch$", ours: "Match/5_of_10000", peer: "Match/5_of_10", unit: "ns/op"}},
 		{"P11", "p99.9, 1 % of answers 1 s late", hedgingOff, atLeast(50, times), hedging("P11")},
@@ -56,7 +69,7 @@ func figures() []figure {
 		{"P12", "goodput at 5 x the load that fits", "best of 1, 2, 5, 10 x", atLeast(90, "%"), goodput(5)},
 		{"P12", "goodput at 10 x the load that fits", "best of 1, 2, 5, 10 x", atLeast(90, "%"), goodput(10)},
 		{"P12", "slowest answer to what is shed", "", atMost(20, "ms"), shedding()},
-		{"P13", "p50 at half the peak", nginx, atMost(1.1, times), latency{quantile: 0.50}},
+		{"P13", "p50 at half the peak", nginx, atMost(1.3, times).or(1.2), latency{quantile: 0.50}},
 		{"P13", "p99 added at half the peak", "direct call", atMost(2, "ms"), latency{quantile: 0.99, added: true}},
 		{"P14", "memory, 1,000 webhooks, 100 clusters", "", atMost(256, "MiB"), scale{memory}},
 		{"P14", "reload of 1,000 webhooks, 100 clusters", "", atMost(2, "s"), scale{reloadTime}},
@@ -67,10 +80,14 @@ func figures() []figure {
 	}
 }
 
+// atSteadyRate follows what a figure is, where it is measured at that rate.
+var atSteadyRate = ", at " + perSecond(steadyRate)
+
 // Names of peers, units, benchmarks and metrics that several figures have.
 const (
 	nginx        = "nginx, 1 webhook"
 	plain        = "plain net/http"
+	floor        = "bare Go TLS proxy"
 	apimachinery = "apimachinery"
 	jsonPatch    = "json-patch.v4"
 	hedgingOff   = "hedging off"

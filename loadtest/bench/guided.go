@@ -5,8 +5,6 @@ package main
 import (
 	"fmt"
 	"os/exec"
-
-	"github.com/admission-dispatcher/dispatcher/loadtest/payload"
 )
 
 // guidedFigures decide whether a profile is worth checking in: from 3 % on.
@@ -31,7 +29,7 @@ func (g guided) measure(l *lab) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	rounds, err := l.race(s, payload.PodCreate(), contestant{with, g.webhooks}, contestant{s.dispatcher, g.webhooks})
+	rounds, err := l.compare(s, g.webhooks, with, s.dispatcher)
 	if err != nil {
 		return reading{}, err
 	}
@@ -44,7 +42,7 @@ func (g guided) measure(l *lab) (reading, error) {
 func (l *lab) guidedDispatcher(s *stage) (*target, error) {
 	return remember(l, "build a dispatcher with its profile", func() (*target, error) {
 		file, binary := l.path("guide.pprof"), l.path("guided")
-		if err := l.profileInto(file, profiledWebhooks); err != nil {
+		if _, _, err := l.profileInto(file, mostWebhooks); err != nil {
 			return nil, err
 		}
 		cmd := exec.CommandContext(l.ctx, "go", "build", "-trimpath", "-pgo="+file, "-o", binary, "./cmd/dispatcher")

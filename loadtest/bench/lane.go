@@ -128,10 +128,12 @@ func (w *lane) warmUp(review *payload.Review, callers int, span time.Duration) e
 }
 
 // pacers are the callers of pace: so many that a slow answer holds up few others.
-const pacers = 32
+const pacers = 64
 
 // pace asks for admissions at random times, rate of them a second on average, and
-// returns how long each took from when it was sent, sorted.
+// returns how long each took from when it was sent, sorted. The times are drawn
+// beforehand: an answer that is late moves none of them, and what its caller would
+// have sent meanwhile is sent at once.
 func (w *lane) pace(review *payload.Review, rate float64, span time.Duration) ([]time.Duration, error) {
 	var failure atomic.Pointer[error]
 	lists := together(pacers, func(n int) (took []time.Duration) {
@@ -160,6 +162,13 @@ func (w *lane) pace(review *payload.Review, rate float64, span time.Duration) ([
 		return nil, fmt.Errorf("%s: no admission within %v", w.name, span)
 	}
 	return all, nil
+}
+
+// steady paces, and returns what a flood does.
+func (w *lane) steady(review *payload.Review, rate float64, span time.Duration) (tally, error) {
+	began := time.Now()
+	took, err := w.pace(review, rate, span)
+	return tally{allowed: len(took), took: max(time.Since(began), span)}, err
 }
 
 // together runs f for each of n, at once.

@@ -39,16 +39,18 @@ func describe(ctx context.Context, o options) machine {
 	}
 }
 
-func (m *machine) lines() []string {
-	lines := []string{
-		strconv.Itoa(m.Cores) + " cores of " + m.CPU,
-		"Linux " + m.Kernel + ", " + m.Go + ", " + m.Nginx,
-		"commit " + m.Commit + ", " + m.Date + ", " + strconv.Itoa(m.Rounds) + " rounds",
+// lines are what the page says of the machine, each with its name.
+func (m *machine) lines() [][]string {
+	return [][]string{
+		{"machine", strconv.Itoa(m.Cores) + " cores of " + m.CPU},
+		{"kernel", "Linux " + m.Kernel},
+		{"Go", m.Go},
+		{"nginx", m.Nginx},
+		{"commit", m.Commit},
+		{"date", m.Date},
+		{"rounds", strconv.Itoa(m.Rounds)},
+		{"remark", m.Note},
 	}
-	if m.Note != "" {
-		lines = append(lines, m.Note)
-	}
-	return lines
 }
 
 // model is the first processor's name in /proc/cpuinfo.

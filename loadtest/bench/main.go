@@ -6,11 +6,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -40,9 +42,12 @@ func exitOn(err error) {
 // request is what the command line asks for.
 type request struct {
 	options
-	figures       []figure
-	profile       string // file, if nothing but a profile is wanted
-	json, written string // files; empty: none
+	figures  []figure
+	profile  string // file, if nothing but a profile is wanted
+	webhooks int    // of that profile
+	from     string // file of an earlier run; empty: measure
+	json     string // file; empty: none
+	update   int    // which run of the page this one is; 0: none
 }
 
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
@@ -55,11 +60,28 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		return err
 	}
 	defer l.close()
-	r := report{Machine: describe(ctx, ask.options)}
-	if err := r.measure(l, &ask); err != nil {
+	r := report{}
+	if ask.from != "" {
+		r, err = readReport(ask.from)
+	} else {
+		r.Machine = describe(ctx, ask.options)
+		err = r.measure(l, &ask)
+	}
+	if err != nil {
 		return err
 	}
-	return r.write(out, ask.json, ask.written)
+	if err := r.writeText(out); err != nil {
+		return err
+	}
+	if ask.json != "" {
+		if err := writeFile(ask.json, r.writeJSON); err != nil {
+			return err
+		}
+	}
+	if ask.update == 0 {
+		return nil
+	}
+	return r.keep(l.root, ask.update)
 }
 
 func parseArguments(args []string) (request, error) {
@@ -68,9 +90,11 @@ func parseArguments(args []string) (request, error) {
 	var short, guided bool
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&ask.json, "json", "", "also write the results to this file, as JSON")
-	flags.StringVar(&ask.written, "markdown", "", "also write the results to this file, as a page")
+	flags.StringVar(&ask.from, "from", "", "measure nothing, but take the results from this file, as -json has written it")
+	flags.IntVar(&ask.update, "update", 0, "keep the results as run 1 or 2 of "+pageFile+", and write that")
 	flags.StringVar(&only, "figure", "", "measure these figures only, such as P1,P2")
-	flags.StringVar(&ask.profile, "profile", "", "measure no figures, but write a CPU profile of the dispatcher under the load of P2 to this file")
+	flags.StringVar(&ask.profile, "profile", "", "measure no figures, but write a CPU profile of the dispatcher under load to this file")
+	flags.IntVar(&ask.webhooks, "webhooks", mostWebhooks, "with how many webhooks")
 	flags.BoolVar(&guided, "pgo", false, "measure other figures: what a build gains that is guided by the profile")
 	flags.IntVar(&ask.rounds, "rounds", 5, "rounds of each measurement")
 	flags.DurationVar(&ask.span, "span", 1500*time.Millisecond, "time of each measurement in a round")
@@ -81,6 +105,12 @@ func parseArguments(args []string) (request, error) {
 	}
 	if short {
 		ask.rounds, ask.span = 2, 100*time.Millisecond
+	}
+	if ask.update != 0 && (only != "" || ask.profile != "" || guided) {
+		return ask, errors.New("a run that is kept has all figures")
+	}
+	if ask.update < 0 || ask.update > len(kept) {
+		return ask, fmt.Errorf("the page has no run %d", ask.update)
 	}
 	if ask.profile != "" {
 		return ask, nil
@@ -94,12 +124,11 @@ func parseArguments(args []string) (request, error) {
 	return ask, err
 }
 
-// measure takes the figures, and the profile where that alone was asked for or
-// explains one of them.
-func (r *report) measure(l *lab, ask *request) (err error) {
+// measure takes the figures, and the profiles where one alone was asked for or where
+// they explain figures.
+func (r *report) measure(l *lab, ask *request) error {
 	if ask.profile != "" {
-		r.Profile, err = l.profile(ask.profile)
-		return err
+		return r.explain(l, ask.profile, ask.webhooks)
 	}
 	explains := false
 	for i := range ask.figures {
@@ -108,14 +137,25 @@ func (r *report) measure(l *lab, ask *request) (err error) {
 		}
 		f := &ask.figures[i]
 		r.Results = append(r.Results, f.take(l))
-		explains = explains || f.id == "P2"
+		explains = explains || f.id == "P1" || f.id == "P2"
 	}
 	if explains {
-		if r.Profile, err = l.profile(l.path("cpu.pprof")); err != nil {
-			l.say("no profile: %v", err)
+		for _, webhooks := range []int{1, mostWebhooks} {
+			if err := r.explain(l, l.path("cpu.pprof"), webhooks); err != nil {
+				l.say("no profile: %v", err)
+			}
 		}
 	}
 	return nil
+}
+
+// explain adds a profile, which it leaves in the file.
+func (r *report) explain(l *lab, file string, webhooks int) error {
+	p, err := l.profile(file, webhooks)
+	if err == nil {
+		r.Profiles = append(r.Profiles, p)
+	}
+	return err
 }
 
 // choose returns the figures with the names in a list with commas; none: all.
@@ -138,23 +178,10 @@ func choose(all []figure, names string) ([]figure, error) {
 	return slices.Clip(chosen), nil
 }
 
-// write writes the table, and the files that were asked for.
-func (r *report) write(out io.Writer, jsonFile, markdownFile string) error {
-	if err := r.writeText(out); err != nil {
+func writeFile(name string, write func(io.Writer) error) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	for file, write := range map[string]func(io.Writer) error{jsonFile: r.writeJSON, markdownFile: r.writeMarkdown} {
-		if file == "" {
-			continue
-		}
-		if err := writeFile(file, write); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func writeFile(name string, write func(io.Writer) error) error {
 	f, err := os.Create(name)
 	if err != nil {
 		return err

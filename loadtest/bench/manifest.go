@@ -46,8 +46,8 @@ const webhookManifest = `- name: policy-%[1]d.example.com
   timeoutSeconds: 10
 `
 
-// conditions are everything else that can be said of when to call a webhook.
-const conditions = `  namespaceSelector:
+// restrictions are everything else that can be said of when to call a webhook.
+const restrictions = `  namespaceSelector:
     matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system]}]
   objectSelector:
     matchExpressions: [{key: policy.example.com/exempt, operator: DoesNotExist}]

@@ -13,58 +13,65 @@ import (
 	"github.com/admission-dispatcher/dispatcher/loadtest/payload"
 )
 
-// profiledWebhooks is how many webhooks an admission has that is profiled, as in
-// P2.
-const profiledWebhooks = 5
-
 // profile is where the CPU time of an admission goes.
 type profile struct {
-	Load         string  `json:"load"`
+	Webhooks     int     `json:"webhooks"`
 	Milliseconds int     `json:"milliseconds"` // of CPU
+	PerAdmission float64 `json:"perAdmission"` // microseconds of CPU
 	Shares       []share `json:"shares"`
-	Packages     []share `json:"packages"`
+	Unruled      []share `json:"unruled,omitempty"` // innermost functions of the rest
 }
 
 // profile returns the profile of the dispatcher that the figures are measured with,
 // and leaves it in the file.
-func (l *lab) profile(file string) (*profile, error) {
-	if err := l.profileInto(file, profiledWebhooks); err != nil {
-		return nil, err
+func (l *lab) profile(file string, webhooks int) (profile, error) {
+	t, used, err := l.profileInto(file, webhooks)
+	if err != nil {
+		return profile{}, err
 	}
 	cmd := exec.CommandContext(l.ctx, "go", "tool", "pprof", "-traces", file)
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go tool pprof -traces: %w", err)
+		return profile{}, fmt.Errorf("go tool pprof -traces: %w", err)
 	}
 	stacks, err := parseStacks(string(out))
 	if err != nil {
-		return nil, err
+		return profile{}, err
 	}
-	return newProfile(fmt.Sprintf("%d webhooks, 6 KB, %d callers", profiledWebhooks, busyCallers), stacks), nil
+	p := profile{Webhooks: webhooks, Milliseconds: int(used.Milliseconds()), PerAdmission: float64(used.Microseconds()) / float64(max(t.allowed, 1))}
+	p.Shares, p.Unruled = divide(stacks)
+	return p, nil
 }
 
 // profileInto writes a CPU profile of the dispatcher while it is busy with
-// admissions of so many webhooks.
-func (l *lab) profileInto(file string, webhooks int) error {
+// admissions of so many webhooks. It returns what was admitted meanwhile, and the
+// CPU that this took.
+func (l *lab) profileInto(file string, webhooks int) (t tally, used time.Duration, err error) {
 	s, err := l.stage()
 	if err != nil {
-		return err
+		return t, 0, err
 	}
-	_, err = remember(l, fmt.Sprintf("profile with %d webhooks", webhooks), func() (struct{}, error) {
-		w, err := l.lane(s, s.dispatcher, caller(webhooks))
-		if err != nil {
-			return struct{}{}, err
-		}
-		return struct{}{}, l.apart(s, func() error { return l.record(w, file) })
+	l.say("profile with %d webhooks", webhooks)
+	w, err := l.lane(s, s.dispatcher, caller(webhooks))
+	if err != nil {
+		return t, 0, err
+	}
+	err = l.apart(s, func() error {
+		t, used, err = l.record(w, file)
+		return err
 	})
-	return err
+	return t, used, err
 }
 
 // record floods a dispatcher for as long as its profile takes.
-func (l *lab) record(w *lane, file string) error {
+func (l *lab) record(w *lane, file string) (t tally, used time.Duration, err error) {
 	review := payload.PodCreate()
 	if err := w.warmUp(&review, busyCallers, l.span); err != nil {
-		return err
+		return t, 0, err
+	}
+	before, err := w.cpu()
+	if err != nil {
+		return t, 0, err
 	}
 	seconds := math.Ceil(8 * l.span.Seconds())
 	flooded := make(chan tally, 1)
@@ -72,41 +79,36 @@ func (l *lab) record(w *lane, file string) error {
 		flooded <- w.flood(&review, busyCallers, time.Duration(seconds)*time.Second)
 	}()
 	data, err := w.tell(l, fmt.Sprintf("/debug/pprof/profile?seconds=%.0f", seconds))
-	<-flooded
+	t = <-flooded
 	if err != nil {
-		return err
+		return t, 0, err
 	}
-	return os.WriteFile(file, data, 0o600)
+	after, err := w.cpu()
+	if err != nil {
+		return t, 0, err
+	}
+	return t, after - before, os.WriteFile(file, data, 0o600)
 }
 
-// shownPackages are as many as tell something.
-const shownPackages = 20
+// of returns what a component costs, such as "12.1 us, 34 %".
+func (p *profile) of(c component) string {
+	for _, s := range p.Shares {
+		if s.Name == string(c) {
+			return fmt.Sprintf("%s us, %.1f %%", number(p.PerAdmission*s.Percent/100), s.Percent)
+		}
+	}
+	return ""
+}
+
+// shownFunctions of the rest are as many as tell something.
+const shownFunctions = 10
 
 func (p *profile) writeText(w io.Writer) {
-	fmt.Fprintf(w, "\nCPU of %s\tshare\n", p.Load)
-	for _, s := range p.Shares {
-		fmt.Fprintf(w, "%s\t%.1f %%\n", s.Name, s.Percent)
+	fmt.Fprintf(w, "\nCPU with %d webhooks, %.1f s in all\t%s us\n", p.Webhooks, float64(p.Milliseconds)/1000, number(p.PerAdmission))
+	for _, c := range components() {
+		fmt.Fprintf(w, "%s\t%s\n", c, p.of(c))
 	}
-	fmt.Fprint(w, "\npackage of the innermost function\tshare\n")
-	for _, s := range p.Packages[:min(len(p.Packages), shownPackages)] {
-		fmt.Fprintf(w, "%s\t%.1f %%\n", s.Name, s.Percent)
-	}
-}
-
-func (p *profile) writeMarkdown(w io.Writer) {
-	fmt.Fprintf(w, whereTimeGoes, p.Load, float64(p.Milliseconds)/1000)
-	for _, s := range p.Shares {
-		fmt.Fprintf(w, "| %s | %.1f %% |\n", s.Name, s.Percent)
+	for _, s := range p.Unruled[:min(len(p.Unruled), shownFunctions)] {
+		fmt.Fprintf(w, "    %s\t%.1f %%\n", s.Name, s.Percent)
 	}
 }
-
-const whereTimeGoes = `
-## Where the time goes
-
-A CPU profile of the same process in the same run: %s, %.1f s of CPU. Each sample counts
-where it was, or for what: time in the runtime that others have asked for, such as copying,
-is theirs. ` + "`make profile`" + ` makes one, and ` + "`go tool pprof`" + ` reads it.
-
-| | share of CPU |
-|---|---|
-`

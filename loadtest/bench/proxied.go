@@ -2,50 +2,45 @@
 
 package main
 
-import (
-	"fmt"
+import "fmt"
 
-	"github.com/admission-dispatcher/dispatcher/loadtest/payload"
-)
-
-// proxied is the CPU of an admission with so many webhooks, against nginx, which
-// asks one.
+// proxied is the CPU of an admission against that of a peer which passes it on to
+// one webhook, in the same contest.
 type proxied struct {
-	review   func() payload.Review
-	webhooks int
-	further  bool // for each webhook beyond the first
+	in   contest
+	ours string // the entrant that is compared
+	peer string
+	// further is the entrant whose CPU is taken off, if there is one: what is left is
+	// that of the webhooks beyond it, of which there are beyond.
+	further string
+	beyond  int
+	rate    float64 // 0: at saturation
 }
 
 func (p proxied) measure(l *lab) (reading, error) {
-	s, err := l.stage()
+	got, err := p.in.hold(l, p.rate)
 	if err != nil {
 		return reading{}, err
 	}
-	if s.nginx == nil {
-		return reading{}, errNoNginx
+	peer, found := got.rounds[p.peer]
+	if !found {
+		return reading{}, errNoNginx // the others always run
 	}
-	rounds, err := l.againstNginx(s, p.review(), p.webhooks)
-	if err != nil {
-		return reading{}, err
+	rounds, found := got.rounds[p.ours]
+	if !found {
+		return reading{}, fmt.Errorf("%s is not in the contest", p.ours)
 	}
-	nginx, ours := values(rounds[0], cpu), values(rounds[1], cpu)
-	if p.further {
-		for i, r := range rounds[2] {
-			ours[i] = (ours[i] - r.perAdmission) / float64(p.webhooks-1)
-		}
+	ours := values(rounds, cpu)
+	for i, r := range got.rounds[p.further] {
+		ours[i] = (ours[i] - r.perAdmission) / float64(p.beyond)
 	}
-	got := against(ours, nginx, "us")
-	got.remark = failures(rounds)
-	return got, nil
+	compared := against(ours, values(peer, cpu), "us")
+	compared.remark = got.remark
+	return compared, nil
 }
 
-// againstNginx measures nginx, the dispatcher with so many webhooks, and with one.
-func (l *lab) againstNginx(s *stage, review payload.Review, webhooks int) ([][]round, error) {
-	return remember(l, fmt.Sprintf("CPU of %s, %d webhooks, against nginx", review.Name, webhooks), func() ([][]round, error) {
-		contestants := []contestant{{s.nginx, 1}, {s.dispatcher, webhooks}}
-		if webhooks > 1 {
-			contestants = append(contestants, contestant{s.dispatcher, 1})
-		}
-		return l.race(s, review, contestants...)
-	})
+// at is the figure at a rate.
+func (p proxied) at(rate float64) proxied {
+	p.rate = rate
+	return p
 }

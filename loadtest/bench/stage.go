@@ -19,9 +19,9 @@ const mostWebhooks = 5
 // certificate.
 func caller(webhooks int) string { return fmt.Sprintf("calls-%d", webhooks) }
 
-// bare is the cluster that calls for mostWebhooks webhooks of rules alone: without
-// selectors and without conditions in CEL.
-const bare = "bare"
+// bare is the cluster that calls for n webhooks of rules alone: without selectors
+// and without conditions.
+func bare(webhooks int) string { return fmt.Sprintf("bare-%d", webhooks) }
 
 // stage is where admissions go: the processes under test, all on one core, and
 // their webhooks.
@@ -33,6 +33,7 @@ type stage struct {
 	traces     string // URL of where they go
 	dispatcher *target
 	plain      *target
+	floor      *target
 	nginx      *target // nil without nginx
 }
 
@@ -47,9 +48,9 @@ type target struct {
 
 // stage starts everything, once.
 func (l *lab) stage() (*stage, error) {
-	return remember(l, "start the dispatcher, the plain one, nginx and webhooks", func() (*stage, error) {
+	return remember(l, "start the dispatcher, its peers and the webhooks", func() (*stage, error) {
 		s := &stage{}
-		for _, step := range []func(*lab) error{s.split, s.issueAll, s.startWebhooks, s.register, s.startDispatcher, s.startPlain, s.startNginx} {
+		for _, step := range []func(*lab) error{s.split, s.issueAll, s.startWebhooks, s.register, s.startDispatcher, s.startPlain, s.startFloor, s.startNginx} {
 			if err := step(l); err != nil {
 				return nil, err
 			}
@@ -71,7 +72,7 @@ func (s *stage) issueAll(l *lab) (err error) {
 	if err := l.write("ca.crt", s.authority.PEM); err != nil {
 		return err
 	}
-	names := []string{"serving", "webhook", bare}
+	names := []string{"serving", "webhook", bare(1), bare(mostWebhooks)}
 	for n := range mostWebhooks {
 		names = append(names, caller(n+1))
 	}
@@ -101,7 +102,7 @@ func (s *stage) startWebhooks(l *lab) error {
 }
 
 // register writes what the dispatcher reads: for each number of webhooks a cluster
-// that has so many, and the bare one.
+// that has so many, and the bare ones.
 func (s *stage) register(l *lab) error {
 	if err := l.write("dispatcher.yaml", []byte(processConfiguration)); err != nil {
 		return err
@@ -111,11 +112,16 @@ func (s *stage) register(l *lab) error {
 		return err
 	}
 	for n := 1; n <= mostWebhooks; n++ {
-		if err := s.registerFor(l, caller(n), n, webhookManifest+conditions, authority); err != nil {
+		if err := s.registerFor(l, caller(n), n, webhookManifest+restrictions, authority); err != nil {
 			return err
 		}
 	}
-	return s.registerFor(l, bare, mostWebhooks, webhookManifest, authority)
+	for _, n := range []int{1, mostWebhooks} {
+		if err := s.registerFor(l, bare(n), n, webhookManifest, authority); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // registerFor registers n webhooks for a cluster of its own.
@@ -153,6 +159,21 @@ func (s *stage) startPlain(l *lab) error {
 	}
 	address, err := p.Await(func(line string) string { return line })
 	s.plain = &target{name: "plain", program: p, address: address, path: "/%s?timeout=10s"}
+	return err
+}
+
+// startFloor starts the least that a proxy in Go can be.
+func (s *stage) startFloor(l *lab) error {
+	binary, err := l.build("loadtest/floor")
+	if err != nil {
+		return err
+	}
+	p, err := l.start(s.one, nil, binary, "-cert", "serving.crt", "-key", "serving.key", "-ca", "ca.crt", "-webhook", s.webhooks)
+	if err != nil {
+		return err
+	}
+	address, err := p.Await(func(line string) string { return line })
+	s.floor = &target{name: "floor", program: p, address: address, path: "/%s?timeout=10s"}
 	return err
 }
 

@@ -6,8 +6,6 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"github.com/admission-dispatcher/dispatcher/loadtest/payload"
 )
 
 // unsampled is what every caller sends: the trace exists, and nobody wants it.
@@ -53,7 +51,7 @@ func (t telemetry) measure(l *lab) (reading, error) {
 			return nil, err
 		}
 		defer silent.Kill()
-		return l.race(s, payload.PodCreate(), contestant{s.dispatcher, t.webhooks}, contestant{silent, t.webhooks})
+		return l.compare(s, t.webhooks, s.dispatcher, silent)
 	})
 	if err != nil {
 		return reading{}, err

@@ -53,7 +53,7 @@ func (l *lab) againstPlain(callers int) ([][]round, error) {
 		if err != nil {
 			return nil, err
 		}
-		return l.contest(s, []*lane{ours, plain}, payload.PodCreate(), callers)
+		return l.alternate(s, []*lane{ours, plain}, payload.PodCreate(), callers)
 	})
 }
 
