@@ -26,24 +26,38 @@ import (
 // process and speak just enough HTTP to allocate nothing themselves; crypto/tls does
 // on their behalf, for some of the records that it reads.
 func BenchmarkFiveWebhooks(b *testing.B) {
-	ask := fiveWebhooks(b)
+	ask := asker(b, 5, terseWebhook+restrictions)
 	b.ReportAllocs()
 	for b.Loop() {
 		ask()
 	}
 }
 
-// TestAllocations holds the allocations of BenchmarkFiveWebhooks down. Twelve are crypto/tls's,
-// on all sides, and one is fasthttp's.
+// TestAllocations holds the allocations of an admission down, with one webhook and
+// with five, with and without selectors and conditions: those of crypto/tls on all
+// sides included, which are all but one.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("with the race detector, pools drop what they like")
 	}
-	const most, mostBytes = 13, 384
-	objects, size := usualAllocations(fiveWebhooks(t))
-	t.Logf("%d allocations, %d bytes", objects, size)
-	if objects > most || size > mostBytes {
-		t.Errorf("%d allocations of %d bytes for an admission with five webhooks, at most %d of %d are meant", objects, size, most, mostBytes)
+	for _, tt := range []struct {
+		name            string
+		webhooks        int
+		webhook         string
+		most, mostBytes uint64
+	}{
+		{"1 bare webhook", 1, terseWebhook, 5, 192},
+		{"1 webhook", 1, terseWebhook + restrictions, 5, 192}, // which cost none
+		{"5 bare webhooks", 5, terseWebhook, 13, 384},
+		{"5 webhooks", 5, terseWebhook + restrictions, 13, 384},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			objects, size := usualAllocations(asker(t, tt.webhooks, tt.webhook))
+			t.Logf("%d allocations, %d bytes", objects, size)
+			if objects > tt.most || size > tt.mostBytes {
+				t.Errorf("%d allocations of %d bytes for an admission, at most %d of %d are meant", objects, size, tt.most, tt.mostBytes)
+			}
+		})
 	}
 }
 
@@ -70,13 +84,12 @@ func usualAllocations(do func()) (objects, bytes uint64) {
 	return median(0), median(1)
 }
 
-// fiveWebhooks starts a dispatcher with five webhooks, and returns what asks it
-// once.
-func fiveWebhooks(b testing.TB) (ask func()) {
+// asker starts a dispatcher with n webhooks, and returns what asks it once.
+func asker(b testing.TB, n int, webhook string) (ask func()) {
 	b.Helper()
 	w := newWorld(b)
 	review := payload.PodCreate()
-	w.registerTerse(5, review.UID())
+	w.registerTerse(n, webhook, review.UID())
 	address := w.start("lameDuck: 0s\nreloadInterval: 1h\nlog: {level: warn}\n").awaitReady()
 	certificate, err := tls.LoadX509KeyPair(w.dir+"/east.crt", w.dir+"/east.key")
 	if err != nil {
@@ -105,7 +118,7 @@ func fiveWebhooks(b testing.TB) (ask func()) {
 }
 
 // registerTerse registers n webhooks that allow the review with this uid.
-func (w *world) registerTerse(n int, uid string) {
+func (w *world) registerTerse(n int, webhook, uid string) {
 	w.t.Helper()
 	pair, err := w.authority.Issue(pki.OnLoopback("webhook"))
 	if err != nil {
@@ -125,7 +138,7 @@ func (w *world) registerTerse(n int, uid string) {
 	var out strings.Builder
 	out.WriteString("apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: policy}\nwebhooks:\n")
 	for i := range n {
-		fmt.Fprintf(&out, terseWebhook, i, ln.Addr(), ca)
+		fmt.Fprintf(&out, webhook, i, ln.Addr(), ca)
 	}
 	w.write("registry/webhooks.yaml", []byte(out.String()))
 }
@@ -133,13 +146,16 @@ func (w *world) registerTerse(n int, uid string) {
 const terseWebhook = `- name: policy-%[1]d.example.com
   clientConfig: {url: "https://%[2]s/policy-%[1]d", caBundle: %[3]s}
   rules: [{operations: ["*"], apiGroups: [""], apiVersions: ["v1"], resources: [pods]}]
-  namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system]}]}
-  objectSelector: {matchExpressions: [{key: policy.example.com/exempt, operator: DoesNotExist}]}
-  matchConditions: [{name: not-a-node, expression: "!('system:nodes' in request.userInfo.groups) && request.userInfo.username != 'policy-%[1]d'"}, {name: labelled, expression: "has(object.metadata.labels) && !('policy.example.com/skip' in object.metadata.labels)"}]
   failurePolicy: Fail
   sideEffects: None
   timeoutSeconds: 10
   admissionReviewVersions: [v1]
+`
+
+// restrictions are all else that decides whether the webhook is called.
+const restrictions = `  namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system]}]}
+  objectSelector: {matchExpressions: [{key: policy.example.com/exempt, operator: DoesNotExist}]}
+  matchConditions: [{name: not-a-node, expression: "!('system:nodes' in request.userInfo.groups) && request.userInfo.username != 'policy-%[1]d'"}, {name: labelled, expression: "has(object.metadata.labels) && !('policy.example.com/skip' in object.metadata.labels)"}]
 `
 
 // serveTerse answers every message on every connection with the same bytes.
