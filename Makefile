@@ -29,12 +29,12 @@ TEST := $(GO) test
 
 # check runs every step, whatever became of those before it. COUNTED steps count
 # their tests; any other step counts as one if it fails.
-STEPS   := build vet fmt lint imports alerts race allocations examples conformance faults e2e fuzz demo-once
-COUNTED := imports alerts race allocations examples conformance faults e2e fuzz
+STEPS   := build vet fmt lint imports alerts race allocations syscalls examples conformance faults e2e fuzz demo-once
+COUNTED := imports alerts race allocations syscalls examples conformance faults e2e fuzz
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help build demo demo-once test race allocations examples fuzz fuzz-scanners corpus bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e mutate check clean
+.PHONY: print-lint help build demo demo-once test race allocations syscalls examples fuzz fuzz-scanners corpus bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e mutate check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ race: ## all tests with the race detector; needs a C compiler
 # other: what else is busy takes turns with them.
 allocations: ## tests that count allocations, of which the race detector adds its own
 	$(TEST) -count=1 -p 1 -run Alloc $$(grep -lrE '^func Test[A-Za-z0-9_]*Alloc' --include='*_test.go' . | xargs -n1 dirname | sort -u)
+
+syscalls: ## what an admission asks of the kernel, counted by strace; skipped where that cannot count
+	SYSTEM_CALLS=1 $(TEST) -count=1 -v -run '^TestSystemCalls$$' ./loadtest/bench
 
 examples: ## the example that is a module of its own
 	cd examples/controller-runtime && $(TEST) ./...
@@ -160,7 +163,7 @@ e2e: ## real kube-apiservers call the built binary; needs etcd, builds the rest
 mutate: ## the tests of PACKAGE=./match against small bugs in it; ONLY=Limiter for some
 	@$(GO) run ./internal/mutate -only "$(ONLY)" $(PACKAGE)
 
-check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, alerts, race, allocations, examples, conformance, faults, e2e, fuzz, demo
+check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, alerts, race, allocations, syscalls, examples, conformance, faults, e2e, fuzz, demo
 	@: > $(COUNTS); failed=""; \
 	for step in $(STEPS); do \
 	  echo "== $$step"; start=$$(date +%s); \
