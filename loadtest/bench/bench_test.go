@@ -171,7 +171,7 @@ func TestTable(t *testing.T) {
 		{"P5", "speed", "codec", atLeast(20, times), fixed{reading: gain([]float64{1, 1, 1}, []float64{20, 30, 40}, "ns/op")}},
 		{"P9", "memory", "", atMost(2, "KiB"), fixed{reading: absolute([]float64{2}, "KiB")}},
 		{"patch", "as fast", "v4", above(1, times), fixed{reading: gain([]float64{1}, []float64{1}, "ns/op")}},
-		{"P7", "nothing", "", atMost(2, "KiB"), fixed{err: errors.New("no benchmark")}},
+		{"P7", "nothing", "", atMost(2, "KiB"), fixed{err: errors.New("no benchmark\nin | the table")}},
 		{"P8", "empty", "", atMost(2, "KiB"), fixed{}},
 	} {
 		r.Results = append(r.Results, f.take(nil))

@@ -2,7 +2,10 @@
 
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // figure is one line of the table: a promise, and how to find out whether it is
 // kept.
@@ -137,10 +140,10 @@ func (f *figure) take(l *lab) result {
 	r := result{Figure: f.id, What: f.what, Peer: f.peer, Goal: f.goal.String()}
 	got, err := f.how.measure(l)
 	if err != nil {
-		r.Why = err.Error()
+		r.Why = cell(err.Error())
 		return r
 	}
-	r.Unit, r.Remark = got.unit, got.remark
+	r.Unit, r.Remark = got.unit, cell(got.remark)
 	r.Ours, r.Theirs, r.Score = spreadOf(got.ours), spreadOf(got.peer), spreadOf(got.score)
 	if r.Score == nil {
 		r.Why = "nothing was measured"
@@ -148,6 +151,14 @@ func (f *figure) take(l *lab) result {
 	}
 	r.Met = f.goal.judge(*r.Score)
 	return r
+}
+
+// cell is a text as one cell of a table: what a program has said may have lines, and
+// bars.
+func cell(text string) string {
+	const most = 300
+	line, _, _ := strings.Cut(strings.ReplaceAll(text, "|", "/"), "\n")
+	return line[:min(len(line), most)]
 }
 
 // judgement is the last column.
