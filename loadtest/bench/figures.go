@@ -17,25 +17,7 @@ import (
 //   - costs, hedging, goodput and so on run a test that prints what it measures:
 //     printouts.go.
 func figures() []figure {
-	one := contest{payload.PodCreate, []string{nginx, caller(1), floor, bare(1)}}
-	large := contest{payload.DeploymentUpdate, []string{nginx, caller(1)}}
-	five := contest{payload.PodCreate, []string{nginx, caller(5), caller(1)}}
-	p1, p1large := proxied{in: one, ours: caller(1), peer: nginx}, proxied{in: large, ours: caller(1), peer: nginx}
-	p1bare, p1floor := proxied{in: one, ours: bare(1), peer: nginx}, proxied{in: one, ours: caller(1), peer: floor}
-	p2, further := proxied{in: five, ours: caller(5), peer: nginx}, proxied{in: five, ours: caller(5), peer: nginx, further: caller(1), beyond: 4}
-	return []figure{
-		{"P1", "CPU per admission, 1 webhook, 6 KB", nginx, atMost(1.5, times).or(1.35), p1},
-		{"P1", "CPU per admission, 1 webhook, 6 KB" + atSteadyRate, nginx, goal{}, p1.at(steadyRate)},
-		{"P1", "CPU per admission, 1 webhook, 18 KB", nginx, atMost(1.9, times).or(1.6), p1large},
-		{"P1", "CPU per admission, 1 webhook, 18 KB" + atSteadyRate, nginx, goal{}, p1large.at(steadyRate)},
-		{"P1b", "P1 bare: no selectors, no conditions, 6 KB", nginx, atMost(1.35, times).or(1.25), p1bare},
-		{"P1b", "P1 bare: no selectors, no conditions, 6 KB" + atSteadyRate, nginx, goal{}, p1bare.at(steadyRate)},
-		{"P1f", "CPU per admission, 1 webhook, 6 KB", floor, atMost(1.5, times).or(1.35), p1floor},
-		{"P1f", "CPU per admission, 1 webhook, 6 KB" + atSteadyRate, floor, goal{}, p1floor.at(steadyRate)},
-		{"P2", "CPU per admission, 5 webhooks, 6 KB", nginx, atMost(3.6, times).or(3.3), p2},
-		{"P2", "CPU per admission, 5 webhooks, 6 KB" + atSteadyRate, nginx, goal{}, p2.at(steadyRate)},
-		{"P2", "CPU of each further webhook, 6 KB", nginx, atMost(0.57, times).or(0.5), further},
-		{"P2", "CPU of each further webhook, 6 KB" + atSteadyRate, nginx, goal{}, further.at(steadyRate)},
+	return append(cpuFigures(), []figure{
 		{"P3", "throughput, 3 webhooks, 8 callers", plain, atLeast(5, times).or(6), throughput{8}},
 		{"P3", "throughput, 3 webhooks, 64 callers", plain, atLeast(5, times).or(6), throughput{64}},
 		{"P3", "throughput, 3 webhooks, 256 callers", plain, atLeast(5, times).or(6), throughput{256}},
@@ -77,6 +59,31 @@ func figures() []figure {
 		{"P14", "p99 of calls during the reload", "without reload", atMost(2, times), scale{reloadLatency}},
 		{"P15", "decoding in 5 webhooks, ProtobufNative", "JSON", atMost(0.3, times), decoding("ProtobufNative")},
 		{"P15", "decoding in 5 webhooks, Protobuf", "JSON", atMost(1, times), decoding("Protobuf")},
+	}...)
+}
+
+// cpuFigures are what an admission costs: against proxies, at saturation and at a
+// steady rate.
+func cpuFigures() []figure {
+	one := contest{payload.PodCreate, []string{nginx, caller(1), floor, bare(1)}}
+	large := contest{payload.DeploymentUpdate, []string{nginx, caller(1)}}
+	five := contest{payload.PodCreate, []string{nginx, caller(5), caller(1)}}
+	p1, p1large := proxied{in: one, ours: caller(1), peer: nginx}, proxied{in: large, ours: caller(1), peer: nginx}
+	p1bare, p1floor := proxied{in: one, ours: bare(1), peer: nginx}, proxied{in: one, ours: caller(1), peer: floor}
+	p2, further := proxied{in: five, ours: caller(5), peer: nginx}, proxied{in: five, ours: caller(5), peer: nginx, further: caller(1), beyond: 4}
+	return []figure{
+		{"P1", "CPU per admission, 1 webhook, 6 KB", nginx, atMost(1.5, times).or(1.35), p1},
+		{"P1", "CPU per admission, 1 webhook, 6 KB" + atSteadyRate, nginx, goal{}, p1.at(steadyRate)},
+		{"P1", "CPU per admission, 1 webhook, 18 KB", nginx, atMost(1.9, times).or(1.6), p1large},
+		{"P1", "CPU per admission, 1 webhook, 18 KB" + atSteadyRate, nginx, goal{}, p1large.at(steadyRate)},
+		{"P1b", "P1 bare: no selectors, no conditions, 6 KB", nginx, atMost(1.35, times).or(1.25), p1bare},
+		{"P1b", "P1 bare: no selectors, no conditions, 6 KB" + atSteadyRate, nginx, goal{}, p1bare.at(steadyRate)},
+		{"P1f", "CPU per admission, 1 webhook, 6 KB", floor, atMost(1.5, times).or(1.35), p1floor},
+		{"P1f", "CPU per admission, 1 webhook, 6 KB" + atSteadyRate, floor, goal{}, p1floor.at(steadyRate)},
+		{"P2", "CPU per admission, 5 webhooks, 6 KB", nginx, atMost(3.6, times).or(3.3), p2},
+		{"P2", "CPU per admission, 5 webhooks, 6 KB" + atSteadyRate, nginx, goal{}, p2.at(steadyRate)},
+		{"P2", "CPU of each further webhook, 6 KB", nginx, atMost(0.57, times).or(0.5), further},
+		{"P2", "CPU of each further webhook, 6 KB" + atSteadyRate, nginx, goal{}, further.at(steadyRate)},
 	}
 }
 

@@ -21,12 +21,11 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "floor:", err)
-		os.Exit(1)
-	}
+	fmt.Fprintln(os.Stderr, "floor:", run())
+	os.Exit(1)
 }
 
+// run serves until it cannot.
 func run() error {
 	listen := flag.String("listen", "127.0.0.1:0", "host:port to serve at")
 	certFile := flag.String("cert", "", "serving certificate")
