@@ -14,7 +14,7 @@ const (
 	}
 	bundle, err := c.in.File(at, name)`
 	bypassing = `	if rule, ok := bypass(req); ok {
-		return`
+`
 )
 
 // mutants are the bugs that the rows must notice, in the order of the rows.
@@ -80,16 +80,22 @@ var mutants = []mutant{
 	{row: "F15", bug: "answers may be as large as they like", file: "internal/app/parts.go",
 		old: "ResponseLimit:  cfg.Limits.ResponseBytes,", new: "ResponseLimit:  1 << 30,", says: "the process grew by"},
 	{row: "F15", bug: "an answer may take as long as it likes", file: "transport/exchange.go",
-		old: "if err := c.SetDeadline(deadline); err != nil {", new: "if err := c.SetDeadline(deadline.Add(time.Minute)); err != nil {", says: "late-answer"},
+		old: "	until := call.Deadline\n", new: "	until := call.Deadline.Add(time.Minute)\n", says: "late-answer"},
 	{row: "F15", bug: "an answer that is cut short is a connection that broke", file: "transport/error.go",
 		old: `{isTruncated, hook.BadAnswer, breaker.BadAnswer,`, new: `{isTruncated, hook.Unreachable, breaker.Reset,`, says: "no fault excuses that hurt-ignore.example.com failed (Unreachable)"},
-	{row: "F16", bug: "redirects are followed", file: "transport/exchange.go", old: "	*req = request{} // it has borrowed",
-		new: `	if resp.StatusCode() == fasthttp.StatusTemporaryRedirect {
-		elsewhere := head{line: "POST /elsewhere?timeout=", fields: req.head.fields}
-		req.head = &elsewhere
-		err = e.roundTrip(req, resp, &chosen.ticket, call.Deadline, chosen.fresh)
+	{row: "F16", bug: "redirects are followed", file: "transport/exchange.go", old: "		end, err = t.receive(r, how)\n	}\n",
+		new: `		end, err = t.receive(r, how)
 	}
-	*req = request{} // it has borrowed`, says: "have followed a redirect"},
+	if err == nil && end.status == fasthttp.StatusTemporaryRedirect {
+		called := r.Target
+		r.Target = &Target{host: called.host, head: head{line: "POST /elsewhere?timeout=", fields: called.head.fields}}
+		if err = t.send(r, toEnd); err == nil {
+			t.reader.Reset(t.conn)
+			end, err = t.receive(r, toEnd)
+		}
+		r.Target = called
+	}
+`, says: "have followed a redirect"},
 	noBreaker("F16", "calls failed, at most 70.0 % may"),
 	{row: "F17/each", bug: "an answer with status 422 is read", file: "webhook/answer.go", old: "	case !reply.IsSuccess():", new: "	case !reply.IsSuccess() && status != 422:", says: "wrong-allow"},
 	{row: "F17/each", bug: "60 ms pass before an HTTP error is noticed", file: "transport/race.go", old: "	if end.pause > 0 {",
@@ -147,9 +153,9 @@ var mutants = []mutant{
 	{row: "F26", bug: "the memory of a review that is cut short is not given back", file: "internal/server/handler.go",
 		old: "	if r := in.receive(e.conn); r != accepted {\n", new: "	if r := in.receive(e.conn); r != accepted {\n		in.taken = false\n", says: "Bodies have not returned"},
 	{row: "F26", bug: "a call without a slot leaves a goroutine behind", file: "transport/exchange.go",
-		old: "	if !e.slots.acquire(who, call.Deadline) {\n", new: "	if !e.slots.acquire(who, call.Deadline) {\n		go func() { select {} }()\n", says: "goroutines have not returned"},
+		old: "	case how != toSend && !e.slots.acquire(who, call.Deadline):\n", new: "	case how != toSend && !e.slots.acquire(who, call.Deadline):\n		go func() { select {} }()\n", says: "goroutines have not returned"},
 	{row: "F26", bug: "a connection to a webhook that hangs is not closed", file: "transport/exchange.go",
-		old: "			e.closeIfRetired()\n		} else {\n", new: "			e.closeIfRetired()\n		} else if isTimeout(err) {\n			time.AfterFunc(time.Hour, func() { e.pool.CloseConn(cc) })\n		} else {\n", says: "descriptors have not returned"},
+		old: "		t.endpoint.drop(t.conn)\n", new: "		e, c := t.endpoint, t.conn\n		time.AfterFunc(time.Hour, func() { e.drop(c) })\n", says: "descriptors have not returned"},
 	{row: "F27", bug: "a cluster may take all admissions", file: "internal/app/parts.go",
 		old: "PerCluster:  cfg.Limits.AdmissionsPerCluster,", new: "PerCluster:  cfg.Limits.Admissions,", says: "shed: map["},
 	{row: "F28", bug: "a stranger has for ever to shake hands", file: "internal/server/conn.go",
@@ -269,19 +275,19 @@ var firstPair *keyPair
 `, says: "one-snapshot"},
 	{row: "F36", bug: "a configuration with problems is served", file: "registry/compile/compile.go",
 		old: "	if len(d.problems) > 0 {\n		return nil, d.problems, d.warnings\n	}\n", new: "", says: "was not refused"},
-	{row: "F37/F1", bug: "60 ms pass before a bypass", file: "dispatcher/dispatcher.go", old: bypassing, new: "	if rule, ok := bypass(req); ok {\n		time.Sleep(60 * time.Millisecond)\n		return",
+	{row: "F37/F1", bug: "60 ms pass before a bypass", file: "dispatcher/dispatcher.go", old: bypassing, new: bypassing + "		time.Sleep(60 * time.Millisecond)\n",
 		says: "answers come late without a fault"},
 	{row: "F37/F3", bug: "node heartbeats are dispatched", file: "exempt/rule.go", old: `Resources: []string{"/nodes/status"}, Operations`, new: `Resources: []string{"/nodes/proxy"}, Operations`,
 		says: "exempt, and"},
 	{row: "F37/F27", bug: "what is exempt takes a place of its cluster", file: "dispatcher/dispatcher.go", old: bypassing,
-		new: `	if rule, ok := bypass(req); ok {
-		a := d.newAdmission(ctx, req)
-		defer d.release(a)
-		defer a.dismiss()
+		new: bypassing + `		a := d.newAdmission(ctx, req)
+		defer a.release()
+		defer func() { a.slot.Release() }()
 		if err := a.admit(); err != nil {
-			return panicked()
+			*v = panicked()
+			return
 		}
-		return`, says: "exempt, and denied"},
+`, says: "exempt, and denied"},
 	{row: "F38/asking", bug: "a panic before a call ends the admission", file: "dispatcher/ask.go",
 		old: "		if r := recover(); r != nil {\n", new: "		if r := any(nil); r != nil {\n", says: "the dispatcher failed"},
 	{row: "F38/attempt", bug: "a panic in an attempt ends the process", file: "transport/race.go",
@@ -319,7 +325,7 @@ var firstPair *keyPair
 
 func hedgingOff(row, says string) mutant {
 	return mutant{row: row, bug: "no hedging", file: "transport/supply.go",
-		old: "	if !u.call.Repeat.Safe || u.call.Repeat.NoHedge {\n", new: "	if true {\n", says: says}
+		old: "	if u.call.Repeat.Safe && !u.call.Repeat.NoHedge && usual < left {\n", new: "	if false {\n", says: says}
 }
 
 func noBudget(row, says string) mutant {
