@@ -81,6 +81,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if ask.update == 0 {
 		return nil
 	}
+	if len(r.Results) != len(figures()) {
+		return fmt.Errorf("of %d figures the run has %d: the page keeps whole runs", len(figures()), len(r.Results))
+	}
 	return r.keep(l.root, ask.update)
 }
 

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,6 +82,21 @@ func TestKeep(t *testing.T) {
 		if !strings.Contains(got, line+"\n") {
 			t.Errorf("no %q in\n%s", line, got)
 		}
+	}
+}
+
+// A part of a run does not get onto the page.
+func TestKeepsWholeRuns(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "part.json")
+	if err := writeFile(file, runOf("A", 12, "x").writeJSON); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-from", file, "-update", "2"}, &out, io.Discard); err == nil || !strings.Contains(err.Error(), "the run has 2") {
+		t.Error(err)
+	}
+	if !strings.Contains(out.String(), "stretch met") {
+		t.Error(out.String())
 	}
 }
 
