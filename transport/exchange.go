@@ -34,6 +34,7 @@ type try struct {
 	sent    bool
 	whole   bool // the request was written to its end
 	reader  *bufio.Reader
+	late    bool      // its time was up when its answer was found
 	ended   time.Time // when the answer had come, or was given up
 }
 
@@ -214,7 +215,11 @@ func (t *try) receive(r *race, how extent) (result, error) {
 // is there to be read as far as it has come: with toEnd when its first byte has come.
 func (t *try) listen(how extent) (reply Reply, length int, err error) {
 	for least := 1; ; least = length {
-		if _, err := t.reader.Peek(least); err != nil {
+		_, err := t.reader.Peek(least)
+		if how == toEnd && t.isThere(err) {
+			_, err = t.reader.Peek(least)
+		}
+		if err != nil {
 			return Reply{}, 0, t.unheard(err, how)
 		}
 		head, _ := t.reader.Peek(t.reader.Buffered())
@@ -229,6 +234,20 @@ func (t *try) listen(how extent) (reply Reply, length int, err error) {
 			return Reply{}, 0, errWaits
 		}
 	}
+}
+
+// lateTime is how long an answer may take to read that has come by the deadline, which
+// has passed. It is less than who waits for it keeps in hand.
+const lateTime = 5 * time.Millisecond
+
+// isThere reports whether an answer has come although the deadline has passed: it may have
+// been there in time, while this process stood still, or who asked was busy with others.
+func (t *try) isThere(err error) bool {
+	if t.late || !isTimeout(err) || !t.conn.readable() {
+		return false
+	}
+	t.late = true
+	return t.conn.SetReadDeadline(time.Now().Add(lateTime)) == nil
 }
 
 // unheard is the error of a try to whose answer there is nothing, or nothing more, to
