@@ -5,14 +5,11 @@ package dispatcher
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
-	"github.com/admission-dispatcher/dispatcher/internal/crash"
 )
 
 // ask asks the Hook of inv, before following others are asked.
@@ -85,15 +82,9 @@ func (d *Dispatcher) start(ctx context.Context, inv *invocation, q hook.Question
 	q.Over = &inv.batch.over
 	inv.batch.users.Add(1)
 	d.calls.Add(1)
-	to := hook.NewReceiver(inv, inv.ticket.Load())
-	defer func() {
-		if r := recover(); r != nil {
-			to.Receive(codec.Response{}, &hook.CallError{
-				Cause: hook.Panic, Elapsed: time.Since(inv.begin), Err: fmt.Errorf("panic while calling: %s", crash.Text(r)), Stack: debug.Stack(),
-			})
-		}
-	}()
-	inv.outstanding = inv.webhook.Hook.Ask(ctx, q, to)
+	inv.to = hook.NewReceiver(inv, inv.ticket.Load())
+	defer func() { inv.contain(recover()) }()
+	inv.outstanding = inv.webhook.Hook.Ask(ctx, q, inv.to)
 }
 
 // join gives all that have been asked their Outcome: those who answer until the grace
@@ -103,11 +94,11 @@ func (d *Dispatcher) start(ctx context.Context, inv *invocation, q hook.Question
 func (a *admission) join() {
 	denied := false
 	for !denied {
-		o := a.batch.next()
-		if o == nil {
+		inv := a.batch.next()
+		if inv == nil {
 			break
 		}
-		o.Await()
+		inv.await()
 		denied = a.hearPresent(false)
 	}
 	a.batch.leave()

@@ -4,6 +4,8 @@ package dispatcher
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,6 +18,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/crash"
 	"github.com/admission-dispatcher/dispatcher/internal/tracecontext"
 )
 
@@ -39,11 +42,12 @@ type inquiry struct {
 	undecided bool // whether it wants the review: a Shadow webhook, for which nobody waits
 
 	batch   *batch
-	begin   time.Time  // of the call
-	waiting bool       // started, and without an Outcome
+	begin   time.Time // of the call
+	to      hook.Receiver
+	waiting bool // started, and without an Outcome
 	// outstanding is what there is to wait for; nil: the answer comes by itself.
 	outstanding hook.Outstanding
-	span    trace.Span // nil where the admission is not sampled
+	span        trace.Span // nil where the admission is not sampled
 
 	// The answer, once it has arrived.
 	resp    codec.Response
@@ -62,6 +66,33 @@ func (inv *invocation) Answered(ticket uint64, resp codec.Response, err error) {
 	defer b.calls.Done()
 	b.answers <- inv
 	b.release()
+}
+
+// await waits for the answer as long as the Hook has it, if there is one to wait for.
+func (inv *invocation) await() {
+	defer func() { inv.contain(recover()) }()
+	if o := inv.outstanding; o != nil {
+		inv.outstanding = nil
+		o.Await()
+	}
+}
+
+// leave has the answer come by itself.
+func (inv *invocation) leave() {
+	defer func() { inv.contain(recover()) }()
+	if o := inv.outstanding; o != nil {
+		inv.outstanding = nil
+		o.Leave()
+	}
+}
+
+// contain makes a CallError of a Hook's panic, if there was one.
+func (inv *invocation) contain(value any) {
+	if value != nil {
+		inv.to.Receive(codec.Response{}, &hook.CallError{
+			Cause: hook.Panic, Elapsed: time.Since(inv.begin), Err: fmt.Errorf("panic while calling: %s", crash.Text(value)), Stack: debug.Stack(),
+		})
+	}
 }
 
 // tracerName is the instrumentation scope of webhooks' spans.
@@ -160,16 +191,12 @@ func (b *batch) drop() {
 	b.list = b.list[:last]
 }
 
-// next takes out what is due first of what there is to wait for; nil: there is nothing.
-func (b *batch) next() (first hook.Outstanding) {
-	var of *invocation
+// next returns the one that is due first of those to wait for; nil: there is none.
+func (b *batch) next() (first *invocation) {
 	for _, inv := range b.list {
-		if o := inv.outstanding; o != nil && (first == nil || o.Due().Before(first.Due())) {
-			first, of = o, inv
+		if o := inv.outstanding; o != nil && (first == nil || o.Due().Before(first.outstanding.Due())) {
+			first = inv
 		}
-	}
-	if of != nil {
-		of.outstanding = nil
 	}
 	return first
 }
@@ -187,10 +214,7 @@ func (b *batch) waiting() (n int) {
 // leave has all answers come by themselves.
 func (b *batch) leave() {
 	for _, inv := range b.list {
-		if o := inv.outstanding; o != nil {
-			inv.outstanding = nil
-			o.Leave()
-		}
+		inv.leave()
 	}
 }
 

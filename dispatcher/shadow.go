@@ -32,9 +32,7 @@ func (a *admission) shadow(inv *invocation, q hook.Question) {
 		defer done()
 		defer own.release()
 		d.start(ctx, alone, q)
-		if o := own.next(); o != nil {
-			o.Await()
-		}
+		alone.await()
 		<-own.answers
 		s.conclude(alone)
 	})
