@@ -83,7 +83,7 @@ func (r *Reply) take(field []byte, size *int) bool {
 	default:
 		return !concernsOthers(name)
 	}
-	if *to != nil {
+	if *to != nil || len(value) == 0 { // an empty one could not be told from none
 		return false
 	}
 	*to = value

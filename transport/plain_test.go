@@ -42,6 +42,7 @@ func FuzzPlainReply(f *testing.F) {
 		"Content-Type: application/json\r\nContent-Length: 2\r\nContent-Encoding:\tgzip\r\n", "Content-Length: 2\r\nContent-Length: 2\r\n", "Content-Length: 2\r\nConnection: close\r\n",
 		"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n", "Content-Length : 2\r\n", "Content-Length: +2\r\n", " Content-Length: 2\r\n", "Content-Length: 2\n", "X:\r\n y\r\nContent-Length: 2\r\n",
 		"Content-Length: 99999999999999999999\r\n", ": a\r\nContent-Length: 2\r\n", "Content-Type: a\r\nContent-Type: b\r\nContent-Length: 2\r\n", "",
+		"Accept-Post:\r\nAccept-Post: a\r\nContent-Length: 2\r\n", "Content-Encoding: \t\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n", "Content-Type:\r\nContent-Length: 2\r\n",
 	} {
 		f.Add([]byte(ok+fields+"\r\n{}"), 100)
 	}
@@ -95,6 +96,7 @@ func TestPlainReply(t *testing.T) {
 		ok + "Content-Length: 2\r\nLocation: /\r\n\r\n{}":                        other,
 		ok + "Content-Length: 2\r\nUpgrade: h2c\r\n\r\n{}":                       other,
 		ok + "Content-Length: 2\r\nContent-Type: a\r\nContent-Type: b\r\n\r\n{}": other,
+		ok + "Content-Length: 2\r\nAccept-Post:\r\nAccept-Post: a\r\n\r\n{}":     other,
 		ok + "Content-Length: 2\r\nX: \x7f\r\n\r\n{}":                            other,
 		ok + "Content-Length: 2\r\nX_Y: 1\r\n\r\n{}":                             other,
 		ok + "Content-Length: 2\r\nX: 1\n\r\n{}":                                 other,
