@@ -207,7 +207,7 @@ var matrix = []row{
 	{id: "F37", what: "leases, heartbeats, auth reviews", amid: []string{"F1", "F3", "F25", "F27"}, within: 10 * time.Millisecond},
 	{id: "F38", what: "panic inside one webhook's call path", before: time.Millisecond, excuses: []excuse{{causes: []history.Cause{history.Panic}}}, variants: []variant{
 		{"asking", func(r *row) { r.injected = panicking("webhook/hook.go", "	call, err := h.call(&q)\n", "h.ID") }},
-		{"attempt", func(r *row) { r.injected = panicking("transport/race.go", "	if end, done = r.exchange(r, t, how); done {\n", "r.Owner") }},
+		{"attempt", func(r *row) { r.injected = panicking("transport/exchange.go", "	if t.reader == nil {\n", "r.Owner") }},
 	}},
 }
 
