@@ -132,7 +132,7 @@ func TestDenial(t *testing.T) {
 type served struct{ by string }
 
 func (served) Ask(context.Context, hook.Question, hook.Receiver) hook.Outstanding { return nil }
-func (s served) ServedBy() string                                { return s.by }
+func (s served) ServedBy() string                                                 { return s.by }
 
 // An entry needs what its Hook says, or nothing.
 func TestServedBy(t *testing.T) {
