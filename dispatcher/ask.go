@@ -76,7 +76,8 @@ func reserve(left time.Duration, following int) time.Duration {
 }
 
 // start asks the Hook of inv, which may outlive the admission; the answer arrives in
-// its batch. A panic is a CallError; the process lives.
+// its batch, by itself or because inv.outstanding is awaited. A panic is a CallError; the
+// process lives.
 func (d *Dispatcher) start(ctx context.Context, inv *invocation, q hook.Question) {
 	inv.begin = time.Now()
 	q.Over = &inv.batch.over
@@ -89,8 +90,9 @@ func (d *Dispatcher) start(ctx context.Context, inv *invocation, q hook.Question
 
 // join gives all that have been asked their Outcome: those who answer until the grace
 // after the first denial is over, or the deadline has come, by their answers. The answers
-// that Hooks only wait for are waited for here, one after the other, as long as they come
-// as soon as usual and nobody denies.
+// that Hooks would only wait for are awaited first, on this goroutine, in the order in
+// which they are due. One that is not there when it is due comes by itself, and so do all
+// that are left once somebody denies.
 func (a *admission) join() {
 	denied := false
 	for !denied {

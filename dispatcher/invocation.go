@@ -45,7 +45,7 @@ type inquiry struct {
 	begin   time.Time // of the call
 	to      hook.Receiver
 	waiting bool // started, and without an Outcome
-	// outstanding is what there is to wait for; nil: the answer comes by itself.
+	// outstanding is to be awaited or left; nil: the answer comes by itself, or has come.
 	outstanding hook.Outstanding
 	span        trace.Span // nil where the admission is not sampled
 
@@ -211,14 +211,15 @@ func (b *batch) waiting() (n int) {
 	return n
 }
 
-// leave has all answers come by themselves.
+// leave has all answers come by themselves that nobody has awaited.
 func (b *batch) leave() {
 	for _, inv := range b.list {
 		inv.leave()
 	}
 }
 
-// close ends the admission's use of b: no call starts any more.
+// close ends the admission's use of b: no call starts any more, and what was not awaited,
+// as after a panic, comes by itself.
 func (b *batch) close() {
 	b.leave()
 	b.over.Store(true)

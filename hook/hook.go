@@ -20,20 +20,25 @@ type Hook interface {
 	// perhaps before it returns. What it uses of q.View after it has returned it
 	// retains. ctx carries shutdown and trace only.
 	//
-	// An Outstanding says that q is on its way, and that the caller may help by waiting
-	// for the answer; nil: it comes by itself, or has come.
+	// The answer comes by itself, or has come, where Ask returns nil: that is right for
+	// every Hook. With an Outstanding q is on its way, and nothing more happens until
+	// the caller awaits or leaves it. A Hook around a Hook returns what that returned.
 	Ask(ctx context.Context, q Question, to Receiver) Outstanding
 }
 
 // Outstanding is an answer that its Hook would only wait for, so that who asked may do
-// that on its own goroutine. One of Await and Leave must be called, once.
+// that on its own goroutine. One of Await and Leave must be called, once and soon:
+// before that the Receiver is not notified, not even at the Question's Deadline, and
+// what the call holds is not given back. It is nobody's any more afterwards.
 type Outstanding interface {
-	// Due is until when Await waits.
+	// Due is until when Await waits, at most. Of several the one that is due first is
+	// awaited first.
 	Due() time.Time
-	// Await returns when the Receiver has been notified, or when the answer takes longer
-	// than usual: then it comes by itself.
+	// Await waits for the answer and notifies the Receiver, on this goroutine. Where
+	// that takes more than to read an answer that comes in time, it returns, by Due: the
+	// answer comes by itself then, as after Leave.
 	Await()
-	// Leave has the answer come by itself.
+	// Leave has the answer come by itself, by the Question's Deadline. It does not block.
 	Leave()
 }
 

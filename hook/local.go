@@ -73,7 +73,7 @@ func (f *Func) Ask(ctx context.Context, q Question, to Receiver) Outstanding {
 	q.Retain()
 	c.timer = time.AfterFunc(left, func() { c.fail(Timeout, errHangs) })
 	f.calls.Run(c)
-	return nil // a function that hangs cannot be left
+	return nil // nobody waits on its own goroutine for a function that may hang
 }
 
 func (c *localCall) fail(cause Cause, err error) {

@@ -79,7 +79,7 @@ const (
 	DefaultConcurrency    = 256
 )
 
-// maxIdleWorkers is how many goroutines wait for attempts to come.
+// maxIdleWorkers is how many goroutines are kept for the attempts to come.
 const maxIdleWorkers = 256
 
 // Client calls webhooks. It is safe for concurrent use. It must be closed.
@@ -89,7 +89,7 @@ type Client struct {
 	concurrency   int
 	observer      Observer
 	running       sync.WaitGroup    // races and probes: attempts may outlive their Call
-	workers       worker.Pool[work] // make attempts
+	workers       worker.Pool[work] // make attempts, but for what who asks makes of the first
 	races         sync.Pool         // of *race
 	waiters       sync.Pool         // of waiter
 }
@@ -105,7 +105,7 @@ func NewClient(cfg ClientConfig) *Client {
 	if c.observer == nil {
 		c.observer = Silent{}
 	}
-	c.workers.Do, c.workers.Idle = func(w work) { w.race.follow(w.first) }, maxIdleWorkers
+	c.workers.Do, c.workers.Idle = func(w work) { w.race.follow(w.step) }, maxIdleWorkers
 	common := &common{exchange: exchange, adopt: c.adopt, start: c.launch, free: c.forget, observer: c.observer}
 	c.races.New = func() any { return &race{common: common} }
 	c.waiters.New = func() any { return make(waiter, 1) }
@@ -127,7 +127,8 @@ func NewClient(cfg ClientConfig) *Client {
 // Start asks, perhaps more than once, and tells to a verified answer or an error:
 // a *hook.CallError, or a *codec.AnswerError whose Denies is set. ctx carries shutdown
 // and trace; the deadline is the Call's. A hedge that lost may run on, to the deadline.
-// With an Outstanding a request has been sent, and nobody waits for its answer yet.
+// An Outstanding that is not nil must be awaited or left: the request is sent, and nobody
+// reads its answer yet. Start does not wait for a webhook.
 func (c *Client) Start(ctx context.Context, call Call, to hook.Receiver) hook.Outstanding {
 	now := time.Now()
 	if !now.Before(call.Deadline) {
@@ -155,7 +156,7 @@ func (c *Client) Call(ctx context.Context, call Call) (codec.Response, error) {
 	return got.resp, got.err
 }
 
-func (c *Client) launch(r *race, first step) { c.workers.Run(work{r, first}) }
+func (c *Client) launch(r *race, s step) { c.workers.Run(work{r, s}) }
 
 // forget keeps the memory of a race for the next.
 func (c *Client) forget(r *race) {
@@ -226,10 +227,10 @@ func (c *Client) Warm(endpoints []*Endpoint) {
 	all.Wait()
 }
 
-// work is a race's first step.
+// work is the step with which a race goes on without who asked.
 type work struct {
-	race  *race
-	first step
+	race *race
+	step step
 }
 
 // waiter takes the answer for who waits. It keeps nothing of it.

@@ -115,7 +115,8 @@ func (c *conn) silent() bool {
 
 // records is what TLS reads from and writes to. It counts the TLS records that have come whole
 // (RFC 8446, 5.1), so that a connection knows, without asking TLS, whether there
-// are more of them than it has read. It can write without waiting.
+// are more of them than it has read. Hurried, it writes without waiting: crypto/tls
+// gives a connection up of which a write has timed out.
 type records struct {
 	net.Conn
 	raw     syscall.RawConn // nil where the system has none
@@ -125,11 +126,11 @@ type records struct {
 	whole   int // records since the count was set to 0
 	written int64
 
-	hurried bool   // what the system does not take at once is kept
-	unsent  []byte // that was kept
-	push    func(fd uintptr) bool
-	pushing []byte
-	pushErr error
+	hurried bool                  // Write does not wait: what the system does not take at once is kept
+	unsent  []byte                // that was kept, for flush
+	push    func(fd uintptr) bool // pushed
+	pushing []byte                // what it has to write
+	pushErr error                 // what it met
 }
 
 // Write implements net.Conn.

@@ -16,7 +16,7 @@ const (
 	// maxAge, less up to a fifth, is how long a connection is kept, so that calls
 	// find their way to servers that are new behind an address.
 	maxAge      = 10 * time.Minute
-	readBuffer  = 16 << 10 // of one connection; maxHeader where headers need it
+	readBuffer  = 16 << 10 // of one exchange; maxHeader where headers need it
 	writeBuffer = 32 << 10
 	// maxDials bounds the handshakes under way to one Endpoint: hundreds at a time
 	// would take longer than each may, on either side.

@@ -19,20 +19,20 @@ import (
 )
 
 // try is one attempt on its way. It belongs to one goroutine at a time: who asked makes
-// what takes no waiting, and a worker the rest.
+// the first attempt as far as nothing is in its way, and a worker the rest, and all others.
 type try struct {
 	choice
 	begin time.Time
 	ctx   context.Context // of the span
 	span  attemptSpan
 
-	slot    bool // of the Endpoint
-	left    time.Duration
+	slot    bool          // it has one of the Endpoint's
+	left    time.Duration // until the call's deadline, when the request was about to be sent
 	conn    *conn
 	reused  bool  // the connection was
 	written int64 // bytes that it had carried before
-	sent    bool
-	whole   bool // the request was written to its end
+	sent    bool  // as far as the connection took it at once
+	whole   bool  // no write has failed
 	reader  *bufio.Reader
 	late    bool      // its time was up when its answer was found
 	ended   time.Time // when the answer had come, or was given up
@@ -42,12 +42,13 @@ type try struct {
 type extent uint8
 
 const (
-	toSend   extent = iota // until the request is sent, if that takes no waiting
-	toListen               // until the answer is there, or the call is due
-	toEnd
+	toSend   extent = iota // until the request is sent, if nothing has to wait for that
+	toListen               // until a plain answer is read, by the race's due
+	toEnd                  // by the call's deadline
 )
 
-// errWaits says that a try cannot go on without waiting.
+// errWaits says that a try is for a worker to go on with: it would have to wait, or is
+// made as far as it was to be.
 var errWaits = errors.New("it has to wait")
 
 // exchange is one HTTP try, as far as it is to be made: ended is false where there is
@@ -71,14 +72,15 @@ func exchange(r *race, t *try, how extent) (end result, ended bool) {
 	return failed(err, &r.Call, t.left), true
 }
 
-// send sends the request. Without waiting that is possible where a slot is free and a
-// connection idle; what the connection does not take at once is written later.
+// send sends the request. Without waiting (toSend) that is possible where a slot is free
+// and a connection idle; what the connection does not take at once is written by receive,
+// to the end.
 func (t *try) send(r *race, how extent) error {
 	call, e := &r.Call, t.endpoint
 	r.adopt(e)
 	who := holder{call.Cluster, call.Shadow}
 	switch {
-	case t.slot: // since it was tried without waiting
+	case t.slot: // since toSend, which had no connection
 	case how == toSend && !e.slots.take(who):
 		return errWaits
 	case how != toSend && !e.slots.acquire(who, call.Deadline):
@@ -130,7 +132,7 @@ func (t *try) send(r *race, how extent) error {
 	return nil // what was sent may be answered
 }
 
-// connection returns one that is good for a request.
+// connection returns one that is good for a request, to send it only if one is idle.
 //
 // The uid of a call is the same in all its attempts, so it cannot tell a stale
 // answer. A connection that has anything to read before the request
@@ -166,8 +168,9 @@ var (
 	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, writeBuffer) }}
 )
 
-// receive reads the answer. A webhook may answer, and close, before it has read the
-// whole review: its verdict stands, as it does with net/http.
+// receive reads the answer, after what send has not written yet. A webhook may answer,
+// and close, before it has read the whole review: its verdict stands, as it does with
+// net/http.
 func (t *try) receive(r *race, how extent) (result, error) {
 	records := t.conn.records
 	switch {
@@ -211,8 +214,9 @@ func (t *try) receive(r *race, how extent) (result, error) {
 	return read(replyOf(resp, t.endpoint.limit), &r.Call), nil
 }
 
-// listen waits for an answer, and reads it if it is plain. Otherwise length is 0, and it
-// is there to be read as far as it has come: with toEnd when its first byte has come.
+// listen waits for an answer. If it is plain, reply is the answer, of length bytes, which
+// stay in the reader. Otherwise length is 0, and its beginning is left in the reader: it is
+// for fasthttp (toEnd, from the first byte on), or for a worker (errWaits).
 func (t *try) listen(how extent) (reply Reply, length int, err error) {
 	for least := 1; ; least = length {
 		_, err := t.reader.Peek(least)
@@ -250,8 +254,8 @@ func (t *try) isThere(err error) bool {
 	return t.conn.SetReadDeadline(time.Now().Add(lateTime)) == nil
 }
 
-// unheard is the error of a try to whose answer there is nothing, or nothing more, to
-// read.
+// unheard is the error of a try where err has come instead of the answer, or of the rest
+// of it. What is awaited and late, or cut off, is a worker's to read.
 func (t *try) unheard(err error, how extent) error {
 	if how == toListen && (isTimeout(err) || t.reader.Buffered() > 0) {
 		return errWaits

@@ -18,7 +18,9 @@ import (
 
 // race is one call under way. Each of its goroutines takes what has happened to the
 // decision and does what that says: an attempt runs to its own end, which is by the
-// deadline, and those that lose run on.
+// deadline, and those that lose run on. Who asked is the first of these goroutines: it
+// sends the first request and awaits the answer as long as all is well, and hands over to
+// a worker where that is not so (docs/decisions/0023-answers-are-awaited.md).
 type race struct {
 	Call                 // a copy: the caller's may be gone while a loser runs
 	ctx  context.Context // of the trace
@@ -26,16 +28,16 @@ type race struct {
 	to    hook.Receiver
 	begin time.Time
 	timer *time.Timer
-	parts atomic.Int32     // goroutines that take part, and the timer while it is set
+	parts atomic.Int32     // goroutines that take part, who asked among them, and the timer while it is set
 	over  atomic.Bool      // as in the decision, for those who do not have the lock
 	made  [maxAttempts]try // the attempts; each belongs to the goroutine that makes it
-	due   time.Time        // until when who asked waits for the first
+	due   time.Time        // until when who asked may await the answer to the first
 
-	mu       sync.Mutex // held by decide and alone
+	mu       sync.Mutex // held by decide and detach
 	decision decision
 	supply   supply
 	alarm    time.Time // the decision's for which the timer is set; zero: it is not
-	awaited  bool      // by who asked, who needs no alarm
+	awaited  bool      // who asked takes part, and no timer is set: it hands over in time
 	released bool      // the Message is
 }
 
@@ -43,14 +45,14 @@ type race struct {
 type common struct {
 	exchange func(*race, *try, extent) (end result, ended bool) // one HTTP try
 	adopt    func(*Endpoint)                                    // has the Endpoint connect as the Client does
-	start    func(*race, step)                                  // a step on a goroutine of its own
+	start    func(*race, step)                                  // follow, on a worker
 	free     func(*race)                                        // when nothing of the race runs any more
 	observer Observer
 }
 
 // run begins the race. Its receiver is notified by the deadline, perhaps before run
-// returns. outstanding: the request is sent, and this goroutine's part goes on with Await
-// or Leave.
+// returns. outstanding: the request is sent, and who asked still takes part, until it
+// calls Await or Leave. It does not wait for a webhook.
 func (r *race) run(now time.Time) (outstanding bool) {
 	r.begin = now
 	r.decision = decision{repeat: r.Repeat, deadline: r.Deadline}
@@ -73,21 +75,22 @@ func (r *race) run(now time.Time) (outstanding bool) {
 	return false
 }
 
-// proceed has the part of who asked end with a step.
+// proceed ends the part of who asked: it answers itself, and has a worker do any other
+// step in its place.
 func (r *race) proceed(s step) {
 	if s.do == answer {
 		r.answer(&s)
 		r.leave()
 		return
 	}
-	r.alone(time.Now())
-	r.start(r, s)
+	r.detach(time.Now())
+	r.start(r, s) // its part is the worker's now
 }
 
 // Due implements hook.Outstanding.
 func (r *race) Due() time.Time { return r.due }
 
-// Await implements hook.Outstanding.
+// Await implements hook.Outstanding. r may be another call's when it returns.
 func (r *race) Await() {
 	t := &r.made[0]
 	end, done := r.attempt(t, toListen)
@@ -98,7 +101,7 @@ func (r *race) Await() {
 	r.proceed(r.on(event{what: ended, end: end, now: t.ended}))
 }
 
-// Leave implements hook.Outstanding.
+// Leave implements hook.Outstanding. A worker goes on with the first attempt.
 func (r *race) Leave() { r.proceed(step{do: attempt}) }
 
 // follow does what is decided until there is nothing to do on this goroutine.
@@ -116,7 +119,7 @@ func (r *race) follow(s step) {
 			s = r.on(event{what: woke})
 		case attempt:
 			t := &r.made[s.number]
-			if t.endpoint == nil {
+			if t.endpoint == nil { // otherwise who asked has begun it
 				t = r.open(&s.choice, time.Now())
 			}
 			end, _ := r.attempt(t, toEnd)
@@ -253,16 +256,17 @@ func (r *race) decide(e event) (s step, learned *Switch, last bool) {
 	return s, learned, r.obey(e.now, s.do == sleep)
 }
 
-// alone has the race go on without who asked.
-func (r *race) alone(now time.Time) {
+// detach has the race go on without who asked: the timer is set, for an alarm that may be
+// past.
+func (r *race) detach(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.awaited = false
 	r.obey(now, r.supply.waits)
 }
 
-// obey has the timer and the permit to wait be as is decided. last: the Message is to
-// be released.
+// obey has the timer, unless who asked takes part, and the permit to wait be as is
+// decided. last: the Message is to be released.
 func (r *race) obey(now time.Time, sleeps bool) (last bool) {
 	d := &r.decision
 	if r.alarm != d.alarm && !r.awaited {

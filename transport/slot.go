@@ -63,7 +63,7 @@ func (p *slotPool) acquire(who holder, deadline time.Time) bool {
 	}
 }
 
-// take is acquire for who does not wait.
+// take is acquire for who does not wait: it takes no place in the queue.
 func (p *slotPool) take(who holder) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,15 +19,17 @@ type supply struct {
 	called   [maxAttempts]*Endpoint // by attempts
 	attempts int
 	waits    bool // with a permit of the caller's
-	// patience is how long who asked may wait for the first attempt; 0: not at all.
+	// patience is how long who asked may await the answer to the first attempt; 0: it
+	// does not make that.
 	patience time.Duration
 }
 
 const (
-	// maxPatience is how long an admission waits for one webhook before it looks at what
-	// the others have answered.
+	// maxPatience bounds how long an admission awaits one webhook before it hears what
+	// others have answered.
 	maxPatience = 10 * time.Millisecond
-	// maxHasty is the size of a request that is sent at once, whoever else is to be asked.
+	// maxHasty is the size up to which who asks sends a request itself: those behind it
+	// are sent when it is encrypted and written.
 	maxHasty = 16 << 10
 )
 
@@ -121,7 +123,8 @@ func (u *supply) mayWait() bool {
 }
 
 // plan decides after what time the first attempt is hedged, if it is, and how long who
-// asked may wait for it: not where it takes long.
+// asked may await its answer: until the hedge at most, and not at all where answers
+// usually take long.
 func (u *supply) plan(e *event) {
 	left := u.call.Deadline.Sub(e.now)
 	usual := u.caller.durations(u.size).hedgeDelay(e.now, left)

@@ -20,8 +20,8 @@ import (
 type Client interface {
 	// Start makes a call and notifies to of what it came to, by call.Deadline. The
 	// error is a *hook.CallError, or a *codec.AnswerError whose Denies is set. The
-	// Message is retained until the call's last attempt has ended. The result is as
-	// hook.Hook has it.
+	// Message is retained until the call's last attempt has ended. The Outstanding is
+	// what hook.Hook returns.
 	Start(ctx context.Context, call transport.Call, to hook.Receiver) hook.Outstanding
 }
 
