@@ -180,6 +180,7 @@ func (t *try) receive(r *race, how extent) (result, error) {
 		if err := t.conn.SetDeadline(r.Deadline); err != nil {
 			return result{}, err
 		}
+		t.late = false
 		err := records.flush()
 		if isTimeout(err) {
 			return result{}, err
@@ -220,7 +221,7 @@ func (t *try) receive(r *race, how extent) (result, error) {
 func (t *try) listen(how extent) (reply Reply, length int, err error) {
 	for least := 1; ; least = length {
 		_, err := t.reader.Peek(least)
-		if how == toEnd && t.isThere(err) {
+		if t.isThere(err) {
 			_, err = t.reader.Peek(least)
 		}
 		if err != nil {
@@ -244,8 +245,9 @@ func (t *try) listen(how extent) (reply Reply, length int, err error) {
 // has passed. It is less than who waits for it keeps in hand.
 const lateTime = 5 * time.Millisecond
 
-// isThere reports whether an answer has come although the deadline has passed: it may have
-// been there in time, while this process stood still, or who asked was busy with others.
+// isThere reports whether an answer has come although time is up: it may have been there in
+// time, while this process stood still, or who asked waited for others. Once, it gets
+// lateTime to be read.
 func (t *try) isThere(err error) bool {
 	if t.late || !isTimeout(err) || !t.conn.readable() {
 		return false

@@ -114,3 +114,27 @@ func TestAwaitedAnswers(t *testing.T) {
 		}
 	}
 }
+
+// Who asks comes late where it has waited for others. What is there by then is an answer,
+// and not a reason for a worker and a hedge.
+func TestAwaitedTooLate(t *testing.T) {
+	w := answering(t, ok(allowBody))
+	target := w.target()
+	w.allows(target)
+	for range 20 { // a busy machine may stop who asks as it reads
+		o, answers := w.start(target)
+		if o == nil {
+			t.Fatal("nothing is left to wait for")
+		}
+		<-time.After(time.Until(o.Due()) + 5*time.Millisecond) // by when the server has answered
+		o.Await()
+		here := len(answers)
+		if err := answers.wait(t); err != nil {
+			t.Fatal(err)
+		}
+		if here == 1 {
+			return
+		}
+	}
+	t.Error("it is never there when who asks has awaited it")
+}
