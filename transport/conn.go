@@ -85,11 +85,11 @@ func (c *conn) readable() bool {
 }
 
 // rest readies the connection for being idle. It reports false if it is too old
-// for that, or if bytes, or the end, of the stream have been taken off the socket
+// for that, if TLS had something to say that is not sent yet, or if bytes, or the end, of the stream have been taken off the socket
 // already, decrypted or in TLS records read ahead: nobody's answer, which readable
 // would not see.
 func (c *conn) rest(now time.Time) bool {
-	if now.After(c.until) {
+	if now.After(c.until) || len(c.records.unsent) > 0 {
 		return false
 	}
 	c.idle = c.drained() || c.silent()

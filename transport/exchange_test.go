@@ -212,6 +212,60 @@ func TestClosedAsReused(t *testing.T) {
 	}
 }
 
+// broken is a connection over which all is written, and that says it is not.
+type broken struct{ net.Conn }
+
+func (c broken) Write(p []byte) (int, error) {
+	n, _ := c.Conn.Write(p)
+	return n, &net.OpError{Op: "write", Err: syscall.EPIPE}
+}
+
+// A webhook that answers a request that could not be written to its end is heard, and its
+// connection is not used again, however it answers.
+func TestNotWholeIsNotUsedAgain(t *testing.T) {
+	for name, answer := range map[string]string{
+		"plain": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "in chunks": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+	} {
+		for fails, kept := range map[bool]int{true: 0, false: 1} {
+			synctest.Test(t, func(t *testing.T) {
+				e, plain, end := newPipe(t, answer)
+				defer end()
+				if err := e.warm(time.Second); err != nil {
+					t.Fatal(err)
+				}
+				c := e.connections.idle[0]
+				if err := c.Handshake(); err != nil {
+					t.Fatal(err)
+				}
+				if fails {
+					plain.Conn = broken{plain.Conn}
+				}
+				if got := asked(t, e, time.Now().Add(time.Second)); got.err != nil {
+					t.Error(got.err)
+				}
+				if n := e.connections.count(); n != kept {
+					t.Errorf("%s, broken %v: %d connections are kept", name, fails, n)
+				}
+			})
+		}
+	}
+}
+
+// What TLS itself had to say, and could not without waiting, is not lost between two
+// requests: such a connection is not kept.
+func TestUnsentIsNotKept(t *testing.T) {
+	near, _ := tcpPipe(t)
+	r := &records{Conn: near}
+	c := newConn(r, tls.Client(r, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: "policy"}))
+	if !c.rest(time.Now()) {
+		t.Error("it is not kept although all is sent")
+	}
+	r.unsent = []byte{1}
+	if c.rest(time.Now()) {
+		t.Error("it is kept although something is not sent")
+	}
+}
+
 // tcpPipe returns both ends of a connection over loopback.
 func tcpPipe(t *testing.T) (near, far net.Conn) {
 	t.Helper()
