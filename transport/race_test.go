@@ -879,6 +879,9 @@ func TestWhoAsksIsAlone(t *testing.T) {
 			if x.losers.Wait(); x.handed.Load() != row.handed {
 				t.Errorf("%s: %d steps were handed to others, want %d", row.name, x.handed.Load(), row.handed)
 			}
+			if timed := x.last.timer != nil; timed && row.handed == 0 {
+				t.Errorf("%s: an alarm was set, which is for others", row.name)
+			}
 		})
 	}
 }
