@@ -73,11 +73,20 @@ func TestNoTimeToDial(t *testing.T) {
 // asked makes a try at an Endpoint, and says what became of it.
 func asked(t *testing.T, e *Endpoint, deadline time.Time) result {
 	t.Helper()
+	return askedAs(t, e, deadline, toEnd)
+}
+
+// askedAs is asked for a try that is made by and by.
+func askedAs(t *testing.T, e *Endpoint, deadline time.Time, hows ...extent) (end result) {
+	t.Helper()
 	head := newHead("policy", "/", "")
 	r := &race{Call: Call{Target: &Target{host: "policy", head: head}, Message: &judging{}, Cluster: "east", Deadline: deadline}, ctx: t.Context()}
 	r.common = &common{adopt: func(*Endpoint) {}}
-	a := &try{choice: choice{endpoint: e}, ctx: r.ctx}
-	end, _ := exchange(r, a, toEnd)
+	r.due = deadline
+	a := &try{choice: choice{endpoint: e}, ctx: r.ctx, begin: time.Now()}
+	for _, how := range hows {
+		end, _ = exchange(r, a, how)
+	}
 	a.close(&r.Call)
 	return end
 }
@@ -227,26 +236,28 @@ func TestNotWholeIsNotUsedAgain(t *testing.T) {
 		"plain": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "in chunks": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
 	} {
 		for fails, kept := range map[bool]int{true: 0, false: 1} {
-			synctest.Test(t, func(t *testing.T) {
-				e, plain, end := newPipe(t, answer)
-				defer end()
-				if err := e.warm(time.Second); err != nil {
-					t.Fatal(err)
-				}
-				c := e.connections.idle[0]
-				if err := c.Handshake(); err != nil {
-					t.Fatal(err)
-				}
-				if fails {
-					plain.Conn = broken{plain.Conn}
-				}
-				if got := asked(t, e, time.Now().Add(time.Second)); got.err != nil {
-					t.Error(got.err)
-				}
-				if n := e.connections.count(); n != kept {
-					t.Errorf("%s, broken %v: %d connections are kept", name, fails, n)
-				}
-			})
+			for _, hows := range [][]extent{{toEnd}, {toSend, toEnd}, {toSend, toListen, toEnd}} {
+				synctest.Test(t, func(t *testing.T) {
+					e, plain, end := newPipe(t, answer)
+					defer end()
+					if err := e.warm(time.Second); err != nil {
+						t.Fatal(err)
+					}
+					c := e.connections.idle[0]
+					if err := c.Handshake(); err != nil {
+						t.Fatal(err)
+					}
+					if fails {
+						plain.Conn = broken{plain.Conn}
+					}
+					if got := askedAs(t, e, time.Now().Add(time.Second), hows...); got.err != nil {
+						t.Error(got.err)
+					}
+					if n := e.connections.count(); n != kept {
+						t.Errorf("%s, broken %v, %v: %d connections are kept", name, fails, hows, n)
+					}
+				})
+			}
 		}
 	}
 }
