@@ -289,7 +289,7 @@ var firstPair *keyPair
 		}
 `, says: "exempt, and denied"},
 	{row: "F38/asking", bug: "a panic before a call ends the admission", file: "dispatcher/ask.go",
-		old: "		if r := recover(); r != nil {\n", new: "		if r := any(nil); r != nil {\n", says: "the dispatcher failed"},
+		old: "	defer func() { inv.contain(recover()) }()\n", new: "", says: "the dispatcher failed"},
 	{row: "F38/attempt", bug: "a panic in an attempt ends the process", file: "transport/race.go",
 		old: "		if p := recover(); p != nil {\n", new: "		if p := any(nil); p != nil {\n", says: "lost-call"},
 	{row: "G1", bug: "a request has room for the object as it was written, not as it is sent", file: "internal/server/server.go",
