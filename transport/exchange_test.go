@@ -262,6 +262,22 @@ func TestNotWholeIsNotUsedAgain(t *testing.T) {
 	}
 }
 
+// An attempt that ends without an answer that can be read leaves no connection open.
+func TestFailedTriesKeepNoConnection(t *testing.T) {
+	for _, answer := range []string{"", "SSH-2.0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}"} {
+		synctest.Test(t, func(t *testing.T) {
+			e, _, end := newPipe(t, answer)
+			defer end()
+			if got := asked(t, e, time.Now().Add(time.Second)); got.err == nil {
+				t.Errorf("%q is an answer", answer)
+			}
+			if n := e.connections.count(); n != 0 {
+				t.Errorf("after %q %d connections are open", answer, n)
+			}
+		})
+	}
+}
+
 // What TLS itself had to say, and could not without waiting, is not lost between two
 // requests: such a connection is not kept.
 func TestUnsentIsNotKept(t *testing.T) {
