@@ -903,7 +903,7 @@ func TestNoHedgeAtTheDeadline(t *testing.T) {
 }
 
 // Who asks waits for the first attempt itself if that is to take no longer than it does
-// no harm to others: as long as a hedge would wait, or a while where that is not known.
+// no harm to others: as long as a hedge would wait, or a moment where that is not known.
 func TestPatience(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	for _, row := range []struct {
@@ -914,7 +914,7 @@ func TestPatience(t *testing.T) {
 		want  time.Duration
 	}{
 		{"as long as usual", 4 * time.Millisecond, time.Second, maxHasty, 4*time.Millisecond + 4*time.Millisecond/16},
-		{"nothing is known", 0, time.Second, 0, maxPatience},
+		{"nothing is known", 0, time.Second, 0, hedgeFloor},
 		{"slow", maxPatience, time.Second, 0, 0},
 		{"large", 4 * time.Millisecond, time.Second, maxHasty + 1, 0},
 		{"hardly any time", 0, maxPatience, 0, 0},

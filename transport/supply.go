@@ -124,7 +124,8 @@ func (u *supply) mayWait() bool {
 
 // plan decides after what time the first attempt is hedged, if it is, and how long who
 // asked may await its answer: until the hedge at most, and not at all where answers
-// usually take long.
+// usually take long. Where nothing is known that is short: those who are awaited next would
+// be taken for as slow.
 func (u *supply) plan(e *event) {
 	left := u.call.Deadline.Sub(e.now)
 	usual := u.caller.durations(u.size).hedgeDelay(e.now, left)
@@ -133,7 +134,7 @@ func (u *supply) plan(e *event) {
 	}
 	u.patience = 0
 	if usual <= maxPatience && left > maxPatience && u.size <= maxHasty {
-		u.patience = cmp.Or(usual, maxPatience)
+		u.patience = cmp.Or(usual, hedgeFloor)
 	}
 }
 
