@@ -154,9 +154,9 @@ func (d *Dispatcher) contained(ctx context.Context, req Request, v *Verdict) {
 // the later steps do nothing.
 func (d *Dispatcher) dispatch(ctx context.Context, req Request, v *Verdict) {
 	if rule, ok := bypass(req); ok {
-		kept := v.Outcomes // there are none
+		outcomes := v.Outcomes // none, and memory for others
 		*v = bypassed(rule, req.Snapshot)
-		v.Outcomes = kept
+		v.Outcomes = outcomes
 		return
 	}
 	a := d.newAdmission(ctx, req)

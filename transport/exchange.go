@@ -7,14 +7,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/admission-dispatcher/dispatcher/breaker"
-	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/tracecontext"
 )
 
@@ -289,115 +286,4 @@ func (t *try) close(call *Call) {
 		t.endpoint.slots.release(holder{call.Cluster, call.Shadow})
 		t.slot = false
 	}
-}
-
-// read is the result of an attempt that got an HTTP answer.
-func read(reply Reply, call *Call) result {
-	j := call.Message.Judge(reply)
-	end := result{resp: j.Response, err: j.Err, doubtful: j.Doubtful, heard: j.Switch, status: reply.Status, kind: breaker.Denied}
-	switch {
-	case j.Err != nil:
-		end.kind, end.pause = reply.kind(), reply.pause()
-	case j.Response.Allowed:
-		end.kind = breaker.Allowed
-	}
-	return end
-}
-
-// failed is the result of an attempt that got no HTTP answer, or none that could be
-// read.
-func failed(err error, call *Call, left time.Duration) result {
-	switch _, unusable := errors.AsType[*hook.CallError](err); {
-	case errors.Is(err, errNotNeeded), errors.Is(err, errNoTimeLeft):
-		return unsent(err)
-	case unusable: // there is nothing to send
-		return result{kind: breaker.NotSent, err: err}
-	}
-	f, unusable := failureOf(err, call.Target.host, left)
-	end := result{err: unusable, kind: f.kind}
-	if cut, ok := errors.AsType[*cutError](err); ok {
-		cut.reply.Cut = unusable
-		if end.err = call.Message.Judge(cut.reply).Err; end.verdict() {
-			end.kind = breaker.BadAnswer
-		}
-	}
-	silent, ok := errors.AsType[*silentError](err)
-	closed := ok && silent.reused
-	_, dialling := errors.AsType[*dialError](err)
-	end.unsent = dialling || f.cause == hook.Shed || closed && silent.unwritten
-	end.stale = closed && end.kind == breaker.Reset
-	end.doubtful = end.kind == breaker.BadAnswer || end.kind == breaker.Reset && !end.stale // as when its server panics
-	return end
-}
-
-// unsent is the result of an attempt of which not a byte has left.
-func unsent(why error) result {
-	return result{kind: breaker.NotSent, unsent: true, err: &hook.CallError{Cause: hook.NoTimeLeft, Err: why}}
-}
-
-// replyOf returns what there is of an answer, which it borrows.
-func replyOf(resp *fasthttp.Response, limit int) Reply {
-	h := &resp.Header
-	return Reply{
-		Status:          resp.StatusCode(),
-		ContentType:     h.ContentType(),
-		ContentEncoding: h.ContentEncoding(),
-		AcceptPost:      h.Peek("Accept-Post"),
-		AcceptEncoding:  h.Peek(fasthttp.HeaderAcceptEncoding),
-		Location:        h.Peek(fasthttp.HeaderLocation),
-		RetryAfter:      h.Peek(fasthttp.HeaderRetryAfter),
-		Body:            resp.Body(),
-		Limit:           limit,
-	}
-}
-
-const (
-	// maxHeader is the limit of an answer's headers.
-	maxHeader = 64 << 10
-	// lookTime is how long the beginning of an answer that is over a limit may take
-	// to arrive.
-	lookTime = time.Second
-)
-
-// readAnswer reads an answer of at most limit bytes by the deadline. rest is how
-// many bytes behind it have been read. Of one that is over a limit it reads the
-// beginning, which may deny: a webhook may quote a large object (C12).
-func readAnswer(r *bufio.Reader, c net.Conn, resp *fasthttp.Response, limit int, deadline time.Time) (rest int, err error) {
-	err = resp.ReadLimitBody(r, limit)
-	large := r
-	if isHeaderTooLarge(err) && startsAnswer(r) {
-		large = bufio.NewReaderSize(r, maxHeader)
-		err = resp.ReadLimitBody(large, limit)
-	}
-	if err == nil {
-		if rest = r.Buffered(); large != r {
-			rest += large.Buffered()
-		}
-		return rest, nil
-	}
-	if soon := time.Now().Add(lookTime); soon.Before(deadline) {
-		_ = c.SetReadDeadline(soon)
-	}
-	beginning := Reply{}
-	switch {
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		beginning = beyond(resp, large, limit)
-	case startsAnswer(large):
-		beginning = unread(large, limit)
-	}
-	if !beginning.IsSuccess() {
-		return 0, err
-	}
-	return 0, &cutError{err: err, reply: beginning}
-}
-
-// beyond is the beginning of an answer whose body is over the limit, of which r has
-// the rest.
-func beyond(resp *fasthttp.Response, r io.Reader, limit int) Reply {
-	reply := replyOf(resp, limit)
-	if reply.IsSuccess() {
-		more, _ := io.ReadAll(io.LimitReader(r, int64(limit-min(len(reply.Body), limit)))) // as far as it comes
-		reply.Body = append(reply.Body[:len(reply.Body):len(reply.Body)], more...)
-	}
-	return reply
 }

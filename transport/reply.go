@@ -4,10 +4,14 @@ package transport
 
 import (
 	"bufio"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 )
@@ -105,4 +109,71 @@ func unread(r io.Reader, limit int) Reply {
 		Body:            body,
 		Limit:           limit,
 	}
+}
+
+// replyOf returns what there is of an answer, which it borrows.
+func replyOf(resp *fasthttp.Response, limit int) Reply {
+	h := &resp.Header
+	return Reply{
+		Status:          resp.StatusCode(),
+		ContentType:     h.ContentType(),
+		ContentEncoding: h.ContentEncoding(),
+		AcceptPost:      h.Peek("Accept-Post"),
+		AcceptEncoding:  h.Peek(fasthttp.HeaderAcceptEncoding),
+		Location:        h.Peek(fasthttp.HeaderLocation),
+		RetryAfter:      h.Peek(fasthttp.HeaderRetryAfter),
+		Body:            resp.Body(),
+		Limit:           limit,
+	}
+}
+
+const (
+	// maxHeader is the limit of an answer's headers.
+	maxHeader = 64 << 10
+	// lookTime is how long the beginning of an answer that is over a limit may take
+	// to arrive.
+	lookTime = time.Second
+)
+
+// readAnswer reads an answer of at most limit bytes by the deadline. rest is how
+// many bytes behind it have been read. Of one that is over a limit it reads the
+// beginning, which may deny: a webhook may quote a large object (C12).
+func readAnswer(r *bufio.Reader, c net.Conn, resp *fasthttp.Response, limit int, deadline time.Time) (rest int, err error) {
+	err = resp.ReadLimitBody(r, limit)
+	large := r
+	if isHeaderTooLarge(err) && startsAnswer(r) {
+		large = bufio.NewReaderSize(r, maxHeader)
+		err = resp.ReadLimitBody(large, limit)
+	}
+	if err == nil {
+		if rest = r.Buffered(); large != r {
+			rest += large.Buffered()
+		}
+		return rest, nil
+	}
+	if soon := time.Now().Add(lookTime); soon.Before(deadline) {
+		_ = c.SetReadDeadline(soon)
+	}
+	beginning := Reply{}
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		beginning = beyond(resp, large, limit)
+	case startsAnswer(large):
+		beginning = unread(large, limit)
+	}
+	if !beginning.IsSuccess() {
+		return 0, err
+	}
+	return 0, &cutError{err: err, reply: beginning}
+}
+
+// beyond is the beginning of an answer whose body is over the limit, of which r has
+// the rest.
+func beyond(resp *fasthttp.Response, r io.Reader, limit int) Reply {
+	reply := replyOf(resp, limit)
+	if reply.IsSuccess() {
+		more, _ := io.ReadAll(io.LimitReader(r, int64(limit-min(len(reply.Body), limit)))) // as far as it comes
+		reply.Body = append(reply.Body[:len(reply.Body):len(reply.Body)], more...)
+	}
+	return reply
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
-
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
 )
@@ -82,4 +81,48 @@ func (e *result) judge(late time.Duration, fair, lost bool) breaker.Result {
 		kind = breaker.HedgeLost
 	}
 	return breaker.Of(kind)
+}
+
+// read is the result of an attempt that got an HTTP answer.
+func read(reply Reply, call *Call) result {
+	j := call.Message.Judge(reply)
+	end := result{resp: j.Response, err: j.Err, doubtful: j.Doubtful, heard: j.Switch, status: reply.Status, kind: breaker.Denied}
+	switch {
+	case j.Err != nil:
+		end.kind, end.pause = reply.kind(), reply.pause()
+	case j.Response.Allowed:
+		end.kind = breaker.Allowed
+	}
+	return end
+}
+
+// failed is the result of an attempt that got no HTTP answer, or none that could be
+// read.
+func failed(err error, call *Call, left time.Duration) result {
+	switch _, unusable := errors.AsType[*hook.CallError](err); {
+	case errors.Is(err, errNotNeeded), errors.Is(err, errNoTimeLeft):
+		return unsent(err)
+	case unusable: // there is nothing to send
+		return result{kind: breaker.NotSent, err: err}
+	}
+	f, unusable := failureOf(err, call.Target.host, left)
+	end := result{err: unusable, kind: f.kind}
+	if cut, ok := errors.AsType[*cutError](err); ok {
+		cut.reply.Cut = unusable
+		if end.err = call.Message.Judge(cut.reply).Err; end.verdict() {
+			end.kind = breaker.BadAnswer
+		}
+	}
+	silent, ok := errors.AsType[*silentError](err)
+	closed := ok && silent.reused
+	_, dialling := errors.AsType[*dialError](err)
+	end.unsent = dialling || f.cause == hook.Shed || closed && silent.unwritten
+	end.stale = closed && end.kind == breaker.Reset
+	end.doubtful = end.kind == breaker.BadAnswer || end.kind == breaker.Reset && !end.stale // as when its server panics
+	return end
+}
+
+// unsent is the result of an attempt of which not a byte has left.
+func unsent(why error) result {
+	return result{kind: breaker.NotSent, unsent: true, err: &hook.CallError{Cause: hook.NoTimeLeft, Err: why}}
 }
