@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package celenv compiles and evaluates matchConditions with kube-apiserver's
-// CEL compiler and cost limits. It is the only importer of CEL.
+// Package celenv compiles and evaluates matchConditions and the expressions of
+// policies with kube-apiserver's CEL compiler and cost limits. It is the only importer
+// of CEL.
 //
 // The variables are object, oldObject and request, as in kube-apiserver, and
 // cluster, an extension of ours, with the name and the labels of the calling
@@ -31,8 +32,9 @@ type Compiler struct {
 	environment *environment.EnvSet
 	compiler    plugin.Compiler
 
-	mu    sync.Mutex // guards cache; held while compiling
-	cache cache
+	mu       sync.Mutex // guards what follows; held while compiling
+	cache    cache
+	policies *cel.Env // of the expressions of policies; made for the first one
 }
 
 // NewCompiler returns a Compiler with an empty cache.
@@ -80,11 +82,15 @@ func (c *Compiler) compile(expression string) (*Condition, error) {
 		c.look(condition)
 		return condition, nil
 	}
-	if asksAuthorizer(result.Error.Cause) {
-		return nil, fmt.Errorf("the variable %s is not supported: the dispatcher cannot ask a cluster's authorizer. %s",
-			plugin.AuthorizerVarName, result.Error.Detail)
+	var compilation *apiservercel.CompilationError
+	if errors.As(result.Error.Cause, &compilation) && asksAuthorizer(compilation.Issues) {
+		return nil, noAuthorizer(result.Error.Detail)
 	}
 	return nil, errors.New(result.Error.Detail)
+}
+
+func noAuthorizer(detail string) error {
+	return fmt.Errorf("the variable %s is not supported: the dispatcher cannot ask a cluster's authorizer. %s", plugin.AuthorizerVarName, detail)
 }
 
 // look notes whether there is a comprehension in the condition, whether it looks into
@@ -96,24 +102,27 @@ func (c *Compiler) look(condition *Condition) {
 		return
 	}
 	root := parsed.NativeRep().Expr()
-	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
-		switch e.Kind() {
-		case ast.ComprehensionKind:
-			condition.loops = true
-		case ast.IdentKind:
-			name := e.AsIdent()
-			condition.objects = condition.objects || name == plugin.ObjectVarName || name == plugin.OldObjectVarName
-		}
-	}))
+	condition.loops, condition.objects, _ = readsOf(root)
 	condition.predicate = predicateOf(root)
 }
 
-func asksAuthorizer(cause error) bool {
-	var compilation *apiservercel.CompilationError
-	if !errors.As(cause, &compilation) {
-		return false
-	}
-	for _, issue := range compilation.Issues.Errors() {
+// readsOf says what is in an expression: a comprehension, an object, the namespace.
+func readsOf(root ast.Expr) (loops, objects, namespace bool) {
+	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
+		switch e.Kind() {
+		case ast.ComprehensionKind:
+			loops = true
+		case ast.IdentKind:
+			name := e.AsIdent()
+			objects = objects || name == plugin.ObjectVarName || name == plugin.OldObjectVarName
+			namespace = namespace || name == plugin.NamespaceVarName
+		}
+	}))
+	return loops, objects, namespace
+}
+
+func asksAuthorizer(issues *cel.Issues) bool {
+	for _, issue := range issues.Errors() {
 		if strings.HasPrefix(issue.Message, "undeclared reference to '"+plugin.AuthorizerVarName+"'") {
 			return true
 		}

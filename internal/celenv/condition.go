@@ -52,6 +52,11 @@ func (c *Condition) ReadsObjects() bool { return c.objects }
 func (c *Condition) Evaluate(v *Variables, budget int64, deadline time.Time) (holds bool, left int64, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	return c.decide(v, budget, deadline)
+}
+
+// decide is Evaluate, with v locked.
+func (c *Condition) decide(v *Variables, budget int64, deadline time.Time) (holds bool, left int64, err error) {
 	known, ok := v.results[c]
 	if !ok {
 		if known, ok = decide(c.predicate, v); ok && !v.inTime(known.cost, deadline) {

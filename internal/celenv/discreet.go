@@ -17,12 +17,14 @@ func (e *discreetError) Unwrap() error { return e.err }
 
 // discreet returns err as a discreetError. CEL says what happened, a colon, and on
 // what; the latter is kept where it is CEL's own or stands in the expression.
-func (c *Condition) discreet(err error) error {
+func (c *Condition) discreet(err error) error { return discreet(c.expression, err) }
+
+func discreet(expression string, err error) error {
 	if err == nil {
 		return nil
 	}
 	what, on, quoted := strings.Cut(err.Error(), ": ")
-	if !quoted || on == "actual cost limit exceeded" || strings.Contains(c.expression, on) {
+	if !quoted || on == "actual cost limit exceeded" || strings.Contains(expression, on) {
 		return err
 	}
 	return &discreetError{text: what, err: err}

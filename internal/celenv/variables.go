@@ -25,7 +25,7 @@ type Input struct {
 	ClusterLabels map[string]string
 }
 
-// Variables are what conditions see of one review. A variable is converted when
+// Variables are what conditions and policies see of one review. A variable is converted when
 // the first condition asks for it, and kept for all others: most conditions look
 // at the request only, and an object may have 3 MiB. They are safe for concurrent
 // use: conditions are evaluated one after the other.
@@ -36,8 +36,10 @@ type Variables struct {
 	object, oldObject, request, cluster ref.Val    // nil: not asked for yet
 	deadline                            time.Time  // of the evaluation under way; zero: none
 	interrupted                         bool       // it ended a conversion
-	// results are of the conditions evaluated so far.
+	matched                             ref.Val    // the request as policies see it
+	// results are of the conditions evaluated so far, kept of policies.
 	results map[*Condition]result
+	kept    map[any]any
 	spent   uint64 // by the predicate under way, in units of CEL
 	scanned int    // by all predicates so far, in bytes
 	// unwatched is what predicates have spent since somebody looked at the clock.
@@ -50,6 +52,7 @@ func (v *Variables) SetObject(object *codec.Object) {
 	defer v.mu.Unlock()
 	v.Object, v.object = object, nil
 	clear(v.results)
+	clear(v.kept)
 }
 
 // Inherit makes v, which nobody uses yet, the variables of the same review, with what
@@ -58,7 +61,7 @@ func (v *Variables) Inherit(from *Variables) {
 	from.mu.Lock()
 	defer from.mu.Unlock()
 	v.Input = from.Input
-	v.object, v.oldObject, v.request, v.cluster = from.object, from.oldObject, from.request, from.cluster
+	v.object, v.oldObject, v.request, v.cluster, v.matched = from.object, from.oldObject, from.request, from.cluster, from.matched
 }
 
 // Forget gives up the converted objects, which may be many times as large as their
@@ -104,7 +107,7 @@ func (v *Variables) ResolveName(name string) (any, bool) {
 	case plugin.OldObjectVarName:
 		return once(&v.oldObject, func() ref.Val { return v.objectValue(v.Review.OldObject.Raw) }), true
 	case plugin.RequestVarName:
-		return once(&v.request, func() ref.Val { return common.SchemalessTypedToVal(requestOf(v.Review)) }), true
+		return v.requestValue(), true
 	case plugin.NamespaceVarName:
 		return types.NullValue, true // declared, and null, in matchConditions of kube-apiserver too
 	case clusterVariable:
@@ -135,6 +138,10 @@ func (v *Variables) objectValue(raw []byte) ref.Val {
 		return types.WrapErr(fmt.Errorf("failed to prepare the object for evaluation: %w", err))
 	}
 	return types.DefaultTypeAdapter.NativeToValue(object)
+}
+
+func (v *Variables) requestValue() ref.Val {
+	return once(&v.request, func() ref.Val { return common.SchemalessTypedToVal(requestOf(v.Review)) })
 }
 
 func (v *Variables) clusterValue() ref.Val {

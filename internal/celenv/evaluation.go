@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package celenv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+	plugin "k8s.io/apiserver/pkg/admission/plugin/cel"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
+)
+
+const (
+	// PolicyBudget is what the validations of one policy may cost together, and the
+	// rest of it its messages, in CEL cost units, as in kube-apiserver: about a second.
+	PolicyBudget = int64(celconfig.RuntimeCELCostBudget)
+	// ExpressionBudget is what one expression may cost, and one variable.
+	ExpressionBudget = int64(celconfig.PerCallLimit)
+
+	checkFrequency = celconfig.CheckFrequency
+)
+
+// Evaluation is the evaluation of one policy over one review. Each variable is
+// evaluated when the first expression asks for it, once. It costs what it costs in
+// each pass in which it is used, as in kube-apiserver, which evaluates it anew then.
+type Evaluation struct {
+	variables *Variables
+	scope     *Scope
+	deadline  time.Time
+
+	left        int64 // of the budget of the pass
+	spent       int64 // by variables, since the last expression
+	known       []knownVariable
+	inside      int // the variable under way, as an index, or -1
+	interrupted bool
+}
+
+// knownVariable is what became of a variable.
+type knownVariable struct {
+	value   ref.Val // nil: nobody has asked
+	cost    int64   // its own
+	uses    []int   // the variables that it has asked for
+	charged bool    // in this pass
+}
+
+// Once returns what make made of this review for the key, which it is called for once:
+// it says whether to keep that. Others who evaluate expressions over v wait meanwhile.
+// make must be done by the deadline.
+func (v *Variables) Once(key any, scope *Scope, deadline time.Time, make func(*Evaluation) (made any, keep bool)) any {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if known, ok := v.kept[key]; ok {
+		return known
+	}
+	made, keep := make(newEvaluation(v, scope, deadline))
+	if keep {
+		if v.kept == nil {
+			v.kept = map[any]any{}
+		}
+		v.kept[key] = made
+	}
+	return made
+}
+
+func newEvaluation(v *Variables, scope *Scope, deadline time.Time) *Evaluation {
+	return &Evaluation{variables: v, scope: scope, deadline: deadline, known: make([]knownVariable, len(scope.variables)), inside: -1}
+}
+
+// Condition evaluates a condition, as Condition.Evaluate does.
+func (e *Evaluation) Condition(c *Condition, budget int64) (holds bool, left int64, err error) {
+	holds, left, err = c.decide(e.variables, budget, e.deadline)
+	if left >= 0 && err != nil {
+		err = failure(c.expression, err)
+	}
+	return holds, left, err
+}
+
+// Pass begins a pass with a budget of its own: the validations, the messages or the
+// audit annotations.
+func (e *Evaluation) Pass(budget int64) {
+	e.left, e.spent = budget, 0
+	for i := range e.known {
+		e.known[i].charged = false
+	}
+}
+
+// Left is what is left of the budget of the pass.
+func (e *Evaluation) Left() int64 { return e.left }
+
+// ExpressionError says that an expression has no result. Its text is what
+// kube-apiserver tells the user, and may quote the object.
+type ExpressionError struct {
+	expression string
+	err        error
+}
+
+func (e *ExpressionError) Error() string {
+	return fmt.Sprintf("expression '%v' resulted in error: %v", e.expression, e.err)
+}
+
+// Unwrap returns what CEL said.
+func (e *ExpressionError) Unwrap() error { return e.err }
+
+// Discreet is the error for a log: it quotes nothing of the object.
+func (e *ExpressionError) Discreet() error {
+	return discreet(e.expression, e.err)
+}
+
+func failure(expression string, err error) *ExpressionError {
+	var said *discreetError
+	if errors.As(err, &said) {
+		err = said.err
+	}
+	return &ExpressionError{expression, err}
+}
+
+// Evaluate evaluates an expression of the scope. An *ExpressionError is its own; after
+// any other error, ErrOutOfBudget or ErrInterrupted among them, none is evaluated any
+// more.
+func (e *Evaluation) Evaluate(x *Expression) (Value, error) {
+	value, cost, err := e.run(x)
+	if e.interrupted || errors.Is(err, ErrInterrupted) {
+		return Value{}, ErrInterrupted
+	}
+	if errors.Is(err, errNoCost) {
+		return Value{}, err
+	}
+	e.left, e.spent = e.left-e.spent, 0
+	if cost > e.left {
+		return Value{}, ErrOutOfBudget
+	}
+	e.left -= cost
+	if err != nil {
+		return Value{}, failure(x.text, err)
+	}
+	return Value{value}, nil
+}
+
+// run runs the program. The cost does not include that of variables.
+func (e *Evaluation) run(x *Expression) (value ref.Val, cost int64, err error) {
+	timed := !e.deadline.IsZero()
+	if timed && !time.Now().Before(e.deadline) {
+		e.interrupted = true
+		return nil, 0, ErrInterrupted
+	}
+	v := e.variables
+	v.deadline, v.interrupted = e.deadline, false
+	var details *cel.EvalDetails
+	if timed && x.loops { // interrupts are looked at in loops only
+		ctx, cancel := context.WithDeadline(context.Background(), e.deadline)
+		defer cancel()
+		value, details, err = x.program.ContextEval(ctx, e)
+	} else {
+		value, details, err = x.program.Eval(e)
+	}
+	if v.interrupted || errors.Is(err, interpreter.InterruptError{}) {
+		v.forget()
+		e.interrupted = true
+		return nil, 0, ErrInterrupted
+	}
+	if details == nil || details.ActualCost() == nil {
+		return nil, 0, errNoCost
+	}
+	return value, int64(min(*details.ActualCost(), math.MaxInt64)), err
+}
+
+// variable returns the value of a variable to the expression that asks for it.
+func (e *Evaluation) variable(i int) ref.Val {
+	k := &e.known[i]
+	if e.inside >= 0 {
+		asking := &e.known[e.inside]
+		asking.uses = append(asking.uses, i)
+	}
+	if k.value != nil {
+		e.charge(i)
+		return k.value
+	}
+	x, outer := e.scope.variables[i], e.inside
+	e.inside = i
+	value, cost, err := e.run(x.Expression)
+	e.inside = outer
+	switch {
+	case errors.Is(err, errNoCost):
+		value = types.NewErr("unable to calculate cost of variable %q", x.name)
+	case err != nil:
+		value = types.NewErr("composited variable %q fails to evaluate: %v", x.name, err)
+	}
+	k.value, k.cost = value, cost
+	e.charge(i)
+	return k.value
+}
+
+// charge spends what a variable costs in this pass, with those that it asks for.
+func (e *Evaluation) charge(i int) {
+	k := &e.known[i]
+	if k.charged {
+		return
+	}
+	k.charged = true
+	e.spent += k.cost
+	for _, used := range k.uses {
+		e.charge(used)
+	}
+}
+
+var _ cel.Activation = (*Evaluation)(nil)
+
+// ResolveName returns the value of a variable of the environment.
+func (e *Evaluation) ResolveName(name string) (any, bool) {
+	switch name {
+	case plugin.VariableVarName:
+		return variablesValue{e}, true
+	case plugin.RequestVarName:
+		return e.variables.matchedRequest(), true
+	}
+	return e.variables.ResolveName(name)
+}
+
+// Parent returns nil: there is no enclosing scope.
+func (e *Evaluation) Parent() cel.Activation { return nil }
+
+// matchedRequest is the request as validations see it: where the API server has
+// converted what the user sent, with the resource as converted. matchConditions see
+// the resource as sent.
+func (v *Variables) matchedRequest() ref.Val {
+	return once(&v.matched, func() ref.Val {
+		asIs, asSent := &v.Review.Resource, &v.Review.RequestResource
+		if bytes.Equal(asIs.Group, asSent.Group) && bytes.Equal(asIs.Version, asSent.Version) && bytes.Equal(asIs.Resource, asSent.Resource) {
+			return v.requestValue()
+		}
+		request := requestOf(v.Review)
+		var c copier
+		request.Resource = c.resource(*asIs)
+		return common.SchemalessTypedToVal(request)
+	})
+}
