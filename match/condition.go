@@ -21,6 +21,7 @@ type conditions struct {
 	list    []condition
 	ignore  bool // failurePolicy Ignore: a failure skips the webhook
 	objects bool // one of them looks into the objects
+	answer  bool // a failure that does not skip is for the Hook
 }
 
 type condition struct {
@@ -29,7 +30,7 @@ type condition struct {
 }
 
 func compileConditions(spec Spec, cel *celenv.Compiler) (conditions, error) {
-	c := conditions{ignore: spec.FailurePolicy == admissionregistrationv1.Ignore}
+	c := conditions{ignore: spec.FailurePolicy == admissionregistrationv1.Ignore, answer: spec.ConditionsAnswer}
 	var errs []error
 	for i, m := range spec.MatchConditions {
 		compiled, err := cel.Compile(m.Expression)
@@ -88,8 +89,11 @@ func (c *condition) wrap(err error) error {
 
 func (c *conditions) failed(by *condition, errs []error) Decision {
 	d := Decision{Reason: ConditionRefusal, Condition: by.name, Err: utilerrors.NewAggregate(errs)}
-	if c.ignore {
+	switch {
+	case c.ignore:
 		d.Reason = ConditionError
+	case c.answer:
+		return Decision{}
 	}
 	return d
 }

@@ -204,7 +204,7 @@ func (p *comparison) differs(sub string) bool {
 	}
 	for operation := codec.Create; operation <= codec.Connect; operation++ {
 		for _, namespace := range [][]byte{nil, namespaced} {
-			q := request{operation: operation, sub: []byte(sub), namespace: namespace}
+			q := request{operation: operation, sub: []byte(sub), namespace: namespace, anyName: true}
 			p.ranks[0] = p.a.rank(p.ranks[0][:0], p.forms, q)
 			p.ranks[1] = p.b.rank(p.ranks[1][:0], p.forms, q)
 			if !agree(p.a, p.ranks[0], p.b, p.ranks[1]) {
@@ -270,6 +270,6 @@ func listsAll(all, some []int) bool {
 // ConvertsAlike reports whether the order of the two rules can be changed in a
 // registration without changing the form of any request.
 func ConvertsAlike(a, b *admissionregistrationv1.RuleWithOperations) bool {
-	x, y := compileRule(a), compileRule(b)
+	x, y := compileRule(a, nil, true), compileRule(b, nil, true)
 	return !x.mayDiffer(y)
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 )
 
-// Spec is what one webhook of a configuration wants, defaulted and validated.
+// Spec is what one webhook of a configuration wants, or one policy with a binding,
+// defaulted and validated.
 type Spec struct {
 	Rules             []admissionregistrationv1.RuleWithOperations
 	MatchPolicy       admissionregistrationv1.MatchPolicyType
@@ -23,6 +24,17 @@ type Spec struct {
 	NamespaceSelector *metav1.LabelSelector
 	ObjectSelector    *metav1.LabelSelector
 	MatchConditions   []admissionregistrationv1.MatchCondition
+
+	// What follows only policies say.
+
+	Names   [][]string                                        // resourceNames of each of the Rules; none: any name
+	Exclude []admissionregistrationv1.NamedRuleWithOperations // what is not wanted although Rules select it
+	// Narrower, of a binding, must want the review too. It has no MatchConditions. Without
+	// Rules it wants every resource.
+	Narrower *Spec
+	// ConditionsAnswer: under failurePolicy Fail a matchCondition that fails is for the
+	// Hook to answer, which evaluates it again.
+	ConditionsAnswer bool
 }
 
 // Matcher is a compiled Spec, read-only and safe for concurrent use.
@@ -33,25 +45,33 @@ type Matcher struct {
 	namespaces selector
 	objects    selector
 	conditions conditions
+	exclude    []rule
+	narrower   *Matcher
 }
 
 // Compile compiles a validated Spec. The conditions come from cel, which caches
 // them across reloads. The error joins everything that is wrong.
 func Compile(spec Spec, cel *celenv.Compiler) (*Matcher, error) {
 	m := &Matcher{exact: spec.MatchPolicy == admissionregistrationv1.Exact}
-	var errs [3]error
+	var errs [4]error
 	m.namespaces, errs[0] = compileSelector("namespaceSelector", spec.NamespaceSelector)
 	m.objects, errs[1] = compileSelector("objectSelector", spec.ObjectSelector)
 	m.conditions, errs[2] = compileConditions(spec, cel)
+	if spec.Narrower != nil {
+		m.narrower, errs[3] = Compile(*spec.Narrower, cel)
+	}
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
 	for i := range spec.Rules {
-		r := compileRule(&spec.Rules[i])
-		if !m.exact {
-			r.equivalents = r.equivalentPatterns()
+		var names []string
+		if i < len(spec.Names) {
+			names = spec.Names[i]
 		}
-		m.rules = append(m.rules, r)
+		m.rules = append(m.rules, compileRule(&spec.Rules[i], names, m.exact))
+	}
+	for i := range spec.Exclude {
+		m.exclude = append(m.exclude, compileRule(&spec.Exclude[i].RuleWithOperations, spec.Exclude[i].ResourceNames, m.exact))
 	}
 	m.form = uniformForm(m.rules)
 	return m, nil
@@ -86,6 +106,9 @@ func (m *Matcher) Match(s *Subject) Decision {
 	if c.rule < 0 {
 		return Decision{Reason: NoRule, Rule: -1}
 	}
+	if reason := m.excludes(s.Review); reason != Matched {
+		return Decision{Reason: reason, Rule: c.rule}
+	}
 	d := m.judge(s, c.selected)
 	d.Rule = c.rule
 	return d
@@ -93,16 +116,21 @@ func (m *Matcher) Match(s *Subject) Decision {
 
 // judge decides for a review that a rule selects, or would in another form.
 func (m *Matcher) judge(s *Subject, selected bool) Decision {
-	if !m.objectFits(s) {
+	if !m.objectFits(s) || m.narrower != nil && !m.narrower.objectFits(s) {
 		return Decision{Reason: ObjectSelector}
 	}
-	switch fits, err := m.namespaceFits(s); {
-	case errors.Is(err, ErrNotLookedUp):
-		return Decision{Reason: NamespaceNotLookedUp, Err: err}
-	case err != nil:
-		return Decision{Reason: NamespaceUnknown, Err: err}
-	case !fits:
-		return Decision{Reason: NamespaceSelector}
+	for _, each := range [...]*Matcher{m, m.narrower} {
+		if each == nil {
+			continue
+		}
+		switch fits, err := each.namespaceFits(s); {
+		case errors.Is(err, ErrNotLookedUp):
+			return Decision{Reason: NamespaceNotLookedUp, Err: err}
+		case err != nil:
+			return Decision{Reason: NamespaceUnknown, Err: err}
+		case !fits:
+			return Decision{Reason: NamespaceSelector}
+		}
 	}
 	if !selected {
 		return Decision{Reason: NotConvertible, Err: errNotConvertible}
@@ -135,8 +163,8 @@ type selection struct {
 
 func (m *Matcher) firstRule(r *codec.Review) selection {
 	var (
-		asSent = request{r.Operation, &r.RequestResource, r.RequestSubResource, r.Namespace}
-		asIs   = request{r.Operation, &r.Resource, r.SubResource, r.Namespace}
+		asSent = requestSent(r)
+		asIs   = requestMade(r)
 		sent   = -1
 	)
 	if m.exact {
@@ -191,6 +219,10 @@ const (
 	NotConvertible
 	// NoTimeLeft: the deadline came before the matchConditions were evaluated: CallError.
 	NoTimeLeft
+	// ExcludeRule: an excludeResourceRule of a policy or of its binding selects the review.
+	ExcludeRule
+	// BindingRule: no resourceRule of the policy's binding selects the review.
+	BindingRule
 
 	// Reasons is how many there are, Matched included.
 	Reasons = iota
@@ -199,6 +231,7 @@ const (
 var reasonNames = [Reasons]string{
 	"Matched", "NoRule", "NamespaceSelector", "ObjectSelector", "MatchCondition",
 	"ConditionError", "ConditionRefusal", "NamespaceUnknown", "NamespaceNotLookedUp", "NotConvertible", "NoTimeLeft",
+	"ExcludeRule", "BindingRule",
 }
 
 // String returns the reason as logs and explanations spell it.

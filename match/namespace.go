@@ -84,6 +84,10 @@ func (m *Matcher) SelectedLabels() []string {
 			keys = append(keys, m.namespaces[i].key)
 		}
 	}
+	if m.narrower != nil {
+		keys = append(keys, m.narrower.SelectedLabels()...)
+		slices.Sort(keys)
+	}
 	return slices.Compact(keys) // a selector is sorted by key
 }
 

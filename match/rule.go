@@ -30,7 +30,8 @@ type rule struct {
 	// equivalents are the resources in other groups that Kubernetes takes for the
 	// same; nil for matchPolicy Exact.
 	equivalents []groupPattern
-	form        string // see formOf
+	names       []string // of the objects; none: any
+	form        string   // see formOf
 }
 
 const wildcard = "*"
@@ -54,8 +55,8 @@ func ParseResource(text string) ResourcePattern {
 	return ResourcePattern{resource, sub}
 }
 
-func compileRule(r *admissionregistrationv1.RuleWithOperations) rule {
-	c := rule{scope: admissionregistrationv1.AllScopes, groups: compileSet(r.APIGroups), versions: compileSet(r.APIVersions)}
+func compileRule(r *admissionregistrationv1.RuleWithOperations, names []string, exact bool) rule {
+	c := rule{scope: admissionregistrationv1.AllScopes, groups: compileSet(r.APIGroups), versions: compileSet(r.APIVersions), names: names}
 	if r.Scope != nil {
 		c.scope = *r.Scope
 	}
@@ -68,6 +69,9 @@ func compileRule(r *admissionregistrationv1.RuleWithOperations) rule {
 	}
 	for _, text := range r.Resources {
 		c.resources = append(c.resources, ParseResource(text))
+	}
+	if !exact {
+		c.equivalents = c.equivalentPatterns()
 	}
 	c.form = formOf(&c)
 	return c
@@ -104,17 +108,29 @@ type request struct {
 	resource  *codec.GroupVersionResource
 	sub       []byte
 	namespace []byte
+	name      []byte // empty for one that the API server has yet to make
+	anyName   bool   // it stands for requests of all names
+}
+
+// requestSent is the request as the user sent it.
+func requestSent(r *codec.Review) request {
+	return request{operation: r.Operation, resource: &r.RequestResource, sub: r.RequestSubResource, namespace: r.Namespace, name: r.Name}
+}
+
+// requestMade is the request that the API server made of it.
+func requestMade(r *codec.Review) request {
+	return request{operation: r.Operation, resource: &r.Resource, sub: r.SubResource, namespace: r.Namespace, name: r.Name}
 }
 
 // selects reports whether the rule selects q.
 func (r *rule) selects(q request) bool {
-	return r.operations[q.operation] && r.versions.has(q.resource.Version) && r.groups.has(q.resource.Group) && r.fitsResource(q) && r.fitsScope(q)
+	return r.operations[q.operation] && r.versions.has(q.resource.Version) && r.groups.has(q.resource.Group) && r.fitsResource(q) && r.fitsScope(q) && r.fitsName(q)
 }
 
 // selectsEquivalent reports whether the rule selects q, or would in another
 // version or in a group that is equivalent.
 func (r *rule) selectsEquivalent(q request) bool {
-	return r.operations[q.operation] && (r.groups.has(q.resource.Group) && r.fitsResource(q) || r.fitsEquivalent(q)) && r.fitsScope(q)
+	return r.operations[q.operation] && (r.groups.has(q.resource.Group) && r.fitsResource(q) || r.fitsEquivalent(q)) && r.fitsScope(q) && r.fitsName(q)
 }
 
 func (r *rule) fitsEquivalent(q request) bool {
@@ -130,6 +146,19 @@ func (r *rule) fitsEquivalent(q request) bool {
 func (r *rule) fitsResource(q request) bool {
 	for i := range r.resources {
 		if r.resources[i].Fits(q.resource.Resource, q.sub) {
+			return true
+		}
+	}
+	return false
+}
+
+// fitsName goes by the request's name and not by the object's.
+func (r *rule) fitsName(q request) bool {
+	if len(r.names) == 0 || q.anyName {
+		return true
+	}
+	for _, name := range r.names {
+		if name == string(q.name) {
 			return true
 		}
 	}
