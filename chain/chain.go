@@ -90,7 +90,9 @@ type Entry struct {
 	hook.ID
 	Hook          hook.Hook
 	Noun          string // what messages call the Hook; "": webhook
+	Title         string // what messages call it with its name; "": Noun and Name
 	DenialPrefix  string // how the message of a rejection begins; "": as kube-apiserver words a webhook's
+	Audited       string // what the keys of its audit annotations begin with, those of one key put together; "": Name, alone
 	PathID        string // names it in the segments of Paths
 	Matcher       *match.Matcher
 	Spec          match.Spec // what Matcher is compiled from
@@ -179,35 +181,6 @@ var Modes = [...]string{Enforce: "Enforce", Warn: "Warn", Shadow: "Shadow"}
 
 func (m Mode) String() string { return Modes[m] }
 
-// Probe says what a new webhook waits for.
-type Probe uint8
-
-// The values of Probe.
-const (
-	ProbeConnect Probe = iota // an endpoint that accepts a TLS connection
-	ProbeReview               // one that answers a dry-run review too
-	ProbeSkip                 // nothing
-)
-
-// Probes are all of them, as a WebhookBinding spells them.
-var Probes = [...]string{ProbeConnect: "Connect", ProbeReview: "Review", ProbeSkip: "Skip"}
-
-func (p Probe) String() string { return Probes[p] }
-
-// Join says when a new webhook takes part.
-type Join uint8
-
-// The values of Join.
-const (
-	JoinEnforce   Join = iota // at once: its failure policy decides until it answers
-	JoinWhenReady             // when it has answered a probe; until then it is visibly not called
-)
-
-// Joins are all of them, as a WebhookBinding spells them.
-var Joins = [...]string{JoinEnforce: "Enforce", JoinWhenReady: "WhenReady"}
-
-func (j Join) String() string { return Joins[j] }
-
 // Stage says when a Hook is asked: lower ones first, in the order of kube-apiserver's
 // plugins.
 type Stage int8
@@ -254,7 +227,18 @@ func (c *Chain) With(list []*Entry) *Chain {
 
 // Called is the Hook as messages name it.
 func (w *Entry) Called() string {
+	if w.Title != "" {
+		return w.Title
+	}
 	return fmt.Sprintf("%s %q", cmp.Or(w.Noun, "webhook"), w.Name)
+}
+
+// Label is the Hook in lists: a webhook's name, a policy's with its binding's.
+func (w *Entry) Label() string {
+	if w.Audited != "" {
+		return w.Configuration + "/" + w.Name
+	}
+	return w.Name
 }
 
 // Denial is what a user reads of a rejection.

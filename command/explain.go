@@ -156,10 +156,28 @@ func printExplanation(w io.Writer, e *dispatcher.Explanation) error {
 		_, _ = fmt.Fprintf(tw, "%s\t%s/%s\t%s\t%s\t%s\t%s\t%s\t%s\n", orderText(x), x.Configuration, x.Webhook,
 			yesNo(x.Called), whyText(x), dash(x.Payload), x.Mode, x.FailurePolicy, x.Timeout)
 	}
-	if err := tw.Flush(); err != nil || e.Paths < 2 {
+	if err := tw.Flush(); err != nil {
 		return err
 	}
+	printSteps(w, e)
+	if e.Paths < 2 {
+		return nil
+	}
 	return printPaths(w, e)
+}
+
+// printSteps says what policies would answer, and how each comes to that.
+func printSteps(w io.Writer, e *dispatcher.Explanation) {
+	for i := range e.Webhooks {
+		x := &e.Webhooks[i]
+		if x.Answer == "" {
+			continue
+		}
+		_, _ = fmt.Fprintf(w, "\n%s/%s %s\n", x.Configuration, x.Webhook, strings.Join(strings.Fields(x.Answer), " "))
+		for _, step := range x.Steps {
+			_, _ = fmt.Fprintf(w, "  %s\n", strings.Join(strings.Fields(step), " "))
+		}
+	}
 }
 
 // printPaths says what the API server calls for which webhook, where that differs.

@@ -46,11 +46,15 @@ type WebhookExplained struct {
 	Rule string `json:"rule,omitempty"`
 	// Payload is the form in which the webhook gets the review, until a mutation; "at
 	// first" says that the webhook may offer another and get that.
-	Payload       string `json:"payload,omitempty"`
-	FailurePolicy string `json:"failurePolicy"`
-	Mode          string `json:"mode"`
-	Timeout       string `json:"timeout"`
-	URL           string `json:"url"`
+	Payload string `json:"payload,omitempty"`
+	// Answer is what the Hook would say, where that is known without a call, and Steps
+	// how it would come to that.
+	Answer        string   `json:"answer,omitempty"`
+	Steps         []string `json:"steps,omitempty"`
+	FailurePolicy string   `json:"failurePolicy"`
+	Mode          string   `json:"mode"`
+	Timeout       string   `json:"timeout"`
+	URL           string   `json:"url"`
 }
 
 // Explain decides as Dispatch does, with the same match code, and calls nobody.
@@ -69,7 +73,7 @@ func Explain(r *codec.Review, c *chain.Cluster, p chain.Phase) Explanation {
 	list := c.Chain(p).Webhooks
 	e.Paths = len(c.Chain(p).Paths)
 	for i, w := range list {
-		x := explain(w, w.Matcher.Match(&subject), r)
+		x := explain(w, w.Matcher.Match(&subject), subject.View)
 		x.Path = "/v1/clusters/" + c.Name + "/" + p.String()
 		if path := c.Chain(p).PathOf(i); path != nil && path.Segment != "" {
 			x.Path += "/" + path.Segment
@@ -80,7 +84,7 @@ func Explain(r *codec.Review, c *chain.Cluster, p chain.Phase) Explanation {
 	return e
 }
 
-func explain(w *chain.Entry, m match.Decision, r *codec.Review) WebhookExplained {
+func explain(w *chain.Entry, m match.Decision, v *hook.View) WebhookExplained {
 	x := WebhookExplained{
 		Configuration: w.Configuration,
 		Webhook:       w.Name,
@@ -102,26 +106,26 @@ func explain(w *chain.Entry, m match.Decision, r *codec.Review) WebhookExplained
 		}
 	case w.Pending != nil:
 		x.Reason, x.Detail = string(hook.Pending), w.Pending.Error()
-	case r.DryRun && !w.SideEffects.SupportsDryRun():
+	case v.Review.DryRun && !w.SideEffects.SupportsDryRun():
 		x.Reason = string(hook.DryRun)
 	default:
-		x.ask(w.Hook, r)
+		x.ask(w.Hook, v)
 	}
 	return x
 }
 
 // ask says what a Hook would do that is asked.
-func (x *WebhookExplained) ask(h hook.Hook, r *codec.Review) {
+func (x *WebhookExplained) ask(h hook.Hook, v *hook.View) {
 	explainer, ok := h.(hook.Explainer)
 	if !ok {
 		x.Called = true
 		return
 	}
-	payload, err := explainer.Explain(r)
+	said, err := explainer.Explain(v)
 	if call := (*hook.CallError)(nil); errors.As(err, &call) {
 		x.Reason = string(call.Cause)
 	}
-	x.Called, x.Payload = err == nil, payload
+	x.Called, x.Payload, x.Answer, x.Steps = err == nil, said.Payload, said.Answer, said.Steps
 }
 
 // order numbers the webhooks that are called: validating ones of a stage all at once,

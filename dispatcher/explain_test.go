@@ -151,7 +151,9 @@ type explained struct {
 	err     error
 }
 
-func (e explained) Explain(*codec.Review) (string, error) { return e.payload, e.err }
+func (e explained) Explain(*hook.View) (hook.Explanation, error) {
+	return hook.Explanation{Payload: e.payload}, e.err
+}
 
 // What a Hook says of itself is told: how it would be called, or why it cannot be. Those
 // of one stage that are called have one number, mutating ones one each.

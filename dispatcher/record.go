@@ -114,7 +114,7 @@ func denialAttrs(v *Verdict) []slog.Attr {
 		}
 		by = append(by, o.denier())
 		if o.Err != nil {
-			problems = append(problems, o.Webhook.Name+": "+o.Err.Error())
+			problems = append(problems, o.Webhook.Label()+": "+o.Err.Error())
 		}
 	}
 	if v.Unreadable {

@@ -4,6 +4,8 @@ package dispatcher
 
 import (
 	"slices"
+
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // validate asks all matching Hooks of a stage at once, and those of the next one only if
@@ -19,12 +21,14 @@ func (a *admission) validate() {
 	for _, i := range candidates {
 		a.consider(i, 0)
 	}
-	a.subject.Variables().Forget()
 	a.batch.makeRoom()
 	a.outcomes = slices.Grow(a.outcomes, len(a.batch.list))
 	for rest := a.batch.list; len(rest) > 0 && !a.denied(); {
 		stage := stageOf(rest)
 		rest = rest[len(stage):]
+		if stage[0].webhook.Stage != chain.StagePolicy {
+			a.subject.Variables().Forget() // nobody evaluates any more
+		}
 		a.fanOut(stage, len(rest))
 	}
 }

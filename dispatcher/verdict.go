@@ -86,7 +86,7 @@ func denial(denials []*Outcome) codec.Response {
 	lines := make([]string, len(denials))
 	for i, o := range denials {
 		lines[i] = o.message()
-		resp.Causes = append(resp.Causes, codec.Cause{Type: causeType(o), Field: o.Webhook.Name, Message: lines[i]})
+		resp.Causes = append(resp.Causes, codec.Cause{Type: causeType(o), Field: o.Webhook.Label(), Message: lines[i]})
 	}
 	resp.Message = strings.Join(lines, "\n")
 	return resp

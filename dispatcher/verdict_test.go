@@ -230,6 +230,36 @@ func TestTogether(t *testing.T) {
 			t.Errorf("they end in %v", tail)
 		}
 	})
+	failure := codec.Annotation{Key: hook.FailureKey, Value: `{"message":"m"}`}
+	t.Run("H3 failures of all policies are one list, of at most 50", func(t *testing.T) {
+		for n, want := range map[int]int{1: 3, 20: 50} {
+			got, dropped := annotationsOf(outcomes(n, func(_ int, o *Outcome) {
+				o.Webhook = &chain.Entry{Audited: "p"}
+				o.Response.Annotations = []codec.Annotation{failure, failure, failure}
+			}), "s")
+			if len(got) != 2 || dropped != 0 || got[0].Key != failuresAnnotation || got[0].Value != "["+strings.Repeat(failure.Value+",", want-1)+failure.Value+"]" {
+				t.Errorf("of %d: %v, %d dropped", n, got, dropped)
+			}
+		}
+	})
+	t.Run("H3 that of a webhook is its own", func(t *testing.T) {
+		got, _ := annotationsOf(outcomes(1, func(_ int, o *Outcome) { o.Response.Annotations = []codec.Annotation{failure} }), "s")
+		if len(got) != 2 || got[0].Key == failuresAnnotation || got[0].Value != failure.Value {
+			t.Errorf("%v", got)
+		}
+	})
+	t.Run("H4 bindings of one policy put their annotations together", func(t *testing.T) {
+		got, dropped := annotationsOf(outcomes(4, func(i int, o *Outcome) {
+			o.Webhook = &chain.Entry{ID: hook.ID{Configuration: "p", Name: fmt.Sprint("b", i)}, Audited: "p"}
+			o.Response.Annotations = []codec.Annotation{{Key: "k", Value: fmt.Sprint(i / 2)}, {Key: strings.Repeat("k", 63), Value: "long"}}
+			if i == 3 {
+				o.Webhook = &chain.Entry{ID: hook.ID{Name: "p"}} // a webhook
+			}
+		}), "s")
+		if len(got) != 5 || dropped != 0 || got[0] != (codec.Annotation{Key: "p.k", Value: "0, 1"}) || got[1].Value != "long" || !strings.HasPrefix(got[2].Key, "p.k.") || got[2].Value != "1" {
+			t.Errorf("%v, %d dropped", got, dropped)
+		}
+	})
 	t.Run("C25 two webhooks of one name", func(t *testing.T) {
 		got, dropped := annotationsOf(outcomes(3, func(i int, o *Outcome) {
 			o.Webhook = &chain.Entry{ID: hook.ID{Name: "w.example.com", Configuration: fmt.Sprint("c", i)}}

@@ -22,6 +22,7 @@ const (
 	Pending        Cause = "Pending"
 	MatchError     Cause = "MatchError"
 	DryRun         Cause = "DryRun"
+	Evaluation     Cause = "Evaluation"
 )
 
 // Causes returns all of them. The labels of metrics and the documentation are
@@ -29,7 +30,7 @@ const (
 func Causes() []Cause {
 	return []Cause{
 		Timeout, NoTimeLeft, Unreachable, BreakerOpen, TLS, HTTPStatus, BadAnswer,
-		BadPatch, NotConvertible, Panic, Shed, Pending, MatchError, DryRun,
+		BadPatch, NotConvertible, Panic, Shed, Pending, MatchError, DryRun, Evaluation,
 	}
 }
 

@@ -64,6 +64,11 @@ type Asker interface {
 	Answered(ticket uint64, resp codec.Response, err error)
 }
 
+// FailureKey is the key of the audit annotations by which a policy tells of a validation
+// that does not hold: one for each, whose value is an object in JSON. They become one
+// list of all policies. What a webhook sets under this key is its own.
+const FailureKey = "validation.policy.admission.k8s.io/validation_failure"
+
 // Question is one Hook's part of one admission.
 type Question struct {
 	*View
@@ -106,9 +111,17 @@ type Undoer interface {
 
 // Explainer is a Hook that tells what it would do, without doing it.
 type Explainer interface {
-	// Explain says in which form the Hook would be given the review as it was
-	// received. The error, a *CallError, says why it cannot be asked at all.
-	Explain(r *codec.Review) (payload string, err error)
+	// Explain says what the Hook would do with the review as it was received. The error,
+	// a *CallError, says why it cannot be asked at all.
+	Explain(v *View) (Explanation, error)
+}
+
+// Explanation is what a Hook would do.
+type Explanation struct {
+	Payload string // the form in which it would be given the review
+	Answer  string // what it would say, if that is known; it may quote the object
+	// Steps are how it would come to that, each in a line.
+	Steps []string
 }
 
 // Located is a Hook that is somewhere else.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
 
@@ -38,8 +39,10 @@ func TestPayloadForm(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := &Hook{Version: row.version, Wire: row.wire, Target: target}
-		if got, err := h.Explain(row.review); got != row.want || err != nil {
-			t.Errorf("%+v: %q, want %q", row.wire, got, row.want)
+		v := hook.NewView(hook.Source{Review: row.review})
+		if got, err := h.Explain(v); got.Payload != row.want || err != nil {
+			t.Errorf("%+v: %q, want %q", row.wire, got.Payload, row.want)
 		}
+		v.Release()
 	}
 }

@@ -116,10 +116,11 @@ func (h *Hook) ServedBy() string { return h.Target.Identity().String() }
 // Explain implements hook.Explainer: it names the form of the review that the
 // webhook gets before any mutation; "at first" where it changes as soon as the
 // webhook's answers offer another.
-func (h *Hook) Explain(r *codec.Review) (string, error) {
+func (h *Hook) Explain(v *hook.View) (hook.Explanation, error) {
+	r := v.Review
 	form, err := h.form(r)
 	if err != nil {
-		return "", err
+		return hook.Explanation{}, err
 	}
 	text := form.Encoding.String() + " " + form.Version.String()
 	if h.Wire.Encoding == Auto || h.Wire.Compression == CompressAuto {
@@ -136,7 +137,7 @@ func (h *Hook) Explain(r *codec.Review) (string, error) {
 	if form.Coding != codec.Identity {
 		text += ", " + form.Coding.String()
 	}
-	return text, nil
+	return hook.Explanation{Payload: text}, nil
 }
 
 // Message is a Question to a webhook as a transport.Message. It holds a reference to

@@ -67,7 +67,7 @@ func TestNoVersion(t *testing.T) {
 	if !errors.As(to.err, &call) || call.Cause != hook.NotConvertible || len(c.calls) > 0 {
 		t.Errorf("C29 %v, %d calls", to.err, len(c.calls))
 	}
-	if _, err := h.Explain(v.Review); !errors.As(err, &call) {
+	if _, err := h.Explain(v); !errors.As(err, &call) {
 		t.Errorf("explained as %v", err)
 	}
 }

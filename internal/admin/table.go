@@ -69,7 +69,7 @@ func (x *index) table(caption string, ids []string) webhookTable {
 			Link:    webhookLink(w.Configuration, w.Name),
 			Webhook: *w,
 			Target:  target,
-			State:   targetBadge(&target),
+			State:   stateOf(w, &target),
 			Spark:   newSpark(x.status.Now, target.Samples),
 		})
 	}
@@ -77,6 +77,14 @@ func (x *index) table(caption string, ids []string) webhookTable {
 }
 
 // targetBadge says how many of a Target's Endpoints are healthy.
+// stateOf is that of the Target; a policy has none.
+func stateOf(w *status.Webhook, t *status.Target) badge {
+	if w.Policy != nil {
+		return badge{"good", "in the process"}
+	}
+	return targetBadge(t)
+}
+
 func targetBadge(t *status.Target) badge {
 	healthy, all := 0, len(t.Endpoints)
 	for i := range t.Endpoints {

@@ -27,11 +27,12 @@ func packages() map[string][]string {
 		"hook":                  {"codec", "internal/celenv", "internal/crash", "internal/share", "internal/worker"},
 		"transport":             {"codec", "hook", "breaker", "internal/crash", "internal/worker", "internal/tracecontext"},
 		"webhook":               {"codec", "hook", "transport"},
+		"policy":                {"codec", "hook", "internal/celenv"},
 		"exempt":                {"codec", "match"},
 		"chain":                 {"hook", "match", "exempt"},
 		"registry/manifest":     {"chain", "exempt"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
-		"registry/compile":    {"codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "internal/celenv", "internal/trust"},
+		"registry/compile":    {"codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "internal/celenv", "internal/trust", "policy"},
 		"registry":            {"chain", "transport", "registry/manifest", "registry/compile"},
 		"internal/trust":      {},
 		"registry/kube":       {"match", "chain", "registry/manifest"}, // match for the interface of sources
@@ -39,7 +40,7 @@ func packages() map[string][]string {
 		"dispatcher":          {"codec", "codec/jsonpatch", "match", "internal/crash", "internal/throttle", "chain", "exempt", "hook", "dispatcher/overload", "internal/tracecontext"},
 		"internal/server":     {"internal/tracecontext", "dispatcher", "registry", "codec", "internal/crash", "internal/throttle", "internal/trust", "chain"},
 		// What there is to tell of a process, from everywhere that knows.
-		"internal/status":  {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport", "webhook"},
+		"internal/status":  {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport", "webhook", "policy"},
 		"internal/admin":   {"internal/status", "registry/manifest"},
 		"internal/config":  {"chain", "internal/server", "dispatcher", "dispatcher/overload", "registry", "internal/objectpath", "exempt", "registry/compile", "registry/manifest", "transport", "webhook"}, // types and defaults of its fields
 		"internal/excerpt": {},
@@ -105,8 +106,8 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/apis/cel":             {"internal/celenv"},
 		"k8s.io/apiserver/pkg/cel":                  {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/cel": {"internal/celenv"},
-		"k8s.io/api":                                {"internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "registry/compile", "registry/manifest"},
-		"k8s.io/apimachinery":                       {"internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "registry/compile", "registry/manifest"},
+		"k8s.io/api":                                {"internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/compile", "registry/manifest"},
+		"k8s.io/apimachinery":                       {"internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "registry/compile", "registry/manifest"},
 		"k8s.io/client-go":                          {"registry/kube"},
 		"k8s.io/klog":                               {"registry/kube"},  // to keep client-go silent
 		"golang.org/x/sys":                          {"loadtest/bench"}, // to pin processes
@@ -131,17 +132,18 @@ func modules() map[string][]string {
 // those below them.
 func guarded() map[string]string {
 	return map[string]string{
-		"k8s.io/client-go/kubernetes":                             "the typed clientset costs 22 MB: use metadata and tools/cache",
-		"sigs.k8s.io/controller-runtime":                          "it brings the typed clientset and a life cycle of its own",
-		"k8s.io/apiserver/pkg/admission/plugin/policy/validating": "it brings client-go: CEL comes from admission/plugin/cel",
-		"k8s.io/apiserver/pkg/admission/plugin/webhook/request":   "it brings client-go",
-		"k8s.io/apiserver/pkg/admission/plugin/webhook/generic":   "it brings client-go",
-		"k8s.io/apiserver/pkg/util/webhook":                       "it brings client-go: we call webhooks over fasthttp",
-		"gopkg.in/evanphx/json-patch.v4":                          "it is the oracle of codec/jsonpatch, for tests only",
-		"github.com/go-json-experiment/json":                      "it is the oracle of codec, for tests only",
+		"k8s.io/client-go/kubernetes":                           "the typed clientset costs 22 MB: use metadata and tools/cache",
+		"sigs.k8s.io/controller-runtime":                        "it brings the typed clientset and a life cycle of its own",
+		"k8s.io/apiserver/pkg/admission/plugin/policy":          "it brings client-go and a registry of metrics: it is the oracle of policy, for tests only",
+		"k8s.io/client-go/informers":                            "it brings the typed clientset",
+		"k8s.io/apiserver/pkg/admission/plugin/webhook/request": "it brings client-go",
+		"k8s.io/apiserver/pkg/admission/plugin/webhook/generic": "it brings client-go",
+		"k8s.io/apiserver/pkg/util/webhook":                     "it brings client-go: we call webhooks over fasthttp",
+		"gopkg.in/evanphx/json-patch.v4":                        "it is the oracle of codec/jsonpatch, for tests only",
+		"github.com/go-json-experiment/json":                    "it is the oracle of codec, for tests only",
 	}
 }
 
-// maxBinary is the size in bytes that the stripped binary stays under. It had 45.1 MB
+// maxBinary is the size in bytes that the stripped binary stays under. It had 45.5 MB
 // when this was set: what takes it beyond is a dependency, and a decision.
-const maxBinary = 45_500_000
+const maxBinary = 50_000_000

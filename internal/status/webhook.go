@@ -3,12 +3,14 @@
 package status
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/policy"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -36,6 +38,7 @@ type Webhook struct {
 	Hedge             bool        `json:"hedge"` // slow calls may be asked twice
 	Bindings          []string    `json:"bindings"`
 	Target            string      `json:"target"` // Target.ID
+	Policy            *Policy     `json:"policy"` // nil: it is a webhook
 	// Shadow is nil where the mode is another.
 	Shadow *ShadowCounts `json:"shadow"`
 }
@@ -49,6 +52,21 @@ func (s *Status) Registered() int {
 		names[[3]string{w.Phase, w.Configuration, w.Name}] = true
 	}
 	return len(names)
+}
+
+// Policy is what a policy with a binding decides, which has no Target.
+type Policy struct {
+	Validations []string `json:"validations"`
+	Actions     []string `json:"actions"`
+	Version     string   `json:"version"` // the beginning of a hash over all that both say, in hex
+}
+
+func newPolicy(b *policy.Binding, w *chain.Entry) *Policy {
+	p := &Policy{Validations: b.Validations(), Actions: []string{}, Version: hex.EncodeToString(w.Sum())[:shownIdentity]}
+	for _, action := range b.Actions {
+		p.Actions = append(p.Actions, string(action))
+	}
+	return p
 }
 
 // Condition is one matchCondition.
@@ -78,8 +96,11 @@ func newVariant(w *chain.Entry, p chain.Phase) Webhook {
 		Bindings:       append([]string{}, w.Bindings...),
 		Target:         targetID(w.ServedBy()),
 	}
-	if h, ok := w.Hook.(*webhook.Hook); ok {
+	switch h := w.Hook.(type) {
+	case *webhook.Hook:
 		v.Retry, v.Hedge = h.Repeat.Failures, !h.Repeat.NoHedge && w.SideEffects.Repeatable(true)
+	case *policy.Binding:
+		v.Policy = newPolicy(h, w)
 	}
 	return v
 }

@@ -24,6 +24,7 @@ const (
 	Pending        Cause = "Pending"
 	MatchError     Cause = "MatchError"
 	DryRun         Cause = "DryRun"
+	Evaluation     Cause = "Evaluation"
 )
 
 // codes returns the status codes that a denial with the cause may have.
@@ -39,7 +40,7 @@ func (c Cause) codes() []int32 {
 		return []int32{http.StatusForbidden, http.StatusNotFound}
 	case DryRun:
 		return []int32{http.StatusBadRequest}
-	case HTTPStatus, BadAnswer, BadPatch, NotConvertible, Panic:
+	case HTTPStatus, BadAnswer, BadPatch, NotConvertible, Panic, Evaluation:
 		return []int32{http.StatusInternalServerError}
 	}
 	return nil

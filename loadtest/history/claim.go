@@ -28,16 +28,20 @@ type claim struct {
 	text    string // what the webhook is quoted with
 }
 
+// called is how a text names a webhook, or a policy with its binding.
+const called = `(?:webhook "|ValidatingAdmissionPolicy '[^']+' with binding ')([^"']+)["']`
+
 // The texts are part of the contract: users of kube-apiserver search for them.
 var (
+	policyLine   = regexp.MustCompile(`^` + called + ` denied request: (.*)$`)
 	deniedLine   = regexp.MustCompile(`^admission webhook "([^"]+)" denied the request(?:: (.*)| without explanation)$`)
-	failedLine   = regexp.MustCompile(`^Internal error occurred: failed calling webhook "([^"]+)": .* \((\w+) after [^;]*; .*platform problem`)
-	refusedLine  = regexp.MustCompile(`^Internal error occurred: .* \(webhook "([^"]+)", (\w+), whatever the failurePolicy\)$`)
-	matchLine    = regexp.MustCompile(`^it cannot be decided whether webhook "([^"]+)" must be asked: .* \((\w+)\)$`)
+	failedLine   = regexp.MustCompile(`^Internal error occurred: failed calling ` + called + `: .* \((\w+) after [^;]*; .*platform problem`)
+	refusedLine  = regexp.MustCompile(`^Internal error occurred: .* \(` + called + `, (\w+), whatever the failurePolicy\)$`)
+	matchLine    = regexp.MustCompile(`^it cannot be decided whether ` + called + ` must be asked: .* \((\w+)\)$`)
 	dryRunLine   = regexp.MustCompile(`^admission webhook "([^"]+)" does not support dry run`)
-	openWarning  = regexp.MustCompile(`^failed calling webhook "([^"]+)" \((\w+) after `)
-	skipWarning  = regexp.MustCompile(`^webhook "([^"]+)" was skipped \((\w+)\)`)
-	anyWebhook   = regexp.MustCompile(`webhook "([^"]+)"`)
+	openWarning  = regexp.MustCompile(`^failed calling ` + called + ` \((\w+) after `)
+	skipWarning  = regexp.MustCompile(`^` + called + ` was skipped \((\w+)\)`)
+	anyWebhook   = regexp.MustCompile(called)
 	annotated    = regexp.MustCompile(`(?:^|; )(\S+) \((\w+)`)
 	softenedText = "would be denied if enforced: "
 )
@@ -45,6 +49,9 @@ var (
 // readLine reads one line of the message of a denial.
 func readLine(line string) (claim, bool) {
 	if m := deniedLine.FindStringSubmatch(line); m != nil {
+		return claim{kind: saidDenied, webhook: m[1], text: m[2]}, true
+	}
+	if m := policyLine.FindStringSubmatch(line); m != nil {
 		return claim{kind: saidDenied, webhook: m[1], text: m[2]}, true
 	}
 	if m := failedLine.FindStringSubmatch(line); m != nil {

@@ -28,10 +28,10 @@ const rows = 16
 // Bindings compose: several may say different fields for one webhook. Two that say
 // different values of one field are refused (E16).
 var bindingFields = [rows]bindingField{
-	row("mode", enum[chain.Mode](func(s *spec) string { return s.Mode }, chain.Modes[:]), anyWebhook,
-		func(w *made, v chain.Mode) { w.Mode = v }),
-	row("timeout", (*bindingReader).readTimeout, timeoutFits,
-		func(w *made, v time.Duration) { w.Timeout = v }),
+	both(row("mode", enum[chain.Mode](func(s *spec) string { return s.Mode }, chain.Modes[:]), anyWebhook,
+		func(w *made, v chain.Mode) { w.Mode = v })),
+	both(row("timeout", (*bindingReader).readTimeout, timeoutFits,
+		func(w *made, v time.Duration) { w.Timeout = v })),
 	row("endpoints", (*bindingReader).readEndpoints, anyWebhook,
 		func(w *made, v endpoints) { w.at.Endpoints = *v.specs }),
 	row("clientCertificate", (*bindingReader).readClient, anyWebhook,
@@ -42,8 +42,8 @@ var bindingFields = [rows]bindingField{
 		func(w *made, v string) { w.at.BearerToken = v }),
 	row("stage", enum[chain.Stage](func(s *spec) string { return s.Stage }, chain.Stages[:]), stageFits,
 		func(w *made, v chain.Stage) { w.Stage = v }),
-	row("order", plain(func(s *spec) *int32 { return s.Order }), anyWebhook,
-		func(w *made, v int32) { w.Order = v }),
+	both(row("order", plain(func(s *spec) *int32 { return s.Order }), anyWebhook,
+		func(w *made, v int32) { w.Order = v })),
 	row("failurePolicy", oneWord(func(s *spec) string { return s.FailurePolicy }, "Retry"), mayRepeat,
 		func(w *made, _ string) { w.retry() }),
 	row("hedge", oneWord(func(s *spec) string { return s.Hedge }, hedgeAuto, hedgeOn, hedgeOff), mayHedge,
@@ -71,13 +71,20 @@ type dispatch [rows]any
 
 // bindingField is a row of bindingFields.
 type bindingField struct {
-	name string // of the field of the spec
+	name     string // of the field of the spec
+	policies bool   // it holds for policies, too; what is about calls says nothing of them
 	// read returns what the binding says; nil: nothing, or what is a problem.
 	read func(*bindingReader, *manifest.Binding, *field.Path) any
 	// refuses returns why the webhook cannot have the value; "": it can.
 	refuses func(e *entry, value any) string
 	// apply puts the value where it goes.
 	apply func(into *made, value any)
+}
+
+// both is a row for webhooks and policies.
+func both(f bindingField) bindingField {
+	f.policies = true
+	return f
 }
 
 func row[T comparable](name string, read func(*bindingReader, *manifest.Binding, *field.Path) *T,

@@ -9,6 +9,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
+	"github.com/admission-dispatcher/dispatcher/policy"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
 	"github.com/admission-dispatcher/dispatcher/webhook"
@@ -45,10 +46,11 @@ type Compiled struct {
 
 // Compiler turns what was read into what is served. It starts nothing and dials
 // nothing: the same input, Options and time give the same. It keeps compiled
-// conditions from one time to the next.
+// conditions and policies from one time to the next.
 type Compiler struct {
-	options Options
-	cel     *celenv.Compiler
+	options  Options
+	cel      *celenv.Compiler
+	policies *policy.Compiler
 }
 
 // NewCompiler returns a Compiler.
@@ -56,7 +58,8 @@ func NewCompiler(o Options) *Compiler {
 	if o.MaxTimeout <= 0 {
 		o.MaxTimeout = chain.MaxTimeout
 	}
-	return &Compiler{options: o, cel: celenv.NewCompiler()}
+	cel := celenv.NewCompiler()
+	return &Compiler{options: o, cel: cel, policies: policy.NewCompiler(cel)}
 }
 
 // Compile returns what in says, or every problem that stands in its way, problems
@@ -68,9 +71,9 @@ func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*trans
 	files := &credentials{diagnostics: d, options: &k.options, in: &in, now: time.Now()}
 
 	bindings := readBindings(in.Objects.Bindings, files)
-	all := compileEntries(in.Objects.Configurations, bindings, files, k.cel)
+	all := compileEntries(in.Objects, bindings, files, k)
 	clusters := compileClusters(in.Objects.Clusters, files)
-	groups := groupsOf(clusters.list, bindings)
+	groups := groupsOf(clusters.list, slices.Concat(bindings, clusterSelectors(all)))
 	targets := &targets{known: ByIdentity(living), found: map[transport.Identity]*transport.Target{}}
 	compileChains(groups, all, &variants{diagnostics: d, options: &k.options, targets: targets})
 	lint{d, k.options.MaxTimeout}.all(in.Objects, bindings, all, groups)

@@ -18,8 +18,8 @@ import (
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
-// entry is one webhook of a configuration, compiled as far as all clusters
-// share it.
+// entry is one webhook of a configuration, or one policy with a binding, compiled as
+// far as all clusters share it.
 type entry struct {
 	configuration *manifest.Configuration
 	spec          *admissionregistrationv1.MutatingWebhook
@@ -27,9 +27,10 @@ type entry struct {
 	number        uint32 // position among all entries
 	pathID        string
 	matcher       *match.Matcher
-	bindings      []*binding // that bind it, by name
-	bindingNames  []string   // of these; shared by all that is compiled
-	restricted    bool       // serves only clusters that one of them selects
+	bindings      []*binding  // that bind it, by name
+	bindingNames  []string    // of these; shared by all that is compiled
+	restricted    bool        // serves only clusters that one of them selects
+	policy        *policyPair // nil: it is a webhook
 
 	merges   map[string]merge      // by the selected ones of bindings
 	variants map[dispatch]*variant // compiled
@@ -50,10 +51,11 @@ type pathKey struct {
 	id    string
 }
 
-func compileEntries(list []manifest.Configuration, bindings []*binding, files *credentials, cel *celenv.Compiler) [2][]*entry {
-	c := &entries{credentials: files, cel: cel, bindings: bindings, pathIDs: map[pathKey]*entry{}}
-	for i := range list {
-		configuration := &list[i]
+func compileEntries(objects *manifest.Objects, bindings []*binding, files *credentials, k *Compiler) [2][]*entry {
+	c := &entries{credentials: files, cel: k.cel, bindings: bindings, pathIDs: map[pathKey]*entry{}}
+	c.compilePolicies(objects, k.policies)
+	for i := range objects.Configurations {
+		configuration := &objects.Configurations[i]
 		if errs := validateConfiguration(configuration, c.condition); len(errs) > 0 {
 			c.problem(configuration.Problems(errs)...)
 			continue
@@ -92,27 +94,31 @@ func (c *entries) compile(configuration *manifest.Configuration, i int) {
 		configuration: configuration,
 		spec:          &configuration.Webhooks[i],
 		path:          field.NewPath("webhooks").Index(i),
-		number:        uint32(len(c.byPhase[chain.Validating]) + len(c.byPhase[chain.Mutating])),
-		merges:        map[string]merge{},
-		variants:      map[dispatch]*variant{},
 	}
 	c.problem(configuration.Problems(validateDestination(&e.spec.ClientConfig, c.options.Addresses, e.path.Child("clientConfig")))...)
 	if bundle := e.spec.ClientConfig.CABundle; len(bundle) > 0 {
 		c.checkCA(configuration.Origin, e.path.Child("clientConfig", "caBundle"), bundle)
 	}
+	c.add(e)
+}
+
+// add adds the entry, with its Matcher and its bindings.
+func (c *entries) add(e *entry) {
+	e.number = uint32(len(c.byPhase[chain.Validating]) + len(c.byPhase[chain.Mutating]))
+	e.merges, e.variants = map[string]merge{}, map[dispatch]*variant{}
 	c.identify(e)
 	matcher, err := match.Compile(e.matchSpec(), c.cel)
 	if err != nil {
-		c.problem(configuration.Problem(e.path, "", err.Error()))
+		c.problem(e.configuration.Problem(e.path, "", err.Error()))
 		return
 	}
 	e.matcher = matcher
 	for _, b := range c.bindings {
-		if b.binds(configuration.Meta.Name, e.spec.Name) {
+		if b.binds(e.configuration.Meta.Name, e.spec.Name) {
 			c.problem(e.bind(b)...)
 		}
 	}
-	c.byPhase[configuration.Phase] = append(c.byPhase[configuration.Phase], e)
+	c.byPhase[e.configuration.Phase] = append(c.byPhase[e.configuration.Phase], e)
 }
 
 // identify gives the entry its id, and refuses two webhooks of one phase that the
@@ -121,7 +127,13 @@ func (c *entries) compile(configuration *manifest.Configuration, i int) {
 func (c *entries) identify(e *entry) {
 	e.pathID = chain.PathID(e.name())
 	key := pathKey{e.configuration.Phase, e.pathID}
-	if another := c.pathIDs[key]; another != nil && another.name() != e.name() {
+	another := c.pathIDs[key]
+	switch {
+	case another == nil:
+	case (another.policy == nil) != (e.policy == nil): // policies come first
+		c.problem(e.configuration.Problem(e.path.Child("name"), e.spec.Name, "is the name of a ValidatingAdmissionPolicy and its binding, too"))
+		return
+	case another.name() != e.name():
 		c.problem(e.configuration.Problem(e.path.Child("name"), e.spec.Name,
 			fmt.Sprintf("has the same short id as webhook %s: rename one of them", another.name())))
 		return
@@ -130,7 +142,7 @@ func (c *entries) identify(e *entry) {
 }
 
 func (e *entry) matchSpec() match.Spec {
-	return match.Spec{
+	spec := match.Spec{
 		Rules:             e.spec.Rules,
 		MatchPolicy:       *e.spec.MatchPolicy,
 		FailurePolicy:     *e.spec.FailurePolicy,
@@ -138,6 +150,10 @@ func (e *entry) matchSpec() match.Spec {
 		ObjectSelector:    e.spec.ObjectSelector,
 		MatchConditions:   e.spec.MatchConditions,
 	}
+	if e.policy != nil {
+		e.policy.restrict(&spec)
+	}
+	return spec
 }
 
 // bind notes a binding, and reports what it may not say of the entry.
@@ -166,6 +182,9 @@ type selection map[*binding]bool
 // serves reports whether the webhook takes part where the selected bindings
 // hold.
 func (e *entry) serves(selected selection) bool {
+	if e.policy != nil && e.policy.clusters != nil && !selected[e.policy.clusters] {
+		return false
+	}
 	return !e.restricted || slices.ContainsFunc(e.bindings, func(b *binding) bool {
 		return b.Spec.OnlySelectedClusters && selected[b]
 	})

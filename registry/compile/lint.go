@@ -35,6 +35,7 @@ func (l lint) all(o *manifest.Objects, bindings []*binding, entries [2][]*entry,
 		for _, b := range bindings {
 			l.binding(b, every, len(groups) > 0)
 		}
+		l.policies(o, every, len(groups) > 0)
 	}
 	short := l.short(groups)
 	for _, e := range every {
@@ -63,11 +64,11 @@ func (l lint) binding(b *binding, every []*entry, clusters bool) {
 func (l lint) rules(e *entry) {
 	for i := range e.spec.Rules {
 		r := &e.spec.Rules[i]
-		at := e.path.Child("rules").Index(i)
+		at := e.path.Child(e.rules()).Index(i)
 		if isWide(r) {
 			l.warn(e.configuration.Problem(at, "", "selects every resource of every group"))
 		}
-		if *e.spec.FailurePolicy != admissionregistrationv1.Fail {
+		if *e.spec.FailurePolicy != admissionregistrationv1.Fail || e.policy != nil {
 			continue
 		}
 		if stopped := vital(e.spec, r); len(stopped) > 0 {
@@ -131,7 +132,7 @@ func (l lint) short(groups []*group) map[*entry][]string {
 				if cluster.Timeout > 0 {
 					limit = min(limit, cluster.Timeout)
 				}
-				if w.variant.Timeout > limit {
+				if w.variant.Timeout > limit && w.entry.policy == nil {
 					short[w.entry] = append(short[w.entry], fmt.Sprintf("Cluster/%s (%s)", cluster.Name, limit))
 				}
 			}
@@ -153,7 +154,7 @@ func (l lint) paths(groups []*group) {
 					continue
 				}
 				told[[2]*entry{first, second}] = true
-				l.warn(first.configuration.Problem(first.path.Child("rules"), "", fmt.Sprintf(
+				l.warn(first.configuration.Problem(first.path.Child(first.rules()), "", fmt.Sprintf(
 					"list other versions or groups of a resource than %s does: in Cluster/%s the two are registered apart, a further call for what both select",
 					second.name(), g.clusters[0].Name)))
 			}

@@ -98,7 +98,7 @@ func unsupplied(e *entry, g *group) []manifest.Problem {
 	if len(without) == 0 {
 		return nil
 	}
-	return []manifest.Problem{e.configuration.Problem(e.path.Child("namespaceSelector"), strings.Join(keys, ", "),
+	return []manifest.Problem{e.selecting().Problem(e.selectorPath(), strings.Join(keys, ", "),
 		fmt.Sprintf("needs labels that nobody supplies: neither spec.namespaces nor spec.kubeconfigFile is set in %s", enumerate(without)))}
 }
 

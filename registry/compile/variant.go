@@ -43,6 +43,9 @@ func (v *variants) of(e *entry, d dispatch) *variant {
 // compile returns the webhook under one dispatch: as its configuration says, and then
 // as bindings do.
 func (v *variants) compile(e *entry, d dispatch) (*chain.Entry, error) {
+	if e.policy != nil {
+		return e.policy.entry(e, d), nil
+	}
 	url, serverName := address(&e.spec.ClientConfig)
 	id := hook.ID{Configuration: e.configuration.Meta.Name, Name: e.spec.Name}
 	asks := &webhook.Hook{

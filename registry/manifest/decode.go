@@ -114,6 +114,10 @@ func (d *decoder) decode(at Origin, meta metav1.TypeMeta, doc json.RawMessage) (
 		return true, d.validating(at, meta.APIVersion == betaVersion, doc)
 	case v1Version + " MutatingWebhookConfiguration", betaVersion + " MutatingWebhookConfiguration":
 		return true, d.mutating(at, meta.APIVersion == betaVersion, doc)
+	case v1Version + " ValidatingAdmissionPolicy", betaVersion + " ValidatingAdmissionPolicy":
+		return true, d.policy(at, doc)
+	case v1Version + " ValidatingAdmissionPolicyBinding", betaVersion + " ValidatingAdmissionPolicyBinding":
+		return true, d.policyBinding(at, doc)
 	case ownVersion + " Cluster":
 		return true, d.cluster(at, doc)
 	case ownVersion + " WebhookBinding":

@@ -19,6 +19,8 @@ type Objects struct {
 	Configurations []Configuration
 	Clusters       []Cluster
 	Bindings       []Binding
+	Policies       []Policy
+	PolicyBindings []PolicyBinding
 }
 
 // Cluster is a Cluster object, and where it stands.
@@ -34,7 +36,9 @@ type Binding struct {
 }
 
 // Len returns how many objects there are.
-func (o *Objects) Len() int { return len(o.Configurations) + len(o.Clusters) + len(o.Bindings) }
+func (o *Objects) Len() int {
+	return len(o.Configurations) + len(o.Clusters) + len(o.Bindings) + len(o.Policies) + len(o.PolicyBindings)
+}
 
 // Sort brings the objects into the order in which they take part, whatever
 // files they came from.
@@ -44,6 +48,10 @@ func (o *Objects) Sort() {
 	})
 	slices.SortStableFunc(o.Clusters, func(a, b Cluster) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(o.Bindings, func(a, b Binding) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(o.Policies, func(a, b Policy) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(o.PolicyBindings, func(a, b PolicyBinding) int {
+		return cmp.Or(cmp.Compare(a.Spec.PolicyName, b.Spec.PolicyName), cmp.Compare(a.Name, b.Name))
+	})
 }
 
 // Duplicates reports objects of one kind and name.
@@ -72,6 +80,12 @@ func (o *Objects) origins() []Origin {
 	}
 	for i := range o.Bindings {
 		all = append(all, o.Bindings[i].Origin)
+	}
+	for i := range o.Policies {
+		all = append(all, o.Policies[i].Origin)
+	}
+	for i := range o.PolicyBindings {
+		all = append(all, o.PolicyBindings[i].Origin)
 	}
 	return all
 }

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package policy decides ValidatingAdmissionPolicies: it compiles one, evaluates it over
+// a review, and answers for each of its bindings as kube-apiserver does.
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/admission-dispatcher/dispatcher/internal/celenv"
+)
+
+// Policy is what a ValidatingAdmissionPolicy decides, compiled: everything but which
+// requests it is for. It has no name: policies that say the same are one. It is frozen,
+// and safe for concurrent use.
+type Policy struct {
+	sum         string
+	ignore      bool // failurePolicy: an expression without a result is skipped
+	scope       *celenv.Scope
+	conditions  []*celenv.Condition
+	validations []validation
+	annotations []annotation
+	messages    int  // how many messageExpressions there are
+	objects     bool // an expression looks into the objects
+}
+
+// validation is one entry of validations.
+type validation struct {
+	admissionregistrationv1.Validation
+	expression *celenv.Expression
+	message    *celenv.Expression // nil: there is none
+}
+
+// annotation is one entry of auditAnnotations.
+type annotation struct {
+	key, text string
+	value     *celenv.Expression
+}
+
+// Compiler compiles policies. It keeps what it has compiled for the next load: to compile
+// an expression takes about a millisecond. It is not safe for concurrent use.
+type Compiler struct {
+	cel      *celenv.Compiler
+	now      map[string]*Policy // of this load, by sum
+	before   map[string]*Policy // of the one before
+	compiled int
+}
+
+// NewCompiler returns a Compiler whose expressions cel compiles.
+func NewCompiler(cel *celenv.Compiler) *Compiler {
+	return &Compiler{cel: cel, now: map[string]*Policy{}}
+}
+
+// Begin begins a load: what this one and the one before it do not use is forgotten.
+func (c *Compiler) Begin() { c.now, c.before = map[string]*Policy{}, c.now }
+
+// Compiled returns how many policies have been compiled so far.
+func (c *Compiler) Compiled() int { return c.compiled }
+
+// Compile compiles the expressions of a policy that is valid but for them. Every
+// expression that does not compile is an error, with its path below at.
+func (c *Compiler) Compile(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, at *field.Path) (*Policy, field.ErrorList) {
+	sum := sumOf(spec)
+	if p, ok := c.now[sum]; ok {
+		return p, nil
+	}
+	p, ok := c.before[sum]
+	if !ok {
+		c.compiled++
+		var errs field.ErrorList
+		if p, errs = c.compile(spec, at); len(errs) > 0 {
+			return nil, errs
+		}
+		p.sum = sum
+	}
+	c.now[sum] = p
+	return p, nil
+}
+
+// sumOf is over all that Compile reads.
+func sumOf(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec) string {
+	read := admissionregistrationv1.ValidatingAdmissionPolicySpec{
+		FailurePolicy: spec.FailurePolicy, MatchConditions: spec.MatchConditions, Variables: spec.Variables,
+		Validations: spec.Validations, AuditAnnotations: spec.AuditAnnotations,
+	}
+	text, _ := json.Marshal(read) // plain data always has a text
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+func (c *Compiler) compile(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, at *field.Path) (*Policy, field.ErrorList) {
+	p := &Policy{
+		ignore: spec.FailurePolicy != nil && *spec.FailurePolicy == admissionregistrationv1.Ignore,
+		scope:  c.cel.NewScope(len(spec.Variables) > 0),
+	}
+	b := builder{Policy: p}
+	for i, m := range spec.MatchConditions {
+		if blank(m.Expression) {
+			continue
+		}
+		compiled, err := c.cel.Compile(m.Expression)
+		b.problem(at.Child("matchConditions").Index(i).Child("expression"), m.Expression, err)
+		p.conditions = append(p.conditions, compiled)
+	}
+	for i, v := range spec.Variables {
+		if blank(v.Expression) {
+			continue
+		}
+		b.problem(at.Child("variables").Index(i).Child("expression"), v.Expression, p.scope.Declare(v.Name, v.Expression))
+	}
+	for i, v := range spec.Validations {
+		at := at.Child("validations").Index(i)
+		compiled := validation{Validation: v, expression: b.expression(at.Child("expression"), v.Expression, celenv.Bool)}
+		if v.MessageExpression != "" {
+			compiled.message = b.expression(at.Child("messageExpression"), v.MessageExpression, celenv.Text)
+			p.messages++
+		}
+		p.validations = append(p.validations, compiled)
+	}
+	for i, a := range spec.AuditAnnotations {
+		at := at.Child("auditAnnotations").Index(i).Child("valueExpression")
+		p.annotations = append(p.annotations, annotation{a.Key, a.ValueExpression, b.expression(at, a.ValueExpression, celenv.TextOrNull)})
+	}
+	if len(b.errs) > 0 {
+		return nil, b.errs
+	}
+	p.objects = p.objects || p.scope.ReadsObjects()
+	return p, nil
+}
+
+// builder collects what is wrong with a policy.
+type builder struct {
+	*Policy
+	errs field.ErrorList
+}
+
+func (b *builder) expression(at *field.Path, text string, result celenv.Result) *celenv.Expression {
+	if blank(text) {
+		return nil
+	}
+	x, err := b.scope.Compile(text, result)
+	b.problem(at, text, err)
+	b.objects = b.objects || x != nil && x.ReadsObjects()
+	return x
+}
+
+// blank reports whether there is no expression, which whoever validates the rest refuses.
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
+
+func (b *builder) problem(at *field.Path, text string, err error) {
+	if err != nil {
+		b.errs = append(b.errs, field.Invalid(at, text, withoutPicture(err.Error())))
+	}
+}
+
+// withoutPicture drops the lines in which CEL draws the expression.
+func withoutPicture(message string) string {
+	var kept []string
+	for line := range strings.Lines(message) {
+		if !strings.HasPrefix(line, " | ") {
+			kept = append(kept, strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(kept, "; ")
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/celenv"
+)
+
+// result is what a policy came to for one review, whatever its bindings make of it.
+type result struct {
+	decisions   []decision
+	annotations []published
+	// unpublished are the errors of audit annotations that deny.
+	unpublished []string
+	// late: the deadline came before the end. The decisions are what was decided before.
+	late    bool
+	ignored []error  // failures that failurePolicy Ignore skips, without what they quote
+	steps   []string // for explain
+}
+
+// decision is a validation that does not hold, or a failure under failurePolicy Fail.
+type decision struct {
+	index   int // of the validation
+	reason  string
+	message string
+}
+
+// published is an audit annotation.
+type published struct{ key, value string }
+
+// evaluator evaluates one policy over one review.
+type evaluator struct {
+	*Policy
+	*celenv.Evaluation
+	result
+	explains bool
+}
+
+// evaluate evaluates the policy in the order and within the budgets of kube-apiserver
+// (k8s.io/apiserver/pkg/admission/plugin/policy/validating/validator.go): conditions,
+// validations, the messages of those that do not hold, audit annotations.
+func (p *Policy) evaluate(v *celenv.Variables, deadline time.Time, explains bool) *result {
+	made := v.Once(p, p.scope, deadline, func(e *celenv.Evaluation) (any, bool) {
+		run := &evaluator{Policy: p, Evaluation: e, explains: explains}
+		if run.conditionsHold() && run.validate() {
+			run.annotate()
+		}
+		run.explainVariables()
+		return &run.result, !run.late
+	})
+	return made.(*result) //nolint:forcetypeassert // it is what is made
+}
+
+// conditionsHold evaluates the matchConditions as the matcher has, which keeps what they
+// came to: here they are evaluated for what they fail with.
+func (e *evaluator) conditionsHold() bool {
+	var errs []error
+	budget, untrue := celenv.Budget, false
+	for i, c := range e.conditions {
+		holds, left, err := e.Condition(c, budget)
+		e.step(fmt.Sprintf("matchConditions[%d]", i), fmt.Sprint(holds), err)
+		switch {
+		case left < 0:
+			e.failed(err)
+			return false
+		case err != nil:
+			errs = append(errs, err)
+		}
+		untrue = untrue || err == nil && !holds
+		budget = left
+	}
+	if !untrue && len(errs) > 0 {
+		e.failed(joined(errs))
+	}
+	return !untrue && len(errs) == 0
+}
+
+// failed makes err the one decision: nothing else of the policy counts. It is late if
+// that is the error.
+func (e *evaluator) failed(err error) {
+	if errors.Is(err, celenv.ErrInterrupted) {
+		e.late = true
+		return
+	}
+	e.decisions, e.ignored = nil, nil
+	e.fail(0, err)
+}
+
+// fail decides a failure by the failure policy.
+func (e *evaluator) fail(index int, err error) {
+	if e.ignore {
+		e.ignored = append(e.ignored, discreet(err))
+		return
+	}
+	e.decisions = append(e.decisions, decision{index: index, reason: reasonInvalid, message: err.Error()})
+}
+
+// validate evaluates the validations, and reports whether the audit annotations follow.
+func (e *evaluator) validate() bool {
+	e.Pass(celenv.PolicyBudget)
+	untrue := make([]bool, len(e.validations))
+	errs := make([]error, len(e.validations))
+	for i := range e.validations {
+		value, err := e.Evaluate(e.validations[i].expression)
+		e.step(fmt.Sprintf("validations[%d]", i), shown(value, err), err)
+		if err != nil && !isOwn(err) {
+			if errors.Is(err, celenv.ErrInterrupted) {
+				e.decideWithoutTime(untrue[:i])
+			}
+			e.failed(err)
+			return false
+		}
+		errs[i], untrue[i] = err, err == nil && !value.True()
+	}
+	messages, exhausted := e.writeMessages(untrue)
+	for i := range e.validations {
+		switch {
+		case e.late:
+			return false
+		case errs[i] != nil:
+			e.fail(i, errs[i])
+		case exhausted != nil:
+			e.fail(i, fmt.Errorf("failed messageExpression: %w", exhausted))
+		case untrue[i]:
+			e.deny(i, messages[i])
+		}
+	}
+	return true
+}
+
+// decideWithoutTime keeps the denials that there are when time is up: they stand,
+// whatever those behind them would have said.
+func (e *evaluator) decideWithoutTime(untrue []bool) {
+	for i, is := range untrue {
+		if is {
+			e.deny(i, "")
+		}
+	}
+}
+
+func (e *evaluator) deny(i int, message string) {
+	v := &e.validations[i]
+	d := decision{index: i, reason: reasonInvalid, message: message}
+	if v.Reason != nil {
+		d.reason = string(*v.Reason)
+	}
+	if d.message == "" {
+		d.message = strings.TrimSpace(v.Message)
+	}
+	if d.message == "" {
+		d.message = "failed expression: " + strings.TrimSpace(v.Expression)
+	}
+	e.decisions = append(e.decisions, d)
+}
+
+// writeMessages evaluates the messageExpressions of validations that do not hold.
+// kube-apiserver evaluates all of them from what the validations left of the budget,
+// and where that runs out every validation has failed. It cannot run out where what is
+// left is enough for each of them and each variable to cost the most that it may.
+func (e *evaluator) writeMessages(untrue []bool) (messages []string, exhausted error) {
+	left := e.Left()
+	all := int64(e.messages+e.scope.Variables())*celenv.ExpressionBudget > left
+	messages = make([]string, len(untrue))
+	e.Pass(left)
+	for i := range e.validations {
+		x := e.validations[i].message
+		if x == nil || !untrue[i] && !all {
+			continue
+		}
+		value, err := e.Evaluate(x)
+		e.step(fmt.Sprintf("validations[%d].messageExpression", i), shown(value, err), err)
+		switch {
+		case err == nil:
+			messages[i] = usable(value)
+		case errors.Is(err, celenv.ErrInterrupted):
+			e.decideWithoutTime(untrue)
+			e.late = true
+			return nil, nil
+		case !isOwn(err):
+			return nil, err
+		}
+	}
+	return messages, nil
+}
+
+// maxMessage is the longest message that a messageExpression may make, in bytes.
+const maxMessage = 5 << 10
+
+// usable returns the message; "" if it is none that a user is shown.
+func usable(v celenv.Value) string {
+	text, _ := v.Text()
+	text = strings.TrimSpace(text)
+	if len(text) > maxMessage || strings.Contains(text, "\n") {
+		return ""
+	}
+	return text
+}
+
+// annotate evaluates the audit annotations, from a budget of their own.
+func (e *evaluator) annotate() {
+	e.Pass(celenv.PolicyBudget)
+	for i := range e.Policy.annotations {
+		a := &e.Policy.annotations[i]
+		value, err := e.Evaluate(a.value)
+		e.step("auditAnnotations["+a.key+"]", shown(value, err), err)
+		if err != nil && !isOwn(err) {
+			e.result.annotations, e.unpublished = nil, nil
+			e.failed(err)
+			return
+		}
+		switch text, ok := value.Text(); {
+		case err != nil && e.ignore:
+			e.ignored = append(e.ignored, discreet(err))
+		case err != nil:
+			e.unpublished = append(e.unpublished, err.Error())
+		case ok:
+			if text = strings.TrimSpace(text); text != "" {
+				e.result.annotations = append(e.result.annotations, published{a.key, text})
+			}
+		}
+	}
+}
+
+// isOwn reports whether the error is of the one expression alone.
+func isOwn(err error) bool {
+	var own *celenv.ExpressionError
+	return errors.As(err, &own)
+}
+
+func discreet(err error) error {
+	var own *celenv.ExpressionError
+	if errors.As(err, &own) {
+		return own.Discreet()
+	}
+	return err
+}
+
+// step notes what an expression came to.
+func (e *evaluator) step(field, came string, err error) {
+	if !e.explains {
+		return
+	}
+	if err != nil {
+		came = err.Error()
+	}
+	e.steps = append(e.steps, field+": "+came)
+}
+
+func (e *evaluator) explainVariables() {
+	if !e.explains {
+		return
+	}
+	for _, v := range e.Known() {
+		e.steps = append(e.steps, "variables."+v.Name+": "+cut(v.JSON()))
+	}
+}
+
+func shown(v celenv.Value, err error) string {
+	if err != nil {
+		return ""
+	}
+	return cut(v.JSON())
+}
+
+// maxShown is how much of a value explain shows, in bytes.
+const maxShown = 1 << 10
+
+func cut(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxShown], "") + " ..."
+}
+
+// joined is several errors in the words of an aggregate of apimachinery's.
+func joined(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return &several{errs}
+}
+
+type several struct{ errs []error }
+
+func (s *several) Error() string {
+	texts := make([]string, len(s.errs))
+	for i, err := range s.errs {
+		texts[i] = err.Error()
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+func (s *several) Unwrap() []error { return s.errs }
