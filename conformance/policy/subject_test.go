@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+
+	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/registry/compile"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
+)
+
+// policySubject is the dispatcher.
+type policySubject struct {
+	*dispatcher.Dispatcher
+	compiler *compile.Compiler
+	cluster  *chain.Cluster
+	refused  []manifest.Problem // one of each
+	loaded   int
+}
+
+func newPolicySubject(t *testing.T) *policySubject {
+	t.Helper()
+	d, err := dispatcher.New(dispatcher.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Wait)
+	return &policySubject{Dispatcher: d, compiler: compile.NewCompiler(compile.Options{})}
+}
+
+// load reports whether the policies are valid.
+func (s *policySubject) load(t *testing.T, policies []*validating.Policy, bindings []*validating.PolicyBinding) bool {
+	t.Helper()
+	cluster := manifest.Cluster{}
+	cluster.Name, cluster.Spec.Authentication.Anonymous = "east", true
+	cluster.Spec.Namespaces = &manifest.NamespaceList{Labels: policyNamespaces}
+	objects := &manifest.Objects{Clusters: []manifest.Cluster{cluster}}
+	for _, p := range policies {
+		objects.Policies = append(objects.Policies, manifest.Policy{ValidatingAdmissionPolicy: *p, Origin: manifest.Origin{Object: "p/" + p.Name}})
+	}
+	for _, b := range bindings {
+		objects.PolicyBindings = append(objects.PolicyBindings, manifest.PolicyBinding{ValidatingAdmissionPolicyBinding: *b, Origin: manifest.Origin{Object: "b/" + b.Name}})
+	}
+	compiled, problems, _ := s.compiler.Compile(manifest.Input{Objects: objects}, nil, nil)
+	if len(problems) > 0 {
+		s.refused = append(s.refused, problems[0])
+		return false
+	}
+	s.loaded++
+	s.cluster = compiled.Clusters["east"]
+	return true
+}
+
+func (s *policySubject) decide(t *testing.T, a *policyAdmission) decided {
+	t.Helper()
+	dryRun := false
+	review := admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
+		Request: &admissionv1.AdmissionRequest{
+			UID: "u", Kind: metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}, Resource: metav1.GroupVersionResource{Version: "v1", Resource: "pods"},
+			RequestKind:     &metav1.GroupVersionKind{Version: "v1", Kind: "Pod"},
+			RequestResource: &metav1.GroupVersionResource{Version: "v1", Resource: "pods"},
+			Name:            a.Name, Namespace: a.Namespace, Operation: admissionv1.Operation(a.Operation), DryRun: &dryRun,
+			UserInfo: authenticationv1.UserInfo{Username: a.user().GetName(), Groups: a.user().GetGroups()},
+		},
+	}
+	for _, o := range []struct {
+		from *corev1.Pod
+		to   *runtime.RawExtension
+	}{{a.New, &review.Request.Object}, {a.Old, &review.Request.OldObject}} {
+		if o.from != nil {
+			o.to.Object = o.from
+		}
+	}
+	text, err := json.Marshal(review)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := codec.NewBody(text, nil)
+	defer body.Release()
+	r := codec.AcquireReview()
+	defer codec.ReleaseReview(r)
+	if err := r.Decode(body); err != nil {
+		t.Fatal(err)
+	}
+	var v dispatcher.Verdict
+	s.Dispatch(t.Context(), dispatcher.Request{Review: r, Cluster: s.cluster, Phase: chain.Validating, Snapshot: "s", Deadline: time.Now().Add(time.Minute)}, &v)
+	d := decided{Allowed: v.Response.Allowed, Code: v.Response.Code, Reason: v.Response.Reason, Message: unindented(v.Response.Message), Annotations: map[string]string{}}
+	for _, w := range v.Response.Warnings {
+		if strings.HasPrefix(w, "Validation failed for ") { // others are our own
+			d.Warnings = append(d.Warnings, w)
+		}
+	}
+	for _, kv := range v.Response.Annotations {
+		if own := strings.HasPrefix(kv.Key, "dispatcher.dev."); !own || kv.Key == "dispatcher.dev.validation-failures" {
+			d.Annotations[kv.Key] = kv.Value
+		}
+	}
+	return d
+}
+
+// unindented is the message with what follows the first line of a denial where it began.
+func unindented(message string) string { return strings.ReplaceAll(message, "\n  ", "\n") }
