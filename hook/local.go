@@ -18,32 +18,67 @@ import (
 )
 
 const (
-	// localCalls is how many calls of one Func are under way, those that hang among
+	// localCalls is how many calls of one function are under way, those that hang among
 	// them. Clusters share them.
 	localCalls = 256
 	// localWorkers is how many goroutines of one Func are kept for the next calls.
 	localWorkers = 16
 )
 
-// Func is a Hook made of a Go function. It must be closed.
-type Func struct {
-	decide func(context.Context, Question) (codec.Response, error)
-	slots  *share.Pool
-	calls  worker.Pool[*localCall]
+// Workers are goroutines that calls of functions run on, kept from one to the next.
+// They must be closed.
+type Workers struct{ pool worker.Pool[*localCall] }
+
+// NewWorkers returns Workers of which at most idle wait for calls. They start none
+// before the first call.
+func NewWorkers(idle int) *Workers {
+	w := &Workers{}
+	w.pool.Do, w.pool.Idle = (*localCall).run, idle
+	return w
 }
 
-// Local makes a Hook of a function, which may use the Question until it returns. It
-// runs on a kept goroutine. An error that is not one of a Receiver's is a CallError,
-// and so is a panic; a function that hangs times out, and runs on without anybody
-// waiting for it.
-func Local(decide func(context.Context, Question) (codec.Response, error)) *Func {
-	f := &Func{decide: decide, slots: share.NewPool(localCalls)}
-	f.calls.Do, f.calls.Idle = f.call, localWorkers
-	return f
+// Close returns when no function runs any more, one that hangs among them. It must not
+// race with Ask.
+func (w *Workers) Close() { w.pool.Close() }
+
+// Calls is the right to call one function: how many calls of it are under way is limited,
+// and shared among clusters. It outlives a configuration, so that calls that hang count
+// until they end.
+type Calls struct {
+	slots   *share.Pool
+	workers *Workers
 }
+
+// NewCalls returns Calls that run on w.
+func (w *Workers) NewCalls() *Calls { return &Calls{share.NewPool(localCalls), w} }
+
+// Decide is a function that answers a Question, which it may use until it returns.
+type Decide func(context.Context, Question) (codec.Response, error)
+
+// Func is a Hook made of a Go function. It must be closed.
+type Func struct {
+	decide Decide
+	*Calls
+}
+
+// Local makes a Hook of a function with goroutines of its own.
+func Local(decide func(context.Context, Question) (codec.Response, error)) *Func {
+	return &Func{decide, NewWorkers(localWorkers).NewCalls()}
+}
+
+// Ask implements Hook.
+func (f *Func) Ask(ctx context.Context, q Question, to Receiver) Outstanding {
+	f.Call(ctx, q, to, f.decide)
+	return nil
+}
+
+// Close returns when the function runs no more. It must not race with Ask.
+func (f *Func) Close() { f.workers.Close() }
 
 // localCall is one call of a Func.
 type localCall struct {
+	*Calls
+	decide   Decide
 	ctx      context.Context
 	question Question
 	to       Receiver
@@ -58,22 +93,24 @@ var (
 	errManyRun = errors.New("too many calls are under way")
 )
 
-// Ask implements Hook.
-func (f *Func) Ask(ctx context.Context, q Question, to Receiver) Outstanding {
-	c := &localCall{ctx: ctx, question: q, to: to, begin: time.Now()}
+// Call has decide answer q, as Hook.Ask does. It runs on a kept goroutine: nobody waits on
+// its own for a function that may hang, so the answer always comes by itself. An error that
+// is not one of a Receiver's is a CallError, and so is a panic; a function that hangs times
+// out, and runs on without anybody waiting for it.
+func (f *Calls) Call(ctx context.Context, q Question, to Receiver, decide Decide) {
+	c := &localCall{Calls: f, decide: decide, ctx: ctx, question: q, to: to, begin: time.Now()}
 	left := q.Deadline.Sub(c.begin)
 	if left <= 0 {
 		c.fail(NoTimeLeft, errNoTime)
-		return nil
+		return
 	}
 	if !f.slots.Take(q.Cluster, 1, 0) {
 		c.fail(Shed, errManyRun)
-		return nil
+		return
 	}
 	q.Retain()
 	c.timer = time.AfterFunc(left, func() { c.fail(Timeout, errHangs) })
-	f.calls.Run(c)
-	return nil // nobody waits on its own goroutine for a function that may hang
+	f.workers.pool.Run(c)
 }
 
 func (c *localCall) fail(cause Cause, err error) {
@@ -87,23 +124,23 @@ func (c *localCall) answer(resp codec.Response, err error) {
 	}
 }
 
-// call calls the function. What it held is given back before the answer is given.
-func (f *Func) call(c *localCall) {
+// run calls the function. What it held is given back before the answer is given.
+func (c *localCall) run() {
 	// A function that ends its goroutine (runtime.Goexit) has not answered.
 	resp, err := codec.Response{}, error(&CallError{Cause: BadAnswer, Err: errNoAnswer})
 	defer func() {
 		c.timer.Stop()
-		f.slots.Give(c.question.Cluster, 1)
+		c.slots.Give(c.question.Cluster, 1)
 		c.question.Release()
 		c.answer(resp, err)
 	}()
-	resp, err = f.contained(c)
+	resp, err = c.contained()
 }
 
 var errNoAnswer = errors.New("it has ended its goroutine without an answer")
 
 // contained calls the function, with a panic as a CallError.
-func (f *Func) contained(c *localCall) (resp codec.Response, err error) {
+func (c *localCall) contained() (resp codec.Response, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			resp, err = codec.Response{}, &CallError{
@@ -111,7 +148,7 @@ func (f *Func) contained(c *localCall) (resp codec.Response, err error) {
 			}
 		}
 	}()
-	if resp, err = f.decide(c.ctx, c.question); err != nil {
+	if resp, err = c.decide(c.ctx, c.question); err != nil {
 		return codec.Response{}, c.unusable(err)
 	}
 	if !resp.Allowed && resp.Code == 0 {
@@ -131,6 +168,3 @@ func (c *localCall) unusable(err error) error {
 	}
 	return &CallError{Cause: BadAnswer, Elapsed: time.Since(c.begin), Err: err}
 }
-
-// Close returns when the function runs no more. It must not race with Ask.
-func (f *Func) Close() { f.calls.Close() }

@@ -19,7 +19,7 @@ import (
 type View struct {
 	generation
 	refs atomic.Int32
-	mu   sync.Mutex // guards forms and resource
+	mu   sync.Mutex // guards forms, resource, now and always
 }
 
 // generation is what a View has. It is replaced whole, so that nothing of one review is
@@ -36,6 +36,8 @@ type generation struct {
 	// What follows is made when first asked for.
 	forms    codec.Forms
 	resource string
+	// now is what was made of this generation, always what was made of the review.
+	now, always *memo
 }
 
 // Source is what all Views of one review have in common.
@@ -90,6 +92,7 @@ func newView(s Source) *View {
 func (v *View) Mutated(object *codec.Object) *View {
 	n := v.next()
 	n.Generation++
+	n.now = nil
 	n.Object, n.forms.Object = object, object.Raw
 	n.variables.SetObject(object)
 	return n
@@ -114,6 +117,7 @@ func (v *View) next() *View {
 	n.Object, n.UID, n.Generation, n.resource = v.Object, v.UID, v.Generation, v.Resource()
 	n.forms.Object, n.forms.UID = v.forms.Object, v.forms.UID
 	n.variables.Inherit(&v.variables)
+	n.now, n.always = v.memos()
 	v.Release()
 	return n
 }
