@@ -103,6 +103,32 @@ func (r *reply) clean(compat Compatibility) Response {
 	return resp
 }
 
+// Clean returns resp, which is not Verify's, within the limits of what a webhook may say,
+// and without a reason for an allow.
+func Clean(resp Response) Response {
+	said := reply{verdict: resp.Allowed, dropped: resp.DroppedAnnotations}
+	said.status = status{
+		code: resp.Code, retryAfterSeconds: resp.RetryAfterSeconds, reason: []byte(resp.Reason), message: []byte(resp.Message),
+	}
+	for _, c := range resp.Causes[:min(len(resp.Causes), maxCauses)] {
+		said.status.causes = append(said.status.causes, cause{[]byte(c.Type), []byte(c.Message), []byte(c.Field)})
+	}
+	for _, w := range resp.Warnings {
+		if w != "" && len(said.warnings) < maxWarnings {
+			said.warnings = append(said.warnings, []byte(w))
+		}
+	}
+	for _, a := range resp.Annotations {
+		said.annotate(Label{Key: []byte(a.Key), Value: []byte(a.Value)})
+	}
+	cleaned := said.clean(Strict)
+	cleaned.Patch = resp.Patch
+	return cleaned
+}
+
+// CleanText returns text in one line, fit for a message, and cut where a message is.
+func CleanText(text string) string { return clean([]byte(text), maxMessage) }
+
 // explain fills in why the answer denies.
 func (s *status) explain(resp *Response, compat Compatibility) {
 	resp.Code = s.code
