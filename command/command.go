@@ -10,6 +10,9 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/admission-dispatcher/dispatcher/plugin"
+	"github.com/admission-dispatcher/dispatcher/plugin/kubernetes"
 )
 
 // Exit codes.
@@ -24,6 +27,11 @@ const (
 // say.
 type Options struct {
 	Version string // what it says it is
+	// Plugins are compiled in besides those that are shipped. A name that is shipped is
+	// taken.
+	Plugins []plugin.Plugin
+
+	compiledIn plugin.Set // all of them
 }
 
 // Run runs a command line and returns the exit code: 0 all is well, 1 there is a
@@ -55,20 +63,24 @@ func Run(o Options, args []string, stdin io.Reader, stdout, stderr io.Writer) in
 	return exitProblem
 }
 
-// New returns the whole command.
+// New returns the whole command. Plugins that cannot be compiled in are an error of every
+// subcommand.
 func New(o Options) *cobra.Command {
+	var mistake error
+	o.compiledIn, mistake = plugin.NewSet(kubernetes.Plugins(o.Plugins...)...)
 	root := &cobra.Command{
-		Use:           "dispatcher",
-		Short:         "One admission webhook in front of all your admission webhooks, for many clusters",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Use:               "dispatcher",
+		Short:             "One admission webhook in front of all your admission webhooks, for many clusters",
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		Args:              cobra.NoArgs,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return mistake },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return &usageError{cmd.CommandPath(), errors.New("name a command")}
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(o), newStatus(), newValidate(), newExplain(), newRegistration(), newDemo(o), newLoadtest(), newVersion(o))
+	root.AddCommand(newServe(o), newStatus(), newValidate(o), newExplain(o), newRegistration(o), newDemo(o), newLoadtest(), newVersion(o))
 	for _, cmd := range append(root.Commands(), root) {
 		asUsage(cmd)
 	}

@@ -43,8 +43,10 @@ func printProblems(w io.Writer, kind string, problems []manifest.Problem) {
 
 // compiledCluster compiles the sources as a running dispatcher would and returns
 // one cluster. It prints what is wrong with them.
-func compiledCluster(stderr io.Writer, cfg *config.Config, name string) (*chain.Cluster, error) {
-	r := registry.New(cfg.Registry(nil, nil))
+func compiledCluster(stderr io.Writer, o Options, cfg *config.Config, name string) (*chain.Cluster, error) {
+	settings := cfg.Registry(nil, nil)
+	settings.Compile.Plugins = o.compiledIn
+	r := registry.New(settings)
 	if problems := r.Load(); len(problems) > 0 {
 		printProblems(stderr, "error", problems)
 		return nil, errSaid

@@ -22,7 +22,7 @@ type explainFlags struct {
 	config, cluster, phase, review, decision string
 }
 
-func newExplain() *cobra.Command {
+func newExplain(o Options) *cobra.Command {
 	var flags explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain --config FILE (--cluster NAME --phase validate|mutate -f REVIEW | --decision LINE)",
@@ -50,7 +50,7 @@ is explained, by the configuration as it is now.`,
 		return cobra.NoArgs(cmd, args)
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		explanation, err := explain(cmd, flags)
+		explanation, err := explain(cmd, o, flags)
 		if err != nil {
 			return err
 		}
@@ -91,15 +91,15 @@ func parsePhase(s string) (chain.Phase, bool) {
 	return 0, false
 }
 
-func explain(cmd *cobra.Command, flags explainFlags) (*dispatcher.Explanation, error) {
+func explain(cmd *cobra.Command, o Options, flags explainFlags) (*dispatcher.Explanation, error) {
 	cfg, err := loadConfig(cmd.ErrOrStderr(), flags.config)
 	if err != nil {
 		return nil, err
 	}
 	if flags.decision != "" {
-		return explainDecision(cmd, cfg, flags.decision)
+		return explainDecision(cmd, o, cfg, flags.decision)
 	}
-	cluster, err := compiledCluster(cmd.ErrOrStderr(), cfg, flags.cluster)
+	cluster, err := compiledCluster(cmd.ErrOrStderr(), o, cfg, flags.cluster)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ const (
 )
 
 // explainDecision explains a line of the decision log.
-func explainDecision(cmd *cobra.Command, cfg *config.Config, path string) (*dispatcher.Explanation, error) {
+func explainDecision(cmd *cobra.Command, o Options, cfg *config.Config, path string) (*dispatcher.Explanation, error) {
 	line, err := readFile(cmd.InOrStdin(), path)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func explainDecision(cmd *cobra.Command, cfg *config.Config, path string) (*disp
 	if !ok {
 		return nil, fmt.Errorf("%s: not a line of the decision log: the phase is %q", path, d.Phase)
 	}
-	cluster, err := compiledCluster(cmd.ErrOrStderr(), cfg, d.Cluster)
+	cluster, err := compiledCluster(cmd.ErrOrStderr(), o, cfg, d.Cluster)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/registration"
 )
 
-func newRegistration() *cobra.Command {
+func newRegistration(o Options) *cobra.Command {
 	var r registering
 	cmd := &cobra.Command{
 		Use:   "registration --config FILE --cluster NAME [--phase PHASE] [--static] [--caller] | --rbac [--rbac-user NAME]",
@@ -48,7 +48,7 @@ namespaces, for spec.kubeconfigFile of the Cluster. It is the same everywhere.`,
 		return cobra.NoArgs(cmd, args)
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		out, err := r.print(cmd, *path)
+		out, err := r.print(cmd, o, *path)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ type registering struct {
 	user           string // for rbac
 }
 
-func (r registering) print(cmd *cobra.Command, path string) ([]byte, error) {
+func (r registering) print(cmd *cobra.Command, o Options, path string) ([]byte, error) {
 	if r.rbac {
 		return registration.RBAC(r.user), nil
 	}
@@ -81,7 +81,7 @@ func (r registering) print(cmd *cobra.Command, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := compiledCluster(cmd.ErrOrStderr(), cfg, r.cluster)
+	cluster, err := compiledCluster(cmd.ErrOrStderr(), o, cfg, r.cluster)
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,11 @@ func printWebhooks(w io.Writer, s *status.Status) {
 		if t.Latency.Attempts > 0 {
 			p50, p99 = milliseconds(t.Latency.P50), milliseconds(t.Latency.P99)
 		}
-		line(w, h.Configuration+"/"+h.Name, h.Phase, h.Mode, h.FailurePolicy, fmt.Sprintf("%d/%d", healthy, len(t.Endpoints)), t.Attempts, p50, p99)
+		served, attempts := fmt.Sprintf("%d/%d", healthy, len(t.Endpoints)), fmt.Sprint(t.Attempts)
+		if h.Target == "" {
+			served, attempts = h.Kind, ""
+		}
+		line(w, h.Configuration+"/"+h.Name, h.Phase, h.Mode, h.FailurePolicy, served, attempts, p50, p99)
 	}
 }
 

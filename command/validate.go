@@ -26,7 +26,7 @@ type validation struct {
 	Warnings []manifest.Problem `json:"warnings"`
 }
 
-func newValidate() *cobra.Command {
+func newValidate(o Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [--config FILE] [PATH...]",
 		Short: "Check configurations as a running dispatcher would, and print every problem",
@@ -44,7 +44,7 @@ is contacted. The exit code is 1 if there is any problem; warnings do not count.
 		return nil
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		result := validate(*path, args)
+		result := validate(o, *path, args)
 		if err := printValidation(cmd.OutOrStdout(), *format, result); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ is contacted. The exit code is 1 if there is any problem; warnings do not count.
 
 // validate checks the configuration file, if there is one, and what it or paths
 // name.
-func validate(configPath string, paths []string) validation {
+func validate(o Options, configPath string, paths []string) validation {
 	var (
 		settings registry.Settings
 		own      []manifest.Problem // warnings of the configuration file
@@ -73,6 +73,7 @@ func validate(configPath string, paths []string) validation {
 	if len(paths) > 0 {
 		settings.Sources = manifest.Directories(paths...)
 	}
+	settings.Compile.Plugins = o.compiledIn
 	snapshot, problems, warnings := registry.Validate(settings)
 	return validation{Problems: orEmpty(problems), Warnings: orEmpty(slices.Concat(own, warnings, unregistrable(snapshot)))}
 }

@@ -25,6 +25,8 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/plugin"
+	"github.com/admission-dispatcher/dispatcher/plugin/kubernetes"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
@@ -58,6 +60,16 @@ func TestStories(t *testing.T) {
 			}
 		})
 	}
+}
+
+// compiledIn are the plugins of stories: those of kube-apiserver.
+func compiledIn(t *testing.T) plugin.Set {
+	t.Helper()
+	set, err := plugin.NewSet(kubernetes.Plugins()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
 }
 
 // story is one txtar file.
@@ -202,7 +214,9 @@ func (s *story) load(t *testing.T, caller webhook.Client) *registry.Snapshot {
 			t.Fatal(err)
 		}
 	}
-	r := registry.New(registry.Settings{Sources: manifest.Directories(dir), Compile: compile.Options{Client: caller}, Logger: slog.New(slog.DiscardHandler)})
+	workers := hook.NewWorkers(1)
+	defer workers.Close()
+	r := registry.New(registry.Settings{Sources: manifest.Directories(dir), Compile: compile.Options{Client: caller, Plugins: compiledIn(t), Workers: workers}, Logger: slog.New(slog.DiscardHandler)})
 	if problems := r.Load(); len(problems) > 0 {
 		t.Fatalf("%s: %v", s.file, problems)
 	}

@@ -69,22 +69,22 @@ func (x *index) table(caption string, ids []string) webhookTable {
 			Link:    webhookLink(w.Configuration, w.Name),
 			Webhook: *w,
 			Target:  target,
-			State:   stateOf(w, &target),
+			State:   servedBadge(w, &target),
 			Spark:   newSpark(x.status.Now, target.Samples),
 		})
 	}
 	return t
 }
 
-// targetBadge says how many of a Target's Endpoints are healthy.
-// stateOf is that of the Target; a policy has none.
-func stateOf(w *status.Webhook, t *status.Target) badge {
-	if w.Policy != nil {
-		return badge{"good", "in the process"}
+// servedBadge says how the webhook is served.
+func servedBadge(w *status.Webhook, t *status.Target) badge {
+	if w.Target == "" {
+		return badge{"good", "in process"}
 	}
 	return targetBadge(t)
 }
 
+// targetBadge says how many of a Target's Endpoints are healthy.
 func targetBadge(t *status.Target) badge {
 	healthy, all := 0, len(t.Endpoints)
 	for i := range t.Endpoints {

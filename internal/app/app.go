@@ -15,6 +15,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/internal/logging"
 	"github.com/admission-dispatcher/dispatcher/internal/tracing"
+	"github.com/admission-dispatcher/dispatcher/plugin"
 )
 
 // App is the process: made by New, run once by Run, and over then.
@@ -31,6 +32,7 @@ type App struct {
 // Options are what a process is that its configuration does not say.
 type Options struct {
 	Version string            // what it says it is
+	Plugins plugin.Set        // that are compiled in
 	Logger  *slog.Logger      // required
 	Dropped func() int64      // how many lines the sink of the log has not taken; default: it takes all
 	Spans   *tracing.Recorder // takes the spans of all admissions; default: a collector, if the environment names one
@@ -163,9 +165,28 @@ func (a *App) drain() error {
 // connections to webhooks and to the APIs of clusters.
 func (a *App) release() {
 	a.dispatcher.Wait()
+	a.closeWorkers()
 	a.client.Close()
 	a.telemetry.close() // the last push says what there is of Targets, which Close takes away
 	a.registry.Close()
+}
+
+// workersMargin is how long plugins may run on whose answers nobody waits for any more.
+const workersMargin = time.Second
+
+// closeWorkers ends the goroutines that plugins run on. One that hangs does not keep the
+// process from ending.
+func (a *App) closeWorkers() {
+	closed := make(chan struct{})
+	go func() {
+		a.workers.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(workersMargin):
+		a.log.Warn("plugins still run at the end of the process")
+	}
 }
 
 // Reload looks at sources and certificates now.

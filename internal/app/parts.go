@@ -40,6 +40,7 @@ type parts struct {
 	resolver   *transport.Resolver
 	client     *transport.Client
 	dispatcher *dispatcher.Dispatcher
+	workers    *hook.Workers // of plugins
 	server     *server.Server
 }
 
@@ -49,7 +50,7 @@ func (p *parts) wire(o Options, admin net.Addr) error {
 	if err := p.telemetry.open(p.cfg.Telemetry, o); err != nil {
 		return err
 	}
-	p.wireRegistry(o.Version, admin)
+	p.wireRegistry(o, admin)
 	if err := p.wireDispatcher(); err != nil {
 		return err
 	}
@@ -57,8 +58,11 @@ func (p *parts) wire(o Options, admin net.Addr) error {
 	return p.watch(o.Version)
 }
 
+// keptWorkers is how many goroutines of plugins are kept for the next calls.
+const keptWorkers = 64
+
 // wireRegistry makes what keeps the configuration, and the names in it, current.
-func (p *parts) wireRegistry(version string, admin net.Addr) {
+func (p *parts) wireRegistry(o Options, admin net.Addr) {
 	cfg := p.cfg
 	settings := cfg.Registry(ownAddresses(cfg.Listen, admin.String()), p.log)
 	p.namespaces = kube.New(kube.Config{
@@ -75,12 +79,14 @@ func (p *parts) wireRegistry(version string, admin net.Addr) {
 	settings.Resource = func(t *transport.Target) chain.Resource {
 		return target{registry.Unconnected{Target: t}, p.resolver, p.client}
 	}
+	p.workers = hook.NewWorkers(keptWorkers)
 	settings.Compile.Client = p.client
+	settings.Compile.Plugins, settings.Compile.Workers = o.Plugins, p.workers
 	settings.Compile.Namespaces = p.namespaces.Namespaces
 	settings.Changed = func(c registry.Change) { p.status.Changed(c) }
 	p.registry = registry.New(settings)
 	p.status = status.New(status.Config{
-		Version:      version,
+		Version:      o.Version,
 		Registry:     p.registry,
 		Unready:      p.unready,
 		Namespaces:   p.namespaces.Status,

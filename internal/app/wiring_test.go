@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -52,12 +53,13 @@ func kinds() []kind {
 		{"DispatcherConfiguration", reflect.TypeFor[config.Config](), processWires(), func(r *rig, value string) { r.configure(value) }, loadedDefault, loadedWith},
 		{"Cluster", reflect.TypeFor[manifest.ClusterSpec](), clusterWires(), func(r *rig, value string) { r.cluster("east", value) }, zero[manifest.ClusterSpec], read[manifest.ClusterSpec]},
 		{"WebhookBinding", reflect.TypeFor[manifest.WebhookBindingSpec](), bindingWires(), func(r *rig, value string) { r.bind(value) }, zero[manifest.WebhookBindingSpec], read[manifest.WebhookBindingSpec]},
+		{"Plugin", reflect.TypeFor[manifest.PluginSpec](), pluginWires(), func(r *rig, value string) { r.object("Plugin", "plug", value) }, zero[manifest.PluginSpec], read[manifest.PluginSpec]},
 		{"RequestRule", reflect.TypeFor[exempt.Rule](), ruleWires(), func(r *rig, value string) { r.configure("failOpen: {rules: [" + value + "]}") }, zero[exempt.Rule], read[exempt.Rule]},
 	}
 }
 
-// TestWiring walks every field of the process's configuration, of Cluster and of
-// WebhookBinding. Each has one row, and each row one field.
+// TestWiring walks every field of the process's configuration, of Cluster, of
+// WebhookBinding and of Plugin. Each has one row, and each row one field.
 func TestWiring(t *testing.T) {
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
@@ -126,7 +128,8 @@ func leaves(prefix string, t reflect.Type) []string {
 // isSection reports whether t is a struct with fields of its own, and not a value.
 func isSection(t reflect.Type) bool {
 	switch t {
-	case reflect.TypeFor[config.Duration](), reflect.TypeFor[metav1.Duration](), reflect.TypeFor[metav1.LabelSelector](), reflect.TypeFor[exempt.Rule]():
+	case reflect.TypeFor[config.Duration](), reflect.TypeFor[metav1.Duration](), reflect.TypeFor[metav1.LabelSelector](), reflect.TypeFor[exempt.Rule](),
+		reflect.TypeFor[admissionregistrationv1.RuleWithOperations](), reflect.TypeFor[admissionregistrationv1.MatchCondition]():
 		return false
 	}
 	return t.Kind() == reflect.Struct

@@ -208,7 +208,7 @@ func (w *world) startFrom(configuration string) *process {
 			w.t.Fatal(err)
 		}
 	}
-	a, err := app.New(cfg, app.Options{Version: "test", Logger: slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))})
+	a, err := app.New(cfg, app.Options{Version: "test", Plugins: compiledIn(), Logger: slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))})
 	if err != nil {
 		w.t.Fatal(err)
 	}

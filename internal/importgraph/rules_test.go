@@ -28,11 +28,14 @@ func packages() map[string][]string {
 		"transport":             {"codec", "hook", "breaker", "internal/crash", "internal/worker", "internal/tracecontext"},
 		"webhook":               {"codec", "hook", "transport"},
 		"policy":                {"codec", "hook", "internal/celenv"},
-		"exempt":                {"codec", "match"},
-		"chain":                 {"hook", "match", "exempt"},
-		"registry/manifest":     {"chain", "exempt"},
+		// What is compiled in: an API for others, and what they make of it as a Hook.
+		"plugin":            {"codec", "hook", "internal/crash"},
+		"plugin/kubernetes": {"plugin"},
+		"exempt":            {"codec", "match"},
+		"chain":             {"hook", "match", "exempt"},
+		"registry/manifest": {"chain", "exempt"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
-		"registry/compile":    {"codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "internal/celenv", "internal/trust", "policy"},
+		"registry/compile":    {"codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "plugin", "internal/celenv", "internal/trust"},
 		"registry":            {"chain", "transport", "registry/manifest", "registry/compile"},
 		"internal/trust":      {},
 		"registry/kube":       {"match", "chain", "registry/manifest"}, // match for the interface of sources
@@ -60,7 +63,7 @@ func packages() map[string][]string {
 		"internal/harness/scripted": {},
 		// codec and dispatcher for explain, which reads a Review.
 		"cmd/dispatcher":  {"command"},
-		"command":         {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "chain", "registry/compile", "registry/manifest"},
+		"command":         {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "chain", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes"},
 		"webhookserver":   {}, // for webhook authors: it brings nothing of ours into their binaries
 		"internal/tally":  {},
 		"internal/mutate": {},
@@ -106,12 +109,12 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/apis/cel":             {"internal/celenv"},
 		"k8s.io/apiserver/pkg/cel":                  {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/cel": {"internal/celenv"},
-		"k8s.io/api":                                {"internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/compile", "registry/manifest"},
-		"k8s.io/apimachinery":                       {"internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "registry/compile", "registry/manifest"},
+		"k8s.io/api":                                {"internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes"},
+		"k8s.io/apimachinery":                       {"internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes"},
 		"k8s.io/client-go":                          {"registry/kube"},
 		"k8s.io/klog":                               {"registry/kube"},  // to keep client-go silent
 		"golang.org/x/sys":                          {"loadtest/bench"}, // to pin processes
-		"sigs.k8s.io/json":                          {"internal/config", "codec/native", "registry/manifest"},
+		"sigs.k8s.io/json":                          {"internal/config", "codec/native", "registry/manifest", "plugin"},
 		"sigs.k8s.io/yaml":                          {"codec", "registration", "internal/config", "registry/manifest"},
 		"go.opentelemetry.io/otel":                  {"internal/otlp"},
 		"go.opentelemetry.io/otel/attribute":        {anything}, // the API

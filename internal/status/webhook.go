@@ -3,6 +3,7 @@
 package status
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -15,9 +16,10 @@ import (
 )
 
 // Webhook is one webhook as it is for some clusters: bindings can make several
-// of one.
+// of one. A policy and a plugin are ones without a Target.
 type Webhook struct {
-	ID            string `json:"id"` // unique in a Status
+	ID            string `json:"id"`   // unique in a Status
+	Kind          string `json:"kind"` // webhook, policy or plugin
 	Configuration string `json:"configuration"`
 	Name          string `json:"name"`
 	Phase         string `json:"phase"`
@@ -37,8 +39,8 @@ type Webhook struct {
 	Reinvocation      bool        `json:"reinvocation"`
 	Hedge             bool        `json:"hedge"` // slow calls may be asked twice
 	Bindings          []string    `json:"bindings"`
-	Target            string      `json:"target"` // Target.ID
-	Policy            *Policy     `json:"policy"` // nil: it is a webhook
+	Target            string      `json:"target"` // Target.ID; "": it is in the process
+	Policy            *Policy     `json:"policy"` // nil: it is no policy
 	// Shadow is nil where the mode is another.
 	Shadow *ShadowCounts `json:"shadow"`
 }
@@ -84,6 +86,7 @@ func newWebhook(w *chain.Entry, p chain.Phase) Webhook {
 // newVariant returns what bindings may say of w.
 func newVariant(w *chain.Entry, p chain.Phase) Webhook {
 	v := Webhook{
+		Kind:           cmp.Or(w.Noun, "webhook"),
 		Configuration:  w.Configuration,
 		Name:           w.Name,
 		Phase:          p.String(),

@@ -12,26 +12,38 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // group is clusters that the same bindings select; they share their chains.
 type group struct {
 	selected selection
+	plugins  map[*plugged]bool // that serve them
 	clusters []*chain.Cluster
 	listed   [2][]listed // by Phase
 }
 
-// listed is a webhook in its place of a chain.
+// listed is a webhook, a policy or a plugin in its place of a chain.
 type listed struct {
-	entry   *entry
+	place
+	entry   *entry // nil: it is a plugin
 	variant *variant
 }
 
-// groupsOf returns the clusters by the bindings that select them.
-func groupsOf(clusters []*chain.Cluster, bindings []*binding) (all []*group) {
+// place is where something of a chain is written down, for problems.
+type place struct {
+	manifest.Origin
+	at     *field.Path // what has rules and selectors
+	rules  string      // the field that has the rules
+	name   string
+	number uint32 // of its matcher, among all
+}
+
+// groupsOf returns the clusters by the bindings and the plugins that select them.
+func groupsOf(clusters []*chain.Cluster, bindings []*binding, plugins []*plugged) (all []*group) {
 	known := map[string]*group{}
 	for _, cluster := range clusters {
-		bits, selected := make([]byte, len(bindings)), selection{}
+		bits, selected := make([]byte, len(bindings)+len(plugins)), selection{}
 		for i, b := range bindings {
 			if b.clusters.Matches(labels.Set(cluster.Labels)) {
 				bits[i] = 1
@@ -39,9 +51,17 @@ func groupsOf(clusters []*chain.Cluster, bindings []*binding) (all []*group) {
 				b.selected++
 			}
 		}
+		serving := map[*plugged]bool{}
+		for i, p := range plugins {
+			if p.clusters.Matches(labels.Set(cluster.Labels)) {
+				bits[len(bindings)+i] = 1
+				serving[p] = true
+				p.selected++
+			}
+		}
 		g := known[string(bits)]
 		if g == nil {
-			g = &group{selected: selected}
+			g = &group{selected: selected, plugins: serving}
 			known[string(bits)] = g
 			all = append(all, g)
 		}
@@ -61,28 +81,38 @@ type chains struct {
 }
 
 // compileChains gives the clusters their chains.
-func compileChains(groups []*group, entries [2][]*entry, v *variants) {
+func compileChains(groups []*group, entries [2][]*entry, plugins []*plugged, v *variants) {
 	t := &chains{v, map[string]*chain.Chain{}, map[string]*match.Index{}, map[string][]*chain.Path{}, map[conflict]bool{}}
 	for _, g := range groups {
-		validating, mutating := t.compile(g, chain.Validating, entries), t.compile(g, chain.Mutating, entries)
+		validating, mutating := t.compile(g, chain.Validating, entries, plugins), t.compile(g, chain.Mutating, entries, plugins)
 		for _, cluster := range g.clusters {
 			cluster.Validating, cluster.Mutating = validating, mutating
 		}
 	}
 }
 
-// compile returns the webhooks that serve the group's clusters, in order.
-func (t *chains) compile(g *group, phase chain.Phase, entries [2][]*entry) *chain.Chain {
+// compile returns the plugins, the policies and the webhooks that serve the group's
+// clusters, in order. Those that Compare as equal stay in this one: kube-apiserver asks
+// its policies after its plugins, too.
+func (t *chains) compile(g *group, phase chain.Phase, entries [2][]*entry, plugins []*plugged) *chain.Chain {
 	var list []listed
+	for _, p := range plugins {
+		if g.plugins[p] && p.entries[phase] != nil {
+			if phase == chain.Validating || p.entries[chain.Validating] == nil { // once for both phases
+				t.problem(unsupplied(p.matcher.NeededLabels(), p.Origin, p.at.Child("namespaceSelector"), g)...)
+			}
+			list = append(list, listed{p.place, nil, t.plugin(p, phase)})
+		}
+	}
 	for _, e := range entries[phase] {
 		if !e.serves(g.selected) {
 			continue
 		}
-		t.problem(unsupplied(e, g)...)
+		t.problem(unsupplied(e.matcher.NeededLabels(), e.selecting(), e.selectorPath(), g)...)
 		m := e.merge(g.selected)
 		t.reportConflicts(m.conflicts, e, g)
 		if v := t.of(e, m.dispatch); v != nil {
-			list = append(list, listed{e, v})
+			list = append(list, listed{*e.place(), e, v})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b listed) int { return chain.Compare(a.variant.Entry, b.variant.Entry) })
@@ -95,7 +125,7 @@ func (t *chains) chain(list []listed, phase chain.Phase) *chain.Chain {
 	var key, matchers []byte
 	for _, l := range list {
 		key = binary.LittleEndian.AppendUint32(key, l.variant.number)
-		matchers = binary.LittleEndian.AppendUint32(matchers, l.entry.number)
+		matchers = binary.LittleEndian.AppendUint32(matchers, l.number)
 	}
 	if known, ok := t.byWebhooks[string(key)]; ok {
 		return known
@@ -103,7 +133,7 @@ func (t *chains) chain(list []listed, phase chain.Phase) *chain.Chain {
 	made := &chain.Chain{Webhooks: make([]*chain.Entry, len(list)), Positions: make(map[string]int, len(list))}
 	for i, l := range list {
 		made.Webhooks[i] = l.variant.Entry
-		made.Positions[l.entry.pathID] = i
+		made.Positions[l.variant.PathID] = i
 	}
 	t.place(made, string(matchers), phase)
 	t.byWebhooks[string(key)] = made

@@ -8,7 +8,9 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/exempt"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
+	"github.com/admission-dispatcher/dispatcher/plugin"
 	"github.com/admission-dispatcher/dispatcher/policy"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
@@ -30,6 +32,10 @@ type Options struct {
 	// sorted. One that is a KubernetesVersioner says the cluster's version too.
 	// Default: one that knows nothing, for those who contact nobody.
 	Namespaces func(cluster string, access manifest.KubeAccess, labels []string) chain.NamespaceSource
+	// Plugins are those that are compiled in, and Workers what their calls run on. Without
+	// Workers nobody may ask them.
+	Plugins plugin.Set
+	Workers *hook.Workers
 }
 
 // Compiled is everything that the configuration says, compiled: immutable, and one
@@ -46,17 +52,21 @@ type Compiled struct {
 
 // Compiler turns what was read into what is served. It starts nothing and dials
 // nothing: the same input, Options and time give the same. It keeps compiled
-// conditions and policies from one time to the next.
+// conditions and policies, and plugins with what they remember, from one time to the next.
 type Compiler struct {
-	options  Options
-	cel      *celenv.Compiler
-	policies *policy.Compiler
+	options   Options
+	cel       *celenv.Compiler
+	policies  *policy.Compiler
+	instances map[string]*plugin.Instance // of the last configuration without a problem
 }
 
 // NewCompiler returns a Compiler.
 func NewCompiler(o Options) *Compiler {
 	if o.MaxTimeout <= 0 {
 		o.MaxTimeout = chain.MaxTimeout
+	}
+	if o.Workers == nil {
+		o.Workers = hook.NewWorkers(0)
 	}
 	cel := celenv.NewCompiler()
 	return &Compiler{options: o, cel: cel, policies: policy.NewCompiler(cel)}
@@ -72,17 +82,19 @@ func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*trans
 
 	bindings := readBindings(in.Objects.Bindings, files)
 	all := compileEntries(in.Objects, bindings, files, k)
+	plugins := compilePlugins(in.Objects.Plugins, all, d, k)
 	clusters := compileClusters(in.Objects.Clusters, files)
-	groups := groupsOf(clusters.list, slices.Concat(bindings, clusterSelectors(all)))
+	groups := groupsOf(clusters.list, slices.Concat(bindings, clusterSelectors(all)), plugins.list)
 	targets := &targets{known: ByIdentity(living), found: map[transport.Identity]*transport.Target{}}
-	compileChains(groups, all, &variants{diagnostics: d, options: &k.options, targets: targets})
-	lint{d, k.options.MaxTimeout}.all(in.Objects, bindings, all, groups)
+	compileChains(groups, all, plugins.list, &variants{diagnostics: d, options: &k.options, targets: targets})
+	lint{d, k.options.MaxTimeout}.all(in.Objects, bindings, all, plugins.list, groups)
 
 	manifest.SortProblems(d.problems)
 	manifest.SortProblems(d.warnings)
 	if len(d.problems) > 0 {
 		return nil, d.problems, d.warnings
 	}
+	k.instances = plugins.instances
 	compiled := &Compiled{
 		Clusters:   make(map[string]*chain.Cluster, len(clusters.list)),
 		Warnings:   d.warnings,

@@ -70,7 +70,12 @@ func compileEntries(objects *manifest.Objects, bindings []*binding, files *crede
 // condition compiles an expression by itself, so that a problem has its
 // field; the cache makes compiling it again with its webhook free.
 func (c *entries) condition(expression string) error {
-	_, err := c.cel.Compile(expression)
+	return compiles(c.cel, expression)
+}
+
+// compiles returns why an expression does not compile, or nil.
+func compiles(cel *celenv.Compiler, expression string) error {
+	_, err := cel.Compile(expression)
 	if err == nil {
 		return nil
 	}
@@ -175,6 +180,11 @@ func (e *entry) timeout() time.Duration { return time.Duration(*e.spec.TimeoutSe
 
 // name is the entry's name as the globs of bindings see it.
 func (e *entry) name() string { return e.configuration.Meta.Name + "/" + e.spec.Name }
+
+// place is where the entry is written down.
+func (e *entry) place() *place {
+	return &place{Origin: e.configuration.Origin, at: e.path, rules: e.rules(), name: e.name(), number: e.number}
+}
 
 // selection is which bindings select a group of clusters.
 type selection map[*binding]bool

@@ -25,7 +25,7 @@ type lint struct {
 	maxTimeout time.Duration
 }
 
-func (l lint) all(o *manifest.Objects, bindings []*binding, entries [2][]*entry, groups []*group) {
+func (l lint) all(o *manifest.Objects, bindings []*binding, entries [2][]*entry, plugins []*plugged, groups []*group) {
 	l.paths(groups)
 	every := slices.Concat(entries[chain.Validating], entries[chain.Mutating])
 	if len(l.problems) == 0 { // otherwise what is missing may be what is refused
@@ -36,6 +36,7 @@ func (l lint) all(o *manifest.Objects, bindings []*binding, entries [2][]*entry,
 			l.binding(b, every, len(groups) > 0)
 		}
 		l.policies(o, every, len(groups) > 0)
+		l.plugins(plugins, len(groups) > 0)
 	}
 	short := l.short(groups)
 	for _, e := range every {
@@ -132,7 +133,7 @@ func (l lint) short(groups []*group) map[*entry][]string {
 				if cluster.Timeout > 0 {
 					limit = min(limit, cluster.Timeout)
 				}
-				if w.variant.Timeout > limit && w.entry.policy == nil {
+				if w.entry != nil && w.entry.policy == nil && w.variant.Timeout > limit {
 					short[w.entry] = append(short[w.entry], fmt.Sprintf("Cluster/%s (%s)", cluster.Name, limit))
 				}
 			}
@@ -141,22 +142,31 @@ func (l lint) short(groups []*group) map[*entry][]string {
 	return short
 }
 
+// plugins warns about plugins that are nowhere on (E11).
+func (l lint) plugins(list []*plugged, clusters bool) {
+	for _, p := range list {
+		if p.selected == 0 && clusters {
+			l.warn(p.object.Problem(p.at.Child("clusterSelector"), metav1.FormatLabelSelector(p.object.Spec.ClusterSelector), "selects no Cluster"))
+		}
+	}
+}
+
 // paths warns about webhooks for which clusters register entries of their own, once
 // for each pair that conflicts.
 func (l lint) paths(groups []*group) {
-	told := map[[2]*entry]bool{}
+	told := map[[2]uint32]bool{}
 	for _, g := range groups {
 		for _, phase := range []chain.Phase{chain.Validating, chain.Mutating} {
 			list := g.listed[phase]
 			for _, pair := range apart(g.clusters[0].Chain(phase)) {
-				first, second := list[pair[0]].entry, list[pair[1]].entry
-				if told[[2]*entry{first, second}] {
+				first, second := &list[pair[0]].place, &list[pair[1]].place
+				if told[[2]uint32{first.number, second.number}] {
 					continue
 				}
-				told[[2]*entry{first, second}] = true
-				l.warn(first.configuration.Problem(first.path.Child(first.rules()), "", fmt.Sprintf(
+				told[[2]uint32{first.number, second.number}] = true
+				l.warn(first.Problem(first.at.Child(first.rules), "", fmt.Sprintf(
 					"list other versions or groups of a resource than %s does: in Cluster/%s the two are registered apart, a further call for what both select",
-					second.name(), g.clusters[0].Name)))
+					second.name, g.clusters[0].Name)))
 			}
 		}
 	}

@@ -82,10 +82,9 @@ func validateNamespaceLabels(labels map[string]string, name string, at *field.Pa
 	return errs
 }
 
-// unsupplied refuses a webhook whose namespaceSelector needs labels that nobody
-// supplies for a cluster that it serves (E9).
-func unsupplied(e *entry, g *group) []manifest.Problem {
-	keys := e.matcher.NeededLabels()
+// unsupplied refuses what needs labels of namespaces that nobody supplies for a cluster
+// that it serves: of is its object, and at the field that needs them (E9).
+func unsupplied(keys []string, of manifest.Origin, at *field.Path, g *group) []manifest.Problem {
 	if len(keys) == 0 {
 		return nil
 	}
@@ -98,7 +97,7 @@ func unsupplied(e *entry, g *group) []manifest.Problem {
 	if len(without) == 0 {
 		return nil
 	}
-	return []manifest.Problem{e.selecting().Problem(e.selectorPath(), strings.Join(keys, ", "),
+	return []manifest.Problem{of.Problem(at, strings.Join(keys, ", "),
 		fmt.Sprintf("needs labels that nobody supplies: neither spec.namespaces nor spec.kubeconfigFile is set in %s", enumerate(without)))}
 }
 

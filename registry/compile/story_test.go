@@ -19,7 +19,7 @@ func TestStories(t *testing.T) {
 	manifests.Stories(t, []string{"problems", "warnings"}, func(t *testing.T, files []txtar.File) map[string]string {
 		h := home{t, t.TempDir()}
 		h.write(files)
-		_, problems, warnings := h.compile(compile.Options{})
+		_, problems, warnings := h.compile(compile.Options{Plugins: compiledIn(t)})
 		return map[string]string{"problems": lines(h.dir, problems), "warnings": lines(h.dir, warnings)}
 	})
 }

@@ -122,6 +122,8 @@ func (d *decoder) decode(at Origin, meta metav1.TypeMeta, doc json.RawMessage) (
 		return true, d.cluster(at, doc)
 	case ownVersion + " WebhookBinding":
 		return true, d.binding(at, doc)
+	case ownVersion + " Plugin":
+		return true, d.plugin(at, doc)
 	case "v1 List":
 		return true, d.list(at, metav1.TypeMeta{}, doc)
 	}

@@ -24,6 +24,7 @@ func TestDocumented(t *testing.T) {
 	for kind, spec := range map[string]reflect.Type{
 		"Cluster":        reflect.TypeFor[manifest.ClusterSpec](),
 		"WebhookBinding": reflect.TypeFor[manifest.WebhookBindingSpec](),
+		"Plugin":         reflect.TypeFor[manifest.PluginSpec](),
 	} {
 		_, section, _ := strings.Cut(string(page), "\n## "+kind+"\n")
 		section, _, _ = strings.Cut(section, "\n## ")

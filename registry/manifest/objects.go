@@ -21,6 +21,7 @@ type Objects struct {
 	Bindings       []Binding
 	Policies       []Policy
 	PolicyBindings []PolicyBinding
+	Plugins        []Plugin
 }
 
 // Cluster is a Cluster object, and where it stands.
@@ -35,9 +36,15 @@ type Binding struct {
 	WebhookBindingObject
 }
 
+// Plugin is a Plugin object, and where it stands.
+type Plugin struct {
+	Origin
+	PluginObject
+}
+
 // Len returns how many objects there are.
 func (o *Objects) Len() int {
-	return len(o.Configurations) + len(o.Clusters) + len(o.Bindings) + len(o.Policies) + len(o.PolicyBindings)
+	return len(o.Configurations) + len(o.Clusters) + len(o.Bindings) + len(o.Policies) + len(o.PolicyBindings) + len(o.Plugins)
 }
 
 // Sort brings the objects into the order in which they take part, whatever
@@ -52,6 +59,7 @@ func (o *Objects) Sort() {
 	slices.SortStableFunc(o.PolicyBindings, func(a, b PolicyBinding) int {
 		return cmp.Or(cmp.Compare(a.Spec.PolicyName, b.Spec.PolicyName), cmp.Compare(a.Name, b.Name))
 	})
+	slices.SortStableFunc(o.Plugins, func(a, b Plugin) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // Duplicates reports objects of one kind and name.
@@ -86,6 +94,9 @@ func (o *Objects) origins() []Origin {
 	}
 	for i := range o.PolicyBindings {
 		all = append(all, o.PolicyBindings[i].Origin)
+	}
+	for i := range o.Plugins {
+		all = append(all, o.Plugins[i].Origin)
 	}
 	return all
 }
