@@ -61,11 +61,14 @@ func (c *Cluster) Chain(p Phase) *Chain {
 }
 
 // SelectedLabels adds the keys of the labels of stored namespaces that the cluster's
-// webhooks look at.
+// webhooks, and what is asked besides, look at.
 func (c *Cluster) SelectedLabels(into map[string]bool) {
 	for _, list := range []*Chain{c.Validating, c.Mutating} {
 		for _, w := range list.Webhooks {
 			for _, key := range w.Matcher.SelectedLabels() {
+				into[key] = true
+			}
+			for _, key := range w.NamespaceLabels {
 				into[key] = true
 			}
 		}
@@ -103,9 +106,12 @@ type Entry struct {
 	Timeout       time.Duration
 	Mode          Mode
 	Stage         Stage
-	Order         int32 // as its bindings say: lower ones of a stage first
-	Probe         Probe
-	Join          Join
+	// NamespaceLabels are the labels of stored namespaces that the Hook reads, beside the
+	// Matcher.
+	NamespaceLabels []string
+	Order           int32 // as its bindings say: lower ones of a stage first
+	Probe           Probe
+	Join            Join
 	// Pending is why the webhook is not called yet: it is new, joins when it is
 	// ready, and has not answered a probe. Nil for all others.
 	Pending error

@@ -57,6 +57,7 @@ func newSubject(req Request, account hook.Account, t codec.Transcoder) match.Sub
 			Review:        req.Review,
 			Cluster:       req.Cluster.Name,
 			ClusterLabels: req.Cluster.Labels,
+			Caller:        req.Cluster,
 			Mutating:      req.Phase == chain.Mutating,
 			Account:       account,
 			Until:         req.Deadline.Add(-hearingTime),

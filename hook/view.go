@@ -45,6 +45,7 @@ type Source struct {
 	Review        *codec.Review
 	Cluster       string
 	ClusterLabels map[string]string // read only
+	Caller        Caller            // nil: nothing is known of it
 	Mutating      bool              // the phase; otherwise validating
 	// Account counts the memory of the forms and gives the turns to make them; nil:
 	// that is not limited.
