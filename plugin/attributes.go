@@ -96,6 +96,26 @@ func (a *Attributes) User() authenticationv1.UserInfo {
 	return info
 }
 
+// NamespaceLabels returns the labels of the namespace that the request is in, as they are
+// stored: those that the Plugin names. It may ask the cluster, by the deadline. The labels
+// are read only.
+func (a *Attributes) NamespaceLabels() (map[string]string, error) {
+	if a.question.Caller == nil {
+		return nil, errNoCaller
+	}
+	return a.question.Caller.StoredLabels(a.Namespace(), a.question.Deadline)
+}
+
+var errNoCaller = errors.New("nothing is known of the cluster")
+
+// KubernetesVersion is that of the cluster's API servers; zero if it is not known.
+func (a *Attributes) KubernetesVersion() (major, minor int) {
+	if a.question.Caller == nil {
+		return 0, 0
+	}
+	return a.question.Caller.Version()
+}
+
 // Reinvocation reports whether the plugin has been asked about this review before: a
 // Mutator, and others have changed the object since.
 func (a *Attributes) Reinvocation() bool { return a.question.Round > 0 }
@@ -212,8 +232,8 @@ func (a *Attributes) objectName() string {
 }
 
 // WithReview hands the Attributes of an AdmissionReview in JSON to use: how a plugin is
-// tested without a dispatcher.
-func WithReview(review []byte, use func(a *Attributes)) error {
+// tested without a dispatcher. caller may be nil.
+func WithReview(review []byte, caller hook.Caller, use func(a *Attributes)) error {
 	body := codec.NewBody(review, nil)
 	defer body.Release()
 	r := codec.AcquireReview()
@@ -221,7 +241,7 @@ func WithReview(review []byte, use func(a *Attributes)) error {
 	if err := r.Decode(body); err != nil {
 		return err
 	}
-	v := hook.NewView(hook.Source{Review: r})
+	v := hook.NewView(hook.Source{Review: r, Caller: caller})
 	defer v.Release()
 	use(&Attributes{hook.Question{View: v}})
 	return nil

@@ -24,6 +24,10 @@ type Plugin struct {
 	// Rules are what it is about, where an object Plugin does not say it.
 	Rules []admissionregistrationv1.RuleWithOperations
 
+	// NamespaceLabels are the labels of namespaces that it reads (Attributes.NamespaceLabels).
+	// A cluster that supplies none is refused for it.
+	NamespaceLabels []string
+
 	place     int // among all that are compiled in
 	configure func(raw []byte) (controller any, invalid field.ErrorList, undecodable []error)
 }

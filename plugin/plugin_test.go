@@ -34,7 +34,7 @@ const review = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","re
 // attributes hands the Attributes of a review to use.
 func attributes(t *testing.T, text string, use func(a *plugin.Attributes)) {
 	t.Helper()
-	if err := plugin.WithReview([]byte(text), use); err != nil {
+	if err := plugin.WithReview([]byte(text), nil, use); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -22,7 +22,7 @@ func TestValidate(t *testing.T) {
 		`{"owner":"ann"}`: "",
 		`{"app":"web"}`:   `deployments.apps "web" is forbidden: it needs the label "owner"`,
 	} {
-		err := plugin.WithReview([]byte(strings.Replace(review, "LABELS", labels, 1)), func(a *plugin.Attributes) {
+		err := plugin.WithReview([]byte(strings.Replace(review, "LABELS", labels, 1)), nil, func(a *plugin.Attributes) {
 			answer, err := (&requireOwner{Label: "owner"}).Validate(t.Context(), a)
 			got := ""
 			if answer.Denied != nil {

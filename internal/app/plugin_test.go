@@ -203,6 +203,23 @@ func TestK5PluginKeepsItsState(t *testing.T) {
 	r.denies(question{}, "asked 1 times")
 }
 
+// K8 PodSecurity knows the labels of the namespace from the cluster's source, and the user
+// reads what kube-apiserver says.
+func TestK8PodSecurityOfACluster(t *testing.T) {
+	r := newRig(t)
+	r.cluster("east", "namespaces: {labels: {shop: {pod-security.kubernetes.io/enforce: baseline, pod-security.kubernetes.io/warn: restricted}, other: {}}}")
+	r.object("Plugin", "security", "{plugin: PodSecurity}")
+	r.start().denies(question{body: []byte(strings.Replace(pod, "SPEC", `{"hostNetwork":true}`, 1))},
+		`admission plugin \"PodSecurity\" denied the request: pods \"p\" is forbidden: violates PodSecurity \"baseline:latest\": host namespaces (hostNetwork=true)`,
+		`"PodSecurity.enforce-policy":"baseline:latest"`)
+	r.allows(question{body: []byte(strings.Replace(pod, "SPEC", `{"containers":[{"name":"a"}]}`, 1))}, `would violate PodSecurity \"restricted:latest\": allowPrivilegeEscalation != false`)
+	r.allows(question{body: []byte(strings.Replace(strings.Replace(pod, "SPEC", `{"hostNetwork":true}`, 1), "shop", "other", 1))}, `"PodSecurity.enforce-policy":"privileged:latest"`)
+}
+
+// pod is a review of the creation of a pod.
+const pod = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1","kind":{"group":"","version":"v1","kind":"Pod"},` +
+	`"resource":{"group":"","version":"v1","resource":"pods"},"name":"p","namespace":"shop","operation":"CREATE","userInfo":{"username":"ann"},"object":{"metadata":{"name":"p"},"spec":SPEC}}}`
+
 // The status and the metrics have a plugin beside the webhooks.
 func TestPluginIsSeen(t *testing.T) {
 	r := newRig(t)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kubernetes has admission plugins of kube-apiserver that need nothing of a cluster
-// but the review, with their names, configurations, defaults and texts, a plugin in a file.
+// but the review, with their names, configurations, defaults and texts, a plugin in a file;
+// PodSecurity has a package of its own.
 // docs/plugins.md says where they differ.
 package kubernetes
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/admission-dispatcher/dispatcher/plugin"
+	"github.com/admission-dispatcher/dispatcher/plugin/podsecurity"
 )
 
 // Plugins returns the plugins in the order in which kube-apiserver asks them, with more
@@ -19,6 +21,7 @@ import (
 func Plugins(more ...plugin.Plugin) []plugin.Plugin {
 	list := append([]plugin.Plugin{
 		AlwaysPullImages(),
+		podsecurity.Plugin(),
 	}, more...)
 	return append(list, AlwaysDeny())
 }

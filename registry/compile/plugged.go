@@ -95,12 +95,12 @@ func (c *plugins) compile(m *manifest.Plugin) {
 		c.problem(m.Problem(p.at.Child("phases"), "", err.Error()))
 		return
 	}
-	if p.matcher, err = match.Compile(p.spec(compiledIn.Rules), c.compiler.cel); err != nil {
+	if p.matcher, err = match.Compile(p.spec(compiledIn), c.compiler.cel); err != nil {
 		c.problem(m.Problem(p.at, "", err.Error()))
 		return
 	}
 	for _, phase := range phases {
-		p.entries[phase] = p.entry(phase, compiledIn.Rules)
+		p.entries[phase] = p.entry(phase, compiledIn)
 	}
 	p.clusters = labels.Everything()
 	if s := m.Spec.ClusterSelector; s != nil {
@@ -152,9 +152,9 @@ func (p *plugged) phases() ([]chain.Phase, error) {
 	return phases, nil
 }
 
-// spec is what the plugin wants, which is about rules unless its object says others.
-func (p *plugged) spec(rules []admissionregistrationv1.RuleWithOperations) match.Spec {
-	s := &p.object.Spec
+// spec is what the plugin wants, which has rules of its own unless its object says others.
+func (p *plugged) spec(compiledIn plugin.Plugin) match.Spec {
+	s, rules := &p.object.Spec, compiledIn.Rules
 	if len(s.Rules) > 0 {
 		rules = s.Rules
 	}
@@ -165,7 +165,7 @@ func (p *plugged) spec(rules []admissionregistrationv1.RuleWithOperations) match
 }
 
 // entry is the plugin in one phase.
-func (p *plugged) entry(phase chain.Phase, rules []admissionregistrationv1.RuleWithOperations) *chain.Entry {
+func (p *plugged) entry(phase chain.Phase, compiledIn plugin.Plugin) *chain.Entry {
 	s := &p.object.Spec
 	e := &chain.Entry{
 		ID:            hook.ID{Configuration: p.object.Name, Name: s.Plugin},
@@ -173,12 +173,14 @@ func (p *plugged) entry(phase chain.Phase, rules []admissionregistrationv1.RuleW
 		Noun:          "plugin",
 		PathID:        chain.PathID(p.name),
 		Matcher:       p.matcher,
-		Spec:          p.spec(rules),
+		Spec:          p.spec(compiledIn),
 		FailurePolicy: failurePolicyOf(s.FailurePolicy),
 		SideEffects:   chain.SideEffectsNone,
 		Timeout:       defaultPluginTimeout,
 		Mode:          chain.Mode(max(0, slices.Index(chain.Modes[:], s.Mode))),
 		Stage:         chain.StagePolicy,
+
+		NamespaceLabels: compiledIn.NamespaceLabels,
 	}
 	if s.Timeout != nil {
 		e.Timeout = s.Timeout.Duration
