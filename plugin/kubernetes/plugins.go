@@ -20,8 +20,16 @@ import (
 // before those that it asks last.
 func Plugins(more ...plugin.Plugin) []plugin.Plugin {
 	list := append([]plugin.Plugin{
+		AlwaysAdmit(),
+		SecurityContextDeny(),
+		LimitPodHardAntiAffinityTopology(),
 		AlwaysPullImages(),
 		podsecurity.Plugin(),
+		DefaultTolerationSeconds(),
+		EventRateLimit(),
+		ExtendedResourceToleration(),
+		CertificateSubjectRestriction(),
+		DenyServiceExternalIPs(),
 	}, more...)
 	return append(list, AlwaysDeny())
 }

@@ -3,9 +3,31 @@
 package kubernetes
 
 import (
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/admission-dispatcher/dispatcher/plugin"
 )
+
+// podRules are the rules of a plugin about pods.
+func podRules() []admissionregistrationv1.RuleWithOperations {
+	return []admissionregistrationv1.RuleWithOperations{plugin.Rule("", "v1", []string{"pods"}, admissionregistrationv1.Create, admissionregistrationv1.Update)}
+}
+
+// podOf returns the pod that is created or updated; nil where the review is about something
+// else, or with an error.
+func podOf(a *plugin.Attributes) (*corev1.Pod, error) {
+	if o := a.Operation(); !a.Is("", "pods") || o != admissionv1.Create && o != admissionv1.Update {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	pod, err := plugin.Decode[corev1.Pod](a.Object())
+	if pod == nil && err == nil {
+		return nil, missing("Pod")
+	}
+	return pod, err
+}
 
 // visitContainers calls visit for each container of a pod with its path, in the order in
 // which kube-apiserver visits them: init containers, containers, ephemeral containers. Nobody

@@ -18,7 +18,7 @@ import (
 // Always, so that nobody runs an image that is on the node without a right to pull it. An
 // update without an image that the old pod does not have is left as it is.
 func AlwaysPullImages() plugin.Plugin {
-	return unconfigured("AlwaysPullImages", pull{}, plugin.Rule("", "v1", []string{"pods"}, "CREATE", "UPDATE"))
+	return unconfigured("AlwaysPullImages", pull{}, podRules()...)
 }
 
 type pull struct{}
@@ -55,15 +55,9 @@ func (pull) Validate(_ context.Context, a *plugin.Attributes) (plugin.Answer, er
 // pulledOtherwise returns the pull policies of the pod that are not Always. There are none
 // where the plugin has nothing to say.
 func pulledOtherwise(a *plugin.Attributes) (others []pullPolicy, err error) {
-	if !a.Is("", "pods") {
-		return nil, nil
-	}
-	pod, err := plugin.Decode[corev1.Pod](a.Object())
-	if err != nil {
-		return nil, err
-	}
+	pod, err := podOf(a)
 	if pod == nil {
-		return nil, missing("Pod")
+		return nil, err
 	}
 	if a.Operation() == admissionv1.Update {
 		old, err := plugin.Decode[corev1.Pod](a.OldObject())

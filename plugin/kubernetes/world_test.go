@@ -29,6 +29,7 @@ type request struct {
 	operation, resource, subresource, namespace, name, user string
 	object, old                                             string // in YAML
 	dryRun                                                  bool
+	kind                                                    string
 	cluster                                                 string
 }
 
@@ -42,11 +43,11 @@ func (q request) review(t *testing.T) []byte {
 		return string(out)
 	}
 	group, resource, _ := cutLast(cmp.Or(q.resource, "pods"))
-	return fmt.Appendf(nil, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":{"group":%[1]q,"version":"v1","kind":"K"},`+
+	return fmt.Appendf(nil, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":{"group":%[1]q,"version":"v1","kind":%[11]q},`+
 		`"resource":{"group":%[1]q,"version":"v1","resource":%[2]q},"subResource":%[3]q,"name":%[4]q,"namespace":%[5]q,"operation":%[6]q,`+
 		`"userInfo":{"username":%[7]q},"dryRun":%[8]t,"object":%[9]s,"oldObject":%[10]s}}`,
 		group, resource, q.subresource, cmp.Or(q.name, "web"), cmp.Or(q.namespace, "shop"), cmp.Or(q.operation, "CREATE"), cmp.Or(q.user, "ann"),
-		q.dryRun, object(q.object), object(q.old))
+		q.dryRun, object(q.object), object(q.old), cmp.Or(q.kind, "Pod"))
 }
 
 // cutLast divides group/resource, of which the core group is left out.
