@@ -56,6 +56,23 @@ func (i *Instance) Mutates() bool { return i.mutator != nil }
 // Validates reports whether the plugin takes part in the validating phase.
 func (i *Instance) Validates() bool { return i.validator != nil }
 
+// Hook returns the plugin as a Hook. It is a hook.Undoer if the plugin is an Undoer.
+func (i *Instance) Hook() hook.Hook {
+	if undoer, ok := i.validator.(Undoer); ok {
+		return undoing{i, undoer}
+	}
+	return i
+}
+
+// undoing is a plugin that can take back what it did.
+type undoing struct {
+	*Instance
+	undoer Undoer
+}
+
+// Undo implements hook.Undoer.
+func (u undoing) Undo(ctx context.Context, q hook.Question) { u.undoer.Undo(ctx, &Attributes{q}) }
+
 // Ask implements hook.Hook. The Hook must be of a phase that the plugin takes part in.
 func (i *Instance) Ask(ctx context.Context, q hook.Question, to hook.Receiver) hook.Outstanding {
 	i.calls.Call(ctx, q, to, i.decide)

@@ -66,6 +66,14 @@ type Mutator interface {
 	Mutate(ctx context.Context, a *Attributes) (Answer, error)
 }
 
+// Undoer is a Validator of the stage Transactional that can take back what Validate did.
+type Undoer interface {
+	// Undo takes back what Validate did about the review, if anything: it was denied, was a
+	// dry run, or its allow was not delivered. It is called at most once, perhaps before
+	// Validate has returned. ctx ends after 3 s. hook.Undoer says what delivered means.
+	Undo(ctx context.Context, a *Attributes)
+}
+
 // Answer is what a plugin says. The zero Answer allows.
 type Answer struct {
 	// Denied is why the request is denied; nil: it is allowed.

@@ -34,8 +34,10 @@ const review = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","re
 // attributes hands the Attributes of a review to use.
 func attributes(t *testing.T, text string, use func(a *plugin.Attributes)) {
 	t.Helper()
-	if err := plugin.WithReview([]byte(text), nil, use); err != nil {
-		t.Fatal(err)
+	used := false
+	err := plugin.WithReview([]byte(text), nil, func(a *plugin.Attributes) { used = true; use(a) })
+	if err != nil || !used {
+		t.Fatalf("used %t, %v", used, err)
 	}
 }
 

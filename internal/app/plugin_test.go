@@ -31,6 +31,15 @@ type scripted struct {
 	asked atomic.Int64
 }
 
+// sum counts what is allowed, and warns of it.
+type sum struct{ asked atomic.Int64 }
+
+func (s *sum) Validate(context.Context, *plugin.Attributes) (plugin.Answer, error) {
+	return plugin.Answer{Warnings: []string{fmt.Sprintf("counted %d", s.asked.Add(1))}}, nil
+}
+
+func (s *sum) Undo(context.Context, *plugin.Attributes) { s.asked.Add(-1) }
+
 // hanging is closed when plugins may return that hang.
 var hanging atomic.Pointer[chan struct{}]
 
@@ -64,7 +73,8 @@ func (s *scripted) Mutate(ctx context.Context, a *plugin.Attributes) (plugin.Ans
 func compiledIn() plugin.Set {
 	own := plugin.New("Scripted", nil, func(s *scripted) (any, field.ErrorList) { return s, nil })
 	own.Rules = append(own.Rules, plugin.Rule("*", "*", []string{"*"}, "*"))
-	return must(plugin.NewSet(kubernetes.Plugins(own)...))
+	summing := plugin.New("Sum", own.Rules, func(s *sum) (any, field.ErrorList) { return s, nil })
+	return must(plugin.NewSet(kubernetes.Plugins(own, summing)...))
 }
 
 // pluginWires are the fields of Plugin.spec.
@@ -219,6 +229,24 @@ func TestK8PodSecurityOfACluster(t *testing.T) {
 // pod is a review of the creation of a pod.
 const pod = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1","kind":{"group":"","version":"v1","kind":"Pod"},` +
 	`"resource":{"group":"","version":"v1","resource":"pods"},"name":"p","namespace":"shop","operation":"CREATE","userInfo":{"username":"ann"},"object":{"metadata":{"name":"p"},"spec":SPEC}}}`
+
+// K9 A plugin of the stage Transactional takes back what it did for a request that is not
+// stored.
+func TestK9PluginTakesBack(t *testing.T) {
+	r := newRig(t)
+	r.object("Plugin", "sum", "{plugin: Sum, stage: Transactional}")
+	r.object("Plugin", "after", "{plugin: Scripted, configuration: {fail: down}, stage: Transactional, order: 1, matchConditions: [{name: some, expression: \"request.name == 'denied'\"}]}")
+	r.start().allows(question{}, "counted 1")
+	r.denies(question{name: "denied"})
+	r.eventually("what was denied is taken back", func() bool {
+		r.play((*call).deny) // before the stage: it is not asked
+		r.denies(question{})
+		r.play((*call).allow)
+		got := r.allows(question{body: []byte(strings.Replace(question{}.review(), `"object":`, `"dryRun":true,"object":`, 1))})
+		return strings.Contains(got.text, "counted 2")
+	})
+	r.eventually("a dry run is taken back", func() bool { return strings.Contains(r.allows(question{}).text, "counted 2") })
+}
 
 // The status and the metrics have a plugin beside the webhooks.
 func TestPluginIsSeen(t *testing.T) {

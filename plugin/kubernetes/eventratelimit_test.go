@@ -99,6 +99,14 @@ func TestEventRateLimitIgnores(t *testing.T) {
 	})
 }
 
+// An Event that cannot be decoded has no source, so there is no answer; what is not there
+// has no object.
+func TestEventRateLimitWithoutAnEvent(t *testing.T) {
+	p := configured(t, "EventRateLimit", "{limits: [{type: SourceAndObject, qps: 1, burst: 1}]}")
+	p.validate(request{resource: "events", kind: "Event", object: "{source: 1}"}).says(t, "error: the object cannot be decoded as v1.Event: source is not a v1.EventSource")
+	p.validate(request{resource: "events", kind: "Event"}).says(t, "allowed")
+}
+
 // Of more keys than are remembered the one that was used last long ago begins anew; other
 // clusters keep theirs.
 func TestEventRateLimitForgets(t *testing.T) {
@@ -123,6 +131,7 @@ func TestEventRateLimitConfiguration(t *testing.T) {
 		"{limits: [{type: Server, qps: 1, burst: 1}, {type: User, qps: 0}]}": "limits[1].burst: Invalid value: 0: must be positive\nlimits[1].qps: Invalid value: 0: must be positive",
 		"{limits: [{type: User, qps: 1, burst: 1, cacheSize: -1}]}":          "limits[0].cacheSize: Invalid value: -1: must not be negative",
 		"{limits: [{type: User, qps: 1, burst: 1, cacheSize: 1048577}]}":     "limits[0].cacheSize: Invalid value: 1048577: must be at most 1048576",
+		"{limits: [{type: User, qps: 1, burst: 1, cacheSize: 1048576}]}":     "",
 		"{limits: [{type: Server, qps: 1, burst: 1, cacheSize: -1}]}":        "",
 		"{apiVersion: v1, kind: Pod, limits: [{type: Server, qps: 1, burst: 1}]}": `apiVersion: Unsupported value: "v1": supported values: "eventratelimit.admission.k8s.io/v1alpha1"` + "\n" +
 			`kind: Unsupported value: "Pod": supported values: "Configuration"`,

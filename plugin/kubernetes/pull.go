@@ -39,7 +39,7 @@ func (pull) Mutate(_ context.Context, a *plugin.Attributes) (answer plugin.Answe
 
 func (pull) Validate(_ context.Context, a *plugin.Attributes) (plugin.Answer, error) {
 	others, err := pulledOtherwise(a)
-	if len(others) == 0 || err != nil {
+	if len(others) == 0 {
 		return plugin.Answer{}, err
 	}
 	// kube-apiserver words each by itself, and puts brackets around more than one.

@@ -23,6 +23,9 @@ func TestAlwaysPullImagesMutates(t *testing.T) {
 	// An update without an image that is new is left alone, whatever container has it.
 	p.mutate(request{operation: "UPDATE", object: pulls, old: `{spec: {containers: [{image: a}, {image: b}, {image: i}, {image: e}]}}`}).is(t, pulls)
 	p.mutate(request{operation: "UPDATE", object: pulls, old: `{spec: {containers: [{image: a}, {image: b}, {image: i}]}}`}).is(t, pulled)
+	p.mutate(request{operation: "UPDATE", object: "{spec: {containers: [{image: new}, {image: old}]}}", old: "{spec: {containers: [{image: old}]}}"}).
+		is(t, "{spec: {containers: [{image: new, imagePullPolicy: Always}, {image: old, imagePullPolicy: Always}]}}")
+	p.mutate(request{operation: "UPDATE", object: pulls}).is(t, pulled) // nobody knows what was there
 	// A pod without containers, and what is no pod.
 	p.mutate(request{object: "{spec: {}}"}).is(t, "{spec: {}}")
 	p.mutate(request{subresource: "ephemeralcontainers", object: pulls}).is(t, pulls)

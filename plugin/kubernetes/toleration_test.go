@@ -20,6 +20,7 @@ func TestDefaultTolerationSeconds(t *testing.T) {
 		"both":                         {unreachable + "," + notReady, unreachable + "," + notReady},
 		"without an effect":            {"{key: node.kubernetes.io/unreachable, operator: Exists}", "{key: node.kubernetes.io/unreachable, operator: Exists}," + notReady},
 		"everything":                   {"{operator: Exists}", "{operator: Exists}"},
+		"with a field of later":        {"{key: foo, operator: Exists, later: a}", "{key: foo, operator: Exists, later: a}," + notReady + "," + unreachable},
 		"everything of another effect": {"{operator: Exists, effect: NoSchedule}", "{operator: Exists, effect: NoSchedule}," + notReady + "," + unreachable},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -62,7 +62,8 @@ func tolerates(tolerations []corev1.Toleration, key string) bool {
 }
 
 // withTolerations is the answer that gives the pod these tolerations, of which the first are
-// its own in their places.
+// its own in their places. What it does not change it does not write, so that fields stay
+// of which it does not know.
 func withTolerations(pod *corev1.Pod, tolerations []corev1.Toleration) (answer plugin.Answer) {
 	own := pod.Spec.Tolerations
 	if len(own) == 0 && len(tolerations) > 0 {
@@ -73,16 +74,9 @@ func withTolerations(pod *corev1.Pod, tolerations []corev1.Toleration) (answer p
 		switch {
 		case i >= len(own):
 			answer.Patch = append(answer.Patch, plugin.Add(t, "spec", "tolerations", plugin.End))
-		case !equalTolerations(&t, &own[i]):
+		case t != own[i]:
 			answer.Patch = append(answer.Patch, plugin.Replace(t, "spec", "tolerations", i))
 		}
 	}
 	return answer
-}
-
-func equalTolerations(a, b *corev1.Toleration) bool {
-	if (a.TolerationSeconds == nil) != (b.TolerationSeconds == nil) || a.TolerationSeconds != nil && *a.TolerationSeconds != *b.TolerationSeconds {
-		return false
-	}
-	return a.MatchToleration(b)
 }

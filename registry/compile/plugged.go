@@ -169,7 +169,7 @@ func (p *plugged) entry(phase chain.Phase, compiledIn plugin.Plugin) *chain.Entr
 	s := &p.object.Spec
 	e := &chain.Entry{
 		ID:            hook.ID{Configuration: p.object.Name, Name: s.Plugin},
-		Hook:          p.instance,
+		Hook:          p.instance.Hook(),
 		Noun:          "plugin",
 		PathID:        chain.PathID(p.name),
 		Matcher:       p.matcher,
