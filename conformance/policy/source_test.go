@@ -127,6 +127,12 @@ func (g *policySource) value(names []string, depth int) string {
 	return g.one("["+g.value(names, depth-1)+"]", g.condition(names, depth-1), "string(dyn("+g.value(names, 0)+"))", g.text(names))
 }
 
+// operand is an expression of no static type, such as maps and lists of the object.
+func (g *policySource) operand(names []string) string {
+	of := g.one(g.value(names, 0), "object", "object.metadata", "object.spec", "oldObject.spec", "object.spec.containers[0]", "object.metadata.labels", "{'app': 'web'}", "{'command': 'a', 'image': 'nginx', 'name': 'c0'}", "0", "0u", "0.0", "'app'")
+	return g.one("dyn("+of+")", "dyn("+of+")", "dyn(["+of+"])")
+}
+
 func (g *policySource) text(names []string) string {
 	if len(names) > 0 && g.some(40) {
 		return "string(dyn(" + g.one(names...) + "))"
@@ -141,9 +147,11 @@ func (g *policySource) condition(names []string, depth int) string {
 			"request.operation == 'CREATE'", "object.spec.priority > 5", "oldObject == null", "'dev' in request.userInfo.groups", "object.spec.containers.exists(c, has(c.command))",
 			"object.metadata.labels.app == 'web'", "size(object.spec.containers) < 3", "namespaceless == 1", costlyCondition}
 		for _, name := range names {
-			// Maps and lists are compared with nothing else: see docs/semantics.md.
 			list = append(list, "string(dyn("+name+")) == string(dyn("+g.value(names, 0)+"))", "string(dyn("+name+")) == 'a'", "bool(dyn("+name+"))", "size(dyn("+name+")) > 0")
 		}
+		// Of any types: what cannot be compared, or looked up, is an error or false.
+		a, b := g.operand(names), g.operand(names)
+		list = append(list, a+" == "+b, a+" != "+b, a+" in "+b, "!("+a+" == "+b+")", "!("+a+" in "+b+")", b+"["+a+"] == "+g.value(names, 0), "size("+a+" + "+b+") == 2")
 		if picked := g.one(list...); picked != "namespaceless == 1" && (picked != costlyCondition || g.some(5)) {
 			return picked
 		}

@@ -137,7 +137,7 @@ func (v *Variables) objectValue(raw []byte) ref.Val {
 		v.interrupted = errors.Is(err, ErrInterrupted)
 		return types.WrapErr(fmt.Errorf("failed to prepare the object for evaluation: %w", err))
 	}
-	return types.DefaultTypeAdapter.NativeToValue(object)
+	return adapterOf(v.Review.Kind.Group).NativeToValue(object)
 }
 
 func (v *Variables) requestValue() ref.Val {
