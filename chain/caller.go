@@ -6,6 +6,9 @@ import (
 	"errors"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
 )
@@ -31,4 +34,22 @@ func (c *Cluster) StoredLabels(namespace string, deadline time.Time) (map[string
 func (c *Cluster) Version() (major, minor int) {
 	v := c.KubernetesVersion()
 	return v.Major, v.Minor
+}
+
+// Objects implements hook.Caller.
+func (c *Cluster) Objects(resource schema.GroupVersionResource) hook.Objects {
+	if stored, ok := c.Stored[resource]; ok {
+		return stored
+	}
+	return nil
+}
+
+var errNoAuthorizer = errors.New("the cluster has no authorizer that could be asked")
+
+// Authorize implements hook.Caller.
+func (c *Cluster) Authorize(access *authorizationv1.SubjectAccessReviewSpec, deadline time.Time) (authorizationv1.SubjectAccessReviewStatus, error) {
+	if c.Authorizer == nil {
+		return authorizationv1.SubjectAccessReviewStatus{}, errNoAuthorizer
+	}
+	return c.Authorizer.Authorize(access, deadline)
 }

@@ -61,7 +61,7 @@ func TestLabelsOfHooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := (&chain.Chain{}).With([]*chain.Entry{{Matcher: matcher, NamespaceLabels: []string{"a", "b"}}})
+	list := (&chain.Chain{}).With([]*chain.Entry{{Matcher: matcher, Needs: chain.Needs{NamespaceLabels: []string{"a", "b"}}}})
 	keys := map[string]bool{}
 	(&chain.Cluster{Validating: list, Mutating: &chain.Chain{}}).SelectedLabels(keys)
 	if len(keys) != 2 || !keys["a"] || !keys["b"] {

@@ -11,6 +11,9 @@ import (
 	"fmt"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
@@ -45,7 +48,9 @@ type Cluster struct {
 	RequestBytes int64
 	Bypass       exempt.Rules
 	FailOpen     exempt.Rules
-	Namespaces   match.Namespaces // nil: only kubernetes.io/metadata.name is known
+	Namespaces   match.Namespaces                             // nil: only kubernetes.io/metadata.name is known
+	Stored       map[schema.GroupVersionResource]hook.Objects // of the resources that its Entries need
+	Authorizer   Authorizer                                   // nil: nobody can be asked
 	Validating   *Chain
 	Mutating     *Chain
 
@@ -68,7 +73,7 @@ func (c *Cluster) SelectedLabels(into map[string]bool) {
 			for _, key := range w.Matcher.SelectedLabels() {
 				into[key] = true
 			}
-			for _, key := range w.NamespaceLabels {
+			for _, key := range w.Needs.NamespaceLabels {
 				into[key] = true
 			}
 		}
@@ -106,15 +111,27 @@ type Entry struct {
 	Timeout       time.Duration
 	Mode          Mode
 	Stage         Stage
-	// NamespaceLabels are the labels of stored namespaces that the Hook reads, beside the
-	// Matcher.
-	NamespaceLabels []string
-	Order           int32 // as its bindings say: lower ones of a stage first
-	Probe           Probe
-	Join            Join
+	Needs         Needs
+	Order         int32 // as its bindings say: lower ones of a stage first
+	Probe         Probe
+	Join          Join
 	// Pending is why the webhook is not called yet: it is new, joins when it is
 	// ready, and has not answered a probe. Nil for all others.
 	Pending error
+}
+
+// Needs is what a Hook asks the cluster for (hook.Caller).
+type Needs struct {
+	// NamespaceLabels are the labels of stored namespaces that the Hook reads, beside the
+	// Matcher.
+	NamespaceLabels []string
+	Objects         []schema.GroupVersionResource
+	Authorizer      bool
+}
+
+// Authorizer answers for the authorizer of a cluster, as hook.Caller says.
+type Authorizer interface {
+	Authorize(access *authorizationv1.SubjectAccessReviewSpec, deadline time.Time) (authorizationv1.SubjectAccessReviewStatus, error)
 }
 
 // Compare orders Entries as they take part: by stage, and in a stage as their bindings

@@ -150,7 +150,11 @@ func TestK6Generations(t *testing.T) {
 }
 
 // known is a cluster of which something is known.
-type known struct{ deadline time.Time }
+type known struct {
+	hook.Caller // for what is not asked
+
+	deadline time.Time
+}
 
 func (k *known) StoredLabels(name string, deadline time.Time) (map[string]string, error) {
 	k.deadline = deadline

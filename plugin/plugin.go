@@ -14,6 +14,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/json"
 )
@@ -27,6 +28,10 @@ type Plugin struct {
 	// NamespaceLabels are the labels of namespaces that it reads (Attributes.NamespaceLabels).
 	// A cluster that supplies none is refused for it.
 	NamespaceLabels []string
+	// Lists are the resources whose stored objects it reads (Get, List).
+	Lists []schema.GroupVersionResource
+	// Authorizes: it asks the cluster's authorizer (Attributes.Authorize).
+	Authorizes bool
 
 	place     int // among all that are compiled in
 	configure func(raw []byte) (controller any, invalid field.ErrorList, undecodable []error)

@@ -34,6 +34,7 @@ import (
 	"k8s.io/pod-security-admission/metrics"
 	"k8s.io/pod-security-admission/policy"
 
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/plugin"
 	"github.com/admission-dispatcher/dispatcher/plugin/podsecurity"
 )
@@ -43,6 +44,8 @@ const pairs = 20_000
 
 // request is one request with what is known of its cluster.
 type request struct {
+	hook.Caller // for what is not asked
+
 	operation                          admissionv1.Operation
 	resource                           schema.GroupVersionResource
 	kind                               string

@@ -110,8 +110,8 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/apis/cel":             {"internal/celenv"},
 		"k8s.io/apiserver/pkg/cel":                  {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/cel": {"internal/celenv"},
-		"k8s.io/api":                                {"internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
-		"k8s.io/apimachinery":                       {"internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
+		"k8s.io/api":                                {"hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
+		"k8s.io/apimachinery":                       {"hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
 		"k8s.io/pod-security-admission":             {"plugin/podsecurity"},
 		"k8s.io/client-go":                          {"registry/kube"},
 		"k8s.io/klog":                               {"registry/kube"},  // to keep client-go silent

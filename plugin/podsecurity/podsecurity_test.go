@@ -22,6 +22,8 @@ import (
 
 // caller is a cluster of a version, with one namespace.
 type caller struct {
+	hook.Caller // for what is not asked
+
 	minor  int
 	labels map[string]string
 	err    error
@@ -234,7 +236,7 @@ func (q asked) answer(t *testing.T) string {
 		t.Fatal(errs)
 	}
 	var answer plugin.Answer
-	err := plugin.WithReview([]byte(review), named(q.labels), func(a *plugin.Attributes) {
+	err := plugin.WithReview([]byte(review), named{said: q.labels}, func(a *plugin.Attributes) {
 		var err error
 		if answer, err = validator.Validate(t.Context(), a); err != nil {
 			t.Error(err)
@@ -258,14 +260,18 @@ func (q asked) answer(t *testing.T) string {
 
 // named is a cluster of which each namespace has labels: enforce[:version], audit and warn,
 // divided by commas; "?": it has no namespace.
-type named string
+type named struct {
+	hook.Caller // for what is not asked
+
+	said string
+}
 
 func (n named) StoredLabels(string, time.Time) (map[string]string, error) {
-	if n == "?" {
+	if n.said == "?" {
 		return nil, errors.New("not found")
 	}
 	labels := map[string]string{}
-	for i, said := range strings.Split(string(n), ",") {
+	for i, said := range strings.Split(n.said, ",") {
 		label := []string{api.EnforceLevelLabel, api.AuditLevelLabel, api.WarnLevelLabel}[i]
 		if said == "" {
 			continue

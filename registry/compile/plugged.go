@@ -180,7 +180,7 @@ func (p *plugged) entry(phase chain.Phase, compiledIn plugin.Plugin) *chain.Entr
 		Mode:          chain.Mode(max(0, slices.Index(chain.Modes[:], s.Mode))),
 		Stage:         chain.StagePolicy,
 
-		NamespaceLabels: compiledIn.NamespaceLabels,
+		Needs: chain.Needs{NamespaceLabels: compiledIn.NamespaceLabels, Objects: compiledIn.Lists, Authorizer: compiledIn.Authorizes},
 	}
 	if s.Timeout != nil {
 		e.Timeout = s.Timeout.Duration
