@@ -68,7 +68,7 @@ type ClientConfig struct {
 	// Dial opens a connection by the deadline of ctx, without TLS. Default: TCP.
 	Dial          func(ctx context.Context, address netip.AddrPort) (net.Conn, error)
 	ResponseLimit int      // bytes of an answer's body; 4 MiB
-	Concurrency   int      // attempts under way to one Endpoint; 256
+	Concurrency   int      // attempts under way to one Endpoint; 512
 	Observer      Observer // told what calls do; default: nobody is
 }
 
@@ -76,7 +76,7 @@ type ClientConfig struct {
 const (
 	DefaultConnectTimeout = time.Second
 	DefaultResponseLimit  = 4 << 20
-	DefaultConcurrency    = 256
+	DefaultConcurrency    = 512
 )
 
 // maxIdleWorkers is how many goroutines are kept for the attempts to come.

@@ -203,7 +203,7 @@ func TestNoAttemptAfterTheDeadline(t *testing.T) {
 }
 
 // At most so many calls are under way to one Endpoint. A cluster that has its share of
-// them waits 100 ms for one more, 64 of its calls at a time, or a quarter of the time
+// them waits 100 ms for one more, 256 of its calls at a time, or a quarter of the time
 // that it has; the others find a slot.
 func TestCallsToOneEndpointAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -235,9 +235,9 @@ func TestCallsToOneEndpointAreBounded(t *testing.T) {
 		}
 		const holds = 10 * time.Second
 		start("east", 3, "no error", holds)
-		start("east", 64, hook.Shed, 100*time.Millisecond)
+		start("east", 256, hook.Shed, 100*time.Millisecond)
 		if got, took := call("east", patience); got != hook.Shed || took != 0 {
-			t.Errorf("the 65th that waits: %s after %v", got, took)
+			t.Errorf("the 257th that waits: %s after %v", got, took)
 		}
 		start("west", 1, "no error", holds)
 		<-time.After(time.Second)

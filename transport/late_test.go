@@ -21,7 +21,7 @@ func TestAnswersThatWaitAreHeard(t *testing.T) {
 	for name, text := range map[string]string{"plain": ok(allowBody), "in chunks": chunked("65\r\n" + allowBody + "\r\n0\r\n\r\n")} {
 		for _, leaves := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, left %v", name, leaves), func(t *testing.T) {
-				const timeout = 50 * time.Millisecond
+				const timeout = 100 * time.Millisecond
 				answered := make(chan struct{}, 1)
 				var w *world
 				w = newWorld(t, func(c net.Conn) {
@@ -62,7 +62,7 @@ func TestAnswersThatWaitAreHeard(t *testing.T) {
 
 // A webhook that has begun to answer when its time is up gets hardly any more of it.
 func TestTricklingBeyondTheDeadline(t *testing.T) {
-	const timeout = 50 * time.Millisecond
+	const timeout = 100 * time.Millisecond
 	first, begun := true, make(chan struct{})
 	var w *world
 	w = newWorld(t, func(c net.Conn) {

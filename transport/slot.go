@@ -13,9 +13,9 @@ const (
 	// slotWait is how long an attempt waits for one of those under way to end.
 	slotWait = 100 * time.Millisecond
 	// slotQueue is how many attempts of one holder wait.
-	slotQueue = 64
+	slotQueue = 256
 	// slotShare is how many times the free slots a holder may have: one alone takes
-	// three quarters of all, the next three quarters of the rest, and so on. Of 256
+	// three quarters of all, the next three quarters of the rest, and so on. Of 512
 	// slots it takes five that hoard at once to leave none for a sixth.
 	slotShare = 3
 )

@@ -27,7 +27,7 @@ type supply struct {
 const (
 	// maxPatience bounds how long an admission awaits one webhook before it hears what
 	// others have answered.
-	maxPatience = 10 * time.Millisecond
+	maxPatience = 50 * time.Millisecond
 	// maxHasty is the size up to which who asks sends a request itself: those behind it
 	// are sent when it is encrypted and written.
 	maxHasty = 16 << 10
