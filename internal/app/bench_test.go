@@ -35,7 +35,7 @@ func BenchmarkFiveWebhooks(b *testing.B) {
 
 // TestAllocations holds the allocations of an admission down, with one webhook and
 // with five, with and without selectors and conditions: those of crypto/tls on all
-// sides included, which are all but one.
+// sides included, which are all but two. One of those is for the caller's trace.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("with the race detector, pools drop what they like")
@@ -46,10 +46,10 @@ func TestAllocations(t *testing.T) {
 		webhook         string
 		most, mostBytes uint64
 	}{
-		{"1 bare webhook", 1, terseWebhook, 5, 192},
-		{"1 webhook", 1, terseWebhook + restrictions, 5, 192}, // which cost none
-		{"5 bare webhooks", 5, terseWebhook, 13, 384},
-		{"5 webhooks", 5, terseWebhook + restrictions, 13, 384},
+		{"1 bare webhook", 1, terseWebhook, 6, 224},
+		{"1 webhook", 1, terseWebhook + restrictions, 6, 224}, // which cost none
+		{"5 bare webhooks", 5, terseWebhook, 14, 416},
+		{"5 webhooks", 5, terseWebhook + restrictions, 14, 416},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			objects, size := usualAllocations(asker(t, tt.webhooks, tt.webhook))
@@ -100,7 +100,7 @@ func asker(b testing.TB, n int, webhook string) (ask func()) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = conn.Close() })
-	request := fmt.Appendf(nil, "POST /v1/clusters/east/validate?timeout=10s HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(review.Body), review.Body)
+	request := fmt.Appendf(nil, "POST /v1/clusters/east/validate?timeout=10s HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\ntraceparent: %s\r\nContent-Length: %d\r\n\r\n%s", unsampled, len(review.Body), review.Body)
 	answers := bufio.NewReaderSize(conn, 16<<10)
 	ask = func() {
 		if _, err := conn.Write(request); err != nil {

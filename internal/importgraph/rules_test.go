@@ -49,7 +49,7 @@ func packages() map[string][]string {
 		"internal/config":  {"chain", "internal/server", "dispatcher", "dispatcher/overload", "registry", "internal/objectpath", "exempt", "registry/compile", "registry/manifest", "transport", "webhook"}, // types and defaults of its fields
 		"internal/excerpt": {},
 		"internal/otlp":    {"internal/excerpt", "internal/throttle"},
-		"internal/metrics": {"internal/otlp", "internal/server", "hook", "dispatcher", "registry", "breaker", "chain", "transport"},
+		"internal/metrics": {"internal/otlp", "internal/tracecontext", "internal/server", "hook", "dispatcher", "registry", "breaker", "chain", "transport"},
 		"internal/tracing": {"internal/tracecontext", "internal/otlp", "internal/excerpt", "internal/throttle", "dispatcher"},
 		"internal/logging": {"internal/share"},
 		// logging for how long a sink is waited for.

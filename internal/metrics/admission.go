@@ -6,9 +6,9 @@ import (
 	"context"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
+	"github.com/admission-dispatcher/dispatcher/internal/tracecontext"
 )
 
 // The families that are read when somebody scrapes.
@@ -53,7 +53,7 @@ func (m *Metrics) Observe(ctx context.Context, r *dispatcher.Record) {
 	g := m.sets.of(r.Snapshot)
 	c := g.cluster(m, r.Cluster)
 	decided := &c.decided[r.Phase][r.Verdict.Decision()]
-	answered := moment{r.End(), trace.SpanContextFromContext(ctx)}
+	answered := moment{r.End(), tracecontext.SpanContext(ctx)}
 	decided.requests.point().Add(1)
 	m.duration.record(ctx, decided.duration, r.Elapsed, &answered)
 	m.left.record(ctx, m.phases[r.Phase], r.Deadline.Sub(answered.at), &answered)

@@ -83,6 +83,15 @@ func IsUnsampled(ctx context.Context) bool {
 	return ok
 }
 
+// SpanContext returns the span that ctx is of, or the zero value where IsUnsampled says that
+// nobody records it: then there is nothing to read.
+func SpanContext(ctx context.Context) trace.SpanContext {
+	if IsUnsampled(ctx) {
+		return trace.SpanContext{}
+	}
+	return trace.SpanContextFromContext(ctx)
+}
+
 // unsampled is a context with the traceparent of a trace that is not sampled.
 type unsampled struct {
 	context.Context

@@ -115,11 +115,29 @@ func TestInjectTellsOfTheSpanBelow(t *testing.T) {
 	}
 }
 
+// The span of a trace that is not sampled is not read, any other is.
+func TestSpanContext(t *testing.T) {
+	for flags, want := range map[string]bool{"00": false, "01": true} {
+		ctx := tracecontext.Extract(t.Context(), tracecontext.Fields{Parent: []byte(parent + flags)})
+		if got := tracecontext.SpanContext(ctx); got.IsValid() != want {
+			t.Errorf("with %s it is %v", flags, got)
+		}
+	}
+	if got := tracecontext.SpanContext(t.Context()); got.IsValid() {
+		t.Errorf("without a trace it is %v", got)
+	}
+}
+
 // Nothing is allocated where there is no trace, and one context for one that is not sampled.
 func TestAllocations(t *testing.T) {
 	fields, ctx := tracecontext.Fields{Parent: []byte(parent + "00")}, t.Context()
 	for want, f := range map[float64]tracecontext.Fields{0: {}, 1: fields} {
-		if n := testing.AllocsPerRun(100, func() { tracecontext.Inject(tracecontext.Extract(ctx, f)) }); n != want {
+		allocations := testing.AllocsPerRun(100, func() {
+			ctx := tracecontext.Extract(ctx, f)
+			tracecontext.Inject(ctx)
+			tracecontext.SpanContext(ctx)
+		})
+		if n := allocations; n != want {
 			t.Errorf("%v allocations, want %v", n, want)
 		}
 	}
