@@ -82,6 +82,43 @@ func check(t *testing.T, p *pair.Pair, rows []string) {
 	}
 }
 
+// What cannot be converted fails open once through the dispatcher, which calls nobody for it,
+// and what stands in for it directly once more in a reinvocation.
+func TestFailedOpenInAReinvocation(t *testing.T) {
+	for _, row := range []struct {
+		name, again string
+		convertible bool
+		rows        []string
+	}{
+		{"not convertible", "round_1_index_0", false, []string{pair.FailOpen}},
+		{"another one of the name", "round_0_index_1", false, []string{pair.FailOpen, ""}},
+		{"convertible", "round_1_index_0", true, []string{pair.FailOpen, ""}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			const prefix = "failed-open.mutation.webhook.admission.k8s.io/"
+			cause := "NotConvertible"
+			if row.convertible {
+				cause = "Timeout"
+			}
+			p := pair.Pair{
+				Direct: pair.Oracle{
+					Result: allowed(func(r *caller.Result) {
+						r.Annotations = map[string]string{"a.example.com/verdict": "ok", prefix + "round_0_index_0": "x", prefix + row.again: "x"}
+					}),
+				},
+				Through: allowed(func(r *caller.Result) {
+					r.Annotations["d.example.com/dispatcher.dev.failed-open"] = "x (" + cause + ", failurePolicy Ignore)"
+					r.Warnings = append(r.Warnings, `failed calling webhook "x" (`+cause+` after 0s), ignored`)
+				}),
+			}
+			if !row.convertible {
+				p.Direct.NotConvertible = map[string]bool{"c/x": true}
+			}
+			check(t, played(p, nil), row.rows)
+		})
+	}
+}
+
 // TestDifferences shows that the comparison is not blind.
 func TestDifferences(t *testing.T) {
 	direct := allowed(func(r *caller.Result) { r.Annotations = map[string]string{"a.example.com/verdict": "ok"} })
