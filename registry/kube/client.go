@@ -23,13 +23,14 @@ import (
 // maxStatus bounds what is read of an answer that is an error, in bytes.
 const maxStatus = 64 << 10
 
-// client asks the API of one cluster. Each has connections of its own: those of
-// client-go would come from a cache that never forgets.
+// client asks the API of one cluster, for all who have the same access to it. Each has
+// connections of its own: those of client-go would come from a cache that never forgets.
 type client struct {
 	server      *url.URL
 	http        *http.Client
 	credentials *manifest.Credentials
 	transports  transports
+	lists       chan struct{} // a place for a list under way
 }
 
 func newClient(a manifest.KubeAccess, allowed func(netip.AddrPort) error) (*client, error) {
@@ -41,7 +42,7 @@ func newClient(a manifest.KubeAccess, allowed func(netip.AddrPort) error) (*clie
 	if err != nil {
 		return nil, err
 	}
-	c := &client{server: server, credentials: manifest.NewCredentials(a), transports: transports{trust: trust, allowed: allowed}}
+	c := &client{server: server, credentials: manifest.NewCredentials(a), transports: transports{trust: trust, allowed: allowed}, lists: make(chan struct{}, 1)}
 	c.http = &http.Client{
 		Transport: c,
 		// A redirect would take the token elsewhere.
@@ -78,13 +79,6 @@ func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
 // close closes the connections that nobody uses.
 func (c *client) close() { c.transports.close() }
 
-// The representations that are asked for: metadata alone, where the server has it.
-const (
-	acceptList   = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-	acceptObject = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
-	acceptAny    = "application/json"
-)
-
 // get asks for a path of the API. The caller closes the body of the answer, which
 // is 200; the error is a failure.
 func (c *client) get(ctx context.Context, accept string, query url.Values, path ...string) (io.ReadCloser, error) {
@@ -113,38 +107,6 @@ func refusal(answer *http.Response) error {
 	r := namespaceReader{document: newDocument(&budget{answer.Body, maxStatus, maxStatus})}
 	_ = r.object(func(key string) error { return r.member(&o, key) }) // as much as can be read
 	return refused(answer.StatusCode, o.status)
-}
-
-// list reads one page of Namespaces, at most room of them.
-func (c *client) list(ctx context.Context, keys map[string]string, o metav1.ListOptions, bytes *budget, room int) (*metav1.PartialObjectMetadataList, bool, error) {
-	body, err := c.get(ctx, acceptList, queryOf(&o), "api/v1/namespaces")
-	if err != nil {
-		return nil, false, err
-	}
-	defer func() { _ = body.Close() }()
-	bytes.from = body
-	list, more, err := namespaceReader{newDocument(bytes), keys}.list(room)
-	if err != nil {
-		return nil, false, failureOf(err)
-	}
-	return list, more, nil
-}
-
-// namespace reads one Namespace.
-func (c *client) namespace(ctx context.Context, keys map[string]string, name string) (*metav1.PartialObjectMetadata, error) {
-	body, err := c.get(ctx, acceptObject, nil, "api/v1/namespaces", name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = body.Close() }()
-	o, err := namespaceReader{newDocument(&budget{body, maxObject, maxObject}), keys}.namespace()
-	if err == nil && o.Name != name {
-		err = errNoJSON // what has no labels to us may be anything
-	}
-	if err != nil {
-		return nil, failureOf(err)
-	}
-	return o, nil
 }
 
 // version reads the version of the API server that answers.

@@ -36,19 +36,25 @@ const (
 	watchBurst = 64 << 20
 )
 
-// listWatch is the cache.ListerWatcher of a Source: it takes turns with the other
+// listWatch is the cache.ListerWatcher of a watcher: it takes turns with the other
 // clusters and records how it went.
 type listWatch struct {
-	*Source
-	listed *listed
+	*watcher
+	room *room
 }
 
-// listed is how far the list is that is being read. The reflector asks for its
+// room is what is left for the list that is being read. The reflector asks for its
 // pages one after the other.
-type listed struct {
-	left int64 // bytes
-	room int   // namespaces
+type room struct {
+	read    int64 // bytes
+	objects int
 }
+
+// listing is a list as it was read. Its continue token is empty where there is no room
+// for what follows.
+type listing = runtime.Object
+
+type event = watch.Event
 
 // IsWatchListSemanticsUnSupported keeps the reflector from streaming its lists:
 // a list has an end, which gives its place to the next cluster.
@@ -59,28 +65,55 @@ func (l listWatch) List(o metav1.ListOptions) (runtime.Object, error) {
 	return l.ListWithContext(context.Background(), o)
 }
 
-// ListWithContext implements cache.ListerWatcherWithContext.
+// ListWithContext implements cache.ListerWatcherWithContext. A cluster lists one
+// resource at a time, so that one whose API hangs holds one of the places.
 func (l listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	select {
-	case l.of.lists <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := enter(ctx, l.client.lists); err != nil {
+		return nil, err
+	}
+	defer func() { <-l.client.lists }()
+	if err := enter(ctx, l.of.lists); err != nil {
+		return nil, err
 	}
 	defer func() { <-l.of.lists }()
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	if o.Continue == "" {
-		*l.listed = listed{left: maxList, room: maxNamespaces}
+		*l.room = room{read: maxList, objects: maxNamespaces}
 	}
-	bytes := budget{left: l.listed.left, limit: maxList}
-	list, more, err := l.client.list(ctx, l.keys, o, &bytes, l.listed.room)
+	list, err := l.listed(ctx, &o, l.room)
 	if err != nil {
 		l.failed(err)
 		return nil, err
 	}
-	*l.listed = listed{left: bytes.left, room: l.listed.room - len(list.Items)}
-	if more {
-		list.Continue = "" // there is no room for what follows
+	return list, nil
+}
+
+// enter waits for one of the places, or until ctx is done.
+func enter(ctx context.Context, places chan<- struct{}) error {
+	select {
+	case places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// listed reads one page of a list.
+func (w *watcher) listed(ctx context.Context, o *metav1.ListOptions, room *room, path ...string) (listing, error) {
+	if len(path) == 0 {
+		path = w.path
+	}
+	body, err := w.client.get(ctx, w.list, queryOf(o), path...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	bytes := &budget{body, room.read, maxList}
+	list, err := w.page(newDocument(bytes), room)
+	room.read = bytes.left
+	if err != nil {
+		return nil, failureOf(err)
 	}
 	return list, nil
 }
@@ -96,16 +129,16 @@ func (l listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) (
 	ctx, cancel := context.WithCancel(ctx)
 	query := queryOf(&o)
 	query.Set("watch", "true")
-	body, err := l.client.get(ctx, acceptObject, query, "api/v1/namespaces")
+	body, err := l.client.get(ctx, l.resource.watch, query, l.path...)
 	if err != nil {
 		cancel()
 		l.failed(err)
 		return nil, err
 	}
-	w := &watching{cancel: cancel, body: body, events: make(chan watch.Event), done: make(chan struct{}), source: l.Source}
+	w := &watching{cancel: cancel, body: body, events: make(chan watch.Event), done: make(chan struct{}), of: l.watcher}
 	l.health.connected()
 	l.attempted()
-	go w.run(ctx, l.keys)
+	go w.run(ctx)
 	return w, nil
 }
 
@@ -115,27 +148,27 @@ type watching struct {
 	body   io.ReadCloser
 	events chan watch.Event
 	done   chan struct{} // closed when run has returned
-	source *Source
+	of     *watcher
 	stop   sync.Once
 }
 
 // run reads events until the watch ends.
-func (w *watching) run(ctx context.Context, keys map[string]string) {
+func (w *watching) run(ctx context.Context) {
 	defer close(w.done)
 	defer close(w.events)
 	defer func() { _ = w.body.Close() }()
 	bytes := &budget{from: w.body, limit: maxObject}
-	r := namespaceReader{newDocument(bytes), keys}
+	d := newDocument(bytes)
 	var pace pace
 	for {
 		bytes.left = maxObject
-		e, err := r.next()
+		e, err := w.of.next(d)
 		if err == nil {
 			err = pace.take(ctx, max(eventCost, maxObject-bytes.left))
 		}
 		if err != nil {
 			if ctx.Err() == nil && !errors.Is(err, io.EOF) {
-				w.source.failed(failureOf(err))
+				w.of.failed(failureOf(err))
 			}
 			return
 		}
@@ -206,6 +239,6 @@ func (w *watching) Stop() {
 	w.stop.Do(func() {
 		w.cancel()
 		<-w.done
-		w.source.health.disconnected(time.Now())
+		w.of.health.disconnected(time.Now())
 	})
 }

@@ -11,10 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // backend counts and delays what is asked of a cluster.
@@ -42,7 +40,7 @@ func (b *backend) get(ctx context.Context, name string) (map[string]string, erro
 	case <-time.After(takes):
 	}
 	if name == "mars" {
-		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, name)
+		return nil, told{match.ErrNoNamespace}
 	}
 	return map[string]string{"is": name}, nil
 }
@@ -70,7 +68,7 @@ func TestLookupsTakeBoundedTime(t *testing.T) {
 				if tt.left != 0 {
 					deadline = start.Add(tt.left)
 				}
-				_, err := newLookups(b.get).namespace("shop", deadline)
+				_, err := newLookups("namespaces", b.get).ask("shop", deadline)
 				if waited := time.Since(start); !errors.Is(err, tt.want) || waited != tt.wantWaited {
 					t.Errorf("%v after %v; want %v after %v", err, waited, tt.want, tt.wantWaited)
 				}
@@ -82,11 +80,11 @@ func TestLookupsTakeBoundedTime(t *testing.T) {
 func TestOneGetForAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := backend{takes: 100 * time.Millisecond}
-		l := newLookups(b.get)
+		l := newLookups("namespaces", b.get)
 		var asking sync.WaitGroup
 		for range 20 {
 			asking.Go(func() {
-				if n, err := l.namespace("shop", time.Time{}); err != nil || n["is"] != "shop" {
+				if n, err := l.ask("shop", time.Time{}); err != nil || n["is"] != "shop" {
 					t.Errorf("%v, %v", n, err)
 				}
 			})
@@ -102,15 +100,15 @@ func TestOneGetForAllWhoWait(t *testing.T) {
 func TestFirstAskerOutOfTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := backend{takes: 200 * time.Millisecond}
-		l := newLookups(b.get)
+		l := newLookups("namespaces", b.get)
 		var asking sync.WaitGroup
 		asking.Go(func() {
-			if _, err := l.namespace("shop", time.Now().Add(100*time.Millisecond)); !errors.Is(err, errNoAnswer) {
+			if _, err := l.ask("shop", time.Now().Add(100*time.Millisecond)); !errors.Is(err, errNoAnswer) {
 				t.Errorf("without time: %v", err)
 			}
 		})
 		synctest.Wait()
-		if _, err := l.namespace("shop", time.Time{}); err != nil {
+		if _, err := l.ask("shop", time.Time{}); err != nil {
 			t.Errorf("with time: %v", err)
 		}
 		asking.Wait()
@@ -120,10 +118,10 @@ func TestFirstAskerOutOfTime(t *testing.T) {
 func TestAnswersCountForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b backend
-		l := newLookups(b.get)
+		l := newLookups("namespaces", b.get)
 		ask := func(name string, want error, times int) {
 			t.Helper()
-			if _, err := l.namespace(name, time.Time{}); !errors.Is(err, want) {
+			if _, err := l.ask(name, time.Time{}); !errors.Is(err, want) {
 				t.Errorf("%s: %v", name, err)
 			}
 			if b.times != times {
@@ -142,9 +140,10 @@ func TestAnswersCountForAWhile(t *testing.T) {
 // TestNamesThatNoneCanHave never become part of a path.
 func TestNamesThatNoneCanHave(t *testing.T) {
 	var b backend
-	l := newLookups(b.get)
+	s := newSource(New(Config{}), 1, "east", manifest.KubeAccess{}, nil)
+	s.live = newLookups("namespaces", b.get)
 	for _, name := range []string{"", ".", "..", "../secrets", "a/b", "a?b", "A", "a%2fb"} {
-		if _, err := l.namespace(name, time.Time{}); !errors.Is(err, match.ErrNoNamespace) || b.times != 0 {
+		if _, err := s.LookUpNamespace(name, time.Time{}); !errors.Is(err, match.ErrNoNamespace) || b.times != 0 {
 			t.Errorf("%q: %v, %d GETs", name, err, b.times)
 		}
 	}
@@ -153,11 +152,11 @@ func TestNamesThatNoneCanHave(t *testing.T) {
 func TestGetsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := backend{takes: 100 * time.Millisecond}
-		l := newLookups(b.get)
+		l := newLookups("namespaces", b.get)
 		var asking sync.WaitGroup
 		for i := range 3 * maxGets {
 			asking.Go(func() {
-				if _, err := l.namespace(fmt.Sprint(i), time.Time{}); err != nil {
+				if _, err := l.ask(fmt.Sprint(i), time.Time{}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -172,15 +171,15 @@ func TestGetsAreBounded(t *testing.T) {
 func TestAnswersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b backend
-		l := newLookups(b.get)
+		l := newLookups("namespaces", b.get)
 		for i := range maxFound + 10 {
-			_, _ = l.namespace(fmt.Sprint(i), time.Time{})
+			_, _ = l.ask(fmt.Sprint(i), time.Time{})
 		}
 		if len(l.found) != maxFound {
 			t.Errorf("%d answers are kept", len(l.found))
 		}
 		<-time.After(foundFor + 1)
-		_, _ = l.namespace("shop", time.Time{})
+		_, _ = l.ask("shop", time.Time{})
 		if len(l.found) != 1 {
 			t.Errorf("%d answers are kept after their time", len(l.found))
 		}

@@ -85,29 +85,20 @@ func (r namespaceReader) label(o *object, key string) error {
 	return nil
 }
 
-// list reads a list of Namespaces, and of its items the first room.
-func (r namespaceReader) list(room int) (list *metav1.PartialObjectMetadataList, more bool, err error) {
-	list = &metav1.PartialObjectMetadataList{}
-	err = r.object(func(key string) error {
+// list reads a list of Namespaces, and of its items those for which there is room.
+func (r namespaceReader) list(room *room) (*metav1.PartialObjectMetadataList, error) {
+	list, more := &metav1.PartialObjectMetadataList{}, false
+	err := r.object(func(key string) error {
 		switch key {
 		case "metadata":
-			return r.object(func(key string) (err error) {
-				switch key {
-				case "resourceVersion":
-					list.ResourceVersion, _, err = r.text(maxToken)
-				case "continue":
-					list.Continue, _, err = r.text(maxToken)
-				default:
-					err = r.skip()
-				}
-				return err
-			})
+			return r.listMeta(&list.ListMeta)
 		case "items":
 			return r.array(func() error {
-				if len(list.Items) >= room {
+				if room.objects == 0 {
 					more = true
 					return r.skip()
 				}
+				room.objects--
 				item, err := r.namespace()
 				if err == nil {
 					list.Items = append(list.Items, *item)
@@ -117,25 +108,43 @@ func (r namespaceReader) list(room int) (list *metav1.PartialObjectMetadataList,
 		}
 		return r.skip()
 	})
-	return list, more, err
+	if more {
+		list.Continue = ""
+	}
+	return list, err
+}
+
+// listMeta reads the metadata of a list.
+func (d *document) listMeta(into *metav1.ListMeta) error {
+	return d.object(func(key string) (err error) {
+		switch key {
+		case "resourceVersion":
+			into.ResourceVersion, _, err = d.text(maxToken)
+		case "continue":
+			into.Continue, _, err = d.text(maxToken)
+		default:
+			err = d.skip()
+		}
+		return err
+	})
 }
 
 // next reads the next event; io.EOF: there is none.
-func (r namespaceReader) next() (watch.Event, error) {
+func (r namespaceReader) next() (event, error) {
 	another, err := r.another()
 	if err != nil {
-		return watch.Event{}, err
+		return event{}, err
 	}
 	if !another {
-		return watch.Event{}, io.EOF
+		return event{}, io.EOF
 	}
 	return r.event()
 }
 
 // event reads an event of a watch.
-func (r namespaceReader) event() (watch.Event, error) {
+func (r namespaceReader) event() (event, error) {
 	var (
-		e watch.Event
+		e event
 		o object
 	)
 	err := r.object(func(key string) error {

@@ -6,12 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
@@ -22,67 +21,42 @@ import (
 // and the cluster's version. It may be asked before it is open and after it was
 // closed: then it asks the cluster. It is a chain.Resource.
 type Source struct {
-	of      *Sources
-	number  int
-	cluster string
-	access  manifest.KubeAccess
+	*watcher
 	keys    map[string]string // the labels that are kept, each to itself
-	client  *client
-	broken  error // why there is no client
-
 	store   store
-	live    *lookups
-	health  health
+	live    *lookups[string, map[string]string]
 	version version
-
-	tried   chan struct{} // closed once it was listed, or could not be
-	tryOnce sync.Once
-	stop    context.CancelFunc // of what goes on while it is open
-	running sync.WaitGroup
 }
 
+// namespacesPath is where an API has namespaces.
+const namespacesPath = "api/v1/namespaces"
+
+// The representations that are asked for: metadata alone, where the server has it.
+const (
+	acceptList   = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+	acceptObject = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+	acceptAny    = "application/json"
+)
+
 func newSource(of *Sources, number int, cluster string, access manifest.KubeAccess, labels []string) *Source {
-	s := &Source{of: of, number: number, cluster: cluster, access: access, keys: map[string]string{}, tried: make(chan struct{})}
+	s := &Source{keys: map[string]string{}}
 	for _, key := range labels {
 		s.keys[key] = key
 	}
-	s.client, s.broken = newClient(access, of.cfg.Allowed)
-	s.live = newLookups(s.get)
+	reading := func(d *document) namespaceReader { return namespaceReader{d, s.keys} }
+	s.watcher = newWatcher(of, number, cluster, access, resource{
+		name: "namespaces", path: []string{namespacesPath}, list: acceptList, watch: acceptObject,
+		example: &metav1.PartialObjectMetadata{}, store: &s.store,
+		page: func(d *document, room *room) (listing, error) { return reading(d).list(room) },
+		next: func(d *document) (event, error) { return reading(d).next() },
+	})
+	s.owner, s.beside = s, func(ctx context.Context) { s.version.follow(ctx, s.client.version) }
+	s.live = newLookups(s.name, s.get)
 	return s
 }
 
 // Identity implements chain.Resource.
 func (s *Source) Identity() string { return fmt.Sprint("namespaces ", s.number) }
-
-// Open begins to watch, and waits until the namespaces have been listed, or could not
-// be, or ctx is done. The watch goes on until Close.
-func (s *Source) Open(ctx context.Context) {
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.stop = stop
-	s.running.Go(func() { s.run(running) })
-	s.of.opened(s)
-	select {
-	case <-s.tried:
-	case <-ctx.Done():
-	}
-}
-
-// Ready returns nil: nothing waits for a cluster's API. A webhook that needs a
-// namespace that is not known refuses the request.
-func (s *Source) Ready(*chain.DryRun) error { return nil }
-
-// Busy returns false: who asks while it is closed asks the cluster.
-func (s *Source) Busy() bool { return false }
-
-// Close ends the watch.
-func (s *Source) Close() {
-	s.of.closed(s)
-	s.stop()
-	s.running.Wait()
-}
-
-// String names the cluster.
-func (s *Source) String() string { return "namespaces of cluster " + s.cluster }
 
 // keeps reports whether all these labels are kept.
 func (s *Source) keeps(labels []string) bool {
@@ -103,7 +77,14 @@ func (s *Source) NamespaceLabels(name string) (labels map[string]string, err err
 			return labels, nil
 		}
 	}
-	return s.live.known(name)
+	// A name that none can have would be another path of the API: it is not asked for.
+	if len(validation.IsDNS1123Label(name)) > 0 {
+		return nil, match.ErrNoNamespace
+	}
+	if labels, ok := s.live.known(name); ok {
+		return labels, nil
+	}
+	return nil, match.ErrNotLookedUp
 }
 
 // LookUpNamespace implements match.NamespaceLookup: what is not known is one live GET.
@@ -111,7 +92,7 @@ func (s *Source) LookUpNamespace(name string, deadline time.Time) (labels map[st
 	if labels, err := s.NamespaceLabels(name); !errors.Is(err, match.ErrNotLookedUp) {
 		return labels, err
 	}
-	return s.live.namespace(name, deadline)
+	return s.live.ask(name, deadline)
 }
 
 // KubernetesVersion implements chain.KubernetesVersioner.
@@ -122,48 +103,25 @@ func (s *Source) get(ctx context.Context, name string) (labels map[string]string
 	if s.broken != nil {
 		return nil, s.broken
 	}
-	o, err := s.client.namespace(ctx, s.keys, name)
+	body, err := s.client.get(ctx, acceptObject, nil, namespacesPath, name)
 	if err != nil {
+		if apierrors.IsNotFound(err) {
+			err = told{match.ErrNoNamespace}
+		}
 		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	o, err := namespaceReader{newDocument(&budget{body, maxObject, maxObject}), s.keys}.namespace()
+	if err == nil && o.Name != name {
+		err = errNoJSON // what has no labels to us may be anything
+	}
+	if err != nil {
+		return nil, failureOf(err)
 	}
 	return o.Labels, nil
 }
 
-// run watches until ctx is done.
-func (s *Source) run(ctx context.Context) {
-	if s.broken != nil {
-		s.failed(s.broken)
-		return
-	}
-	defer s.client.close()
-	var following sync.WaitGroup
-	defer following.Wait()
-	following.Go(func() { s.version.follow(ctx, s.client.version) })
-	var silent klog.Logger // what matters is in Status and in our own log
-	r := cache.NewReflectorWithOptions(listWatch{s, &listed{}}, &metav1.PartialObjectMetadata{}, &s.store,
-		cache.ReflectorOptions{Name: "namespaces of " + s.cluster, Logger: &silent})
-	r.RunWithContext(klog.NewContext(ctx, silent))
-}
-
-// attempted ends the wait for the first list.
-func (s *Source) attempted() { s.tryOnce.Do(func() { close(s.tried) }) }
-
-// failed records why a list or a watch did not begin.
-func (s *Source) failed(err error) {
-	s.health.failed(err)
-	s.attempted()
-}
-
-// lookAtCredential records whether the files of the credential are good, though
-// nothing may be asked for long, and reports whether that is news.
-func (s *Source) lookAtCredential() (err error, news bool) {
-	if s.broken != nil {
-		return s.broken, false
-	}
-	_, err = s.client.credentials.Current()
-	return err, s.health.proves(err)
-}
-
+// status implements opened.
 func (s *Source) status(now time.Time) Status {
 	status := Status{Cluster: s.cluster, Namespaces: s.store.len(), LiveGets: s.live.gets.Load()}
 	s.health.into(&status, now)

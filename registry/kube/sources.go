@@ -9,11 +9,13 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
@@ -42,9 +44,24 @@ type Sources struct {
 
 	mu   sync.Mutex
 	made int
-	open map[string][]*Source // by cluster
+	open map[string][]opened // by cluster
+	// clients are those that somebody has.
+	clients map[clientOf]weak.Pointer[client]
 
 	looked time.Time // at the credentials; of Run alone
+}
+
+// opened is a chain.Resource of this package that is open.
+type opened interface {
+	chain.Resource
+	watched() *watcher
+	status(now time.Time) Status
+}
+
+// clientOf is who asks which API.
+type clientOf struct {
+	cluster string
+	access  manifest.KubeAccess
 }
 
 // New returns Sources without any. It starts nothing.
@@ -56,9 +73,10 @@ func New(cfg Config) *Sources {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Sources{
-		cfg:   cfg,
-		lists: make(chan struct{}, maxLists),
-		open:  map[string][]*Source{},
+		cfg:     cfg,
+		lists:   make(chan struct{}, maxLists),
+		open:    map[string][]opened{},
+		clients: map[clientOf]weak.Pointer[client]{},
 	}
 }
 
@@ -69,8 +87,8 @@ func New(cfg Config) *Sources {
 func (s *Sources) Namespaces(cluster string, access manifest.KubeAccess, labels []string) chain.NamespaceSource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, source := range s.open[cluster] {
-		if source.access == access && source.keeps(labels) {
+	for _, o := range s.open[cluster] {
+		if source, ok := o.(*Source); ok && source.access == access && source.keeps(labels) {
 			return source
 		}
 	}
@@ -78,19 +96,36 @@ func (s *Sources) Namespaces(cluster string, access manifest.KubeAccess, labels 
 	return newSource(s, s.made, cluster, access, labels)
 }
 
-// opened and closed keep the list of the sources that are open.
-func (s *Sources) opened(source *Source) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open[source.cluster] = append(s.open[source.cluster], source)
+// client returns the client that is used for this access to the cluster, or a new one.
+// It is there for as long as somebody has it. The Sources are locked.
+func (s *Sources) client(cluster string, access manifest.KubeAccess) (*client, error) {
+	maps.DeleteFunc(s.clients, func(_ clientOf, c weak.Pointer[client]) bool { return c.Value() == nil })
+	of := clientOf{cluster, access}
+	if known := s.clients[of].Value(); known != nil {
+		return known, nil
+	}
+	c, err := newClient(access, s.cfg.Allowed)
+	if err == nil {
+		s.clients[of] = weak.Make(c)
+	}
+	return c, err
 }
 
-func (s *Sources) closed(source *Source) {
+// opened and closed keep the list of what is open.
+func (s *Sources) opened(o opened) {
+	cluster := o.watched().cluster
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	left := slices.DeleteFunc(s.open[source.cluster], func(other *Source) bool { return other == source })
-	if s.open[source.cluster] = left; len(left) == 0 {
-		delete(s.open, source.cluster)
+	s.open[cluster] = append(s.open[cluster], o)
+}
+
+func (s *Sources) closed(o opened) {
+	cluster := o.watched().cluster
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := slices.DeleteFunc(s.open[cluster], func(other opened) bool { return other == o })
+	if s.open[cluster] = left; len(left) == 0 {
+		delete(s.open, cluster)
 	}
 }
 
@@ -114,7 +149,7 @@ func (s *Sources) Run(ctx context.Context) {
 func (s *Sources) watchFreshness() {
 	now := time.Now()
 	for _, source := range s.sources() {
-		stale, changed := source.health.review(now)
+		stale, changed := source.watched().health.review(now)
 		if !changed {
 			continue
 		}
@@ -141,14 +176,14 @@ func (s *Sources) watchCredentials() {
 	}
 	s.looked = now
 	for _, source := range s.sources() {
-		err, news := source.lookAtCredential()
+		err, news := source.watched().lookAtCredential()
 		switch {
 		case !news:
 		case err != nil:
 			s.cfg.Logger.Warn("the credential for a cluster's API cannot be read: the last good one is used, if there was one",
-				"cluster", source.cluster, "error", err.Error())
+				"cluster", source.watched().cluster, "error", err.Error())
 		default:
-			s.cfg.Logger.Info("the credential for a cluster's API is good again", "cluster", source.cluster)
+			s.cfg.Logger.Info("the credential for a cluster's API is good again", "cluster", source.watched().cluster)
 		}
 	}
 }
@@ -178,12 +213,12 @@ func rank(s Status) int {
 	return 2
 }
 
-func (s *Sources) sources() []*Source {
+func (s *Sources) sources() []opened {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []*Source
-	for _, sources := range s.open {
-		all = append(all, sources...)
+	var all []opened
+	for _, list := range s.open {
+		all = append(all, list...)
 	}
 	return all
 }
