@@ -50,7 +50,7 @@ func annotationsOf(outcomes []Outcome, snapshot string) (all []codec.Annotation,
 			if isFailure(o.Webhook, kv) {
 				continue // they are in a list of our own
 			}
-			key, joined := annotationKey(o.Webhook, kv.Key, taken)
+			key, joined := annotationKey(o.Webhook, kv.Key, i, taken)
 			switch {
 			case joined:
 				taken[key].join(&all[taken[key].at], kv.Value)
@@ -74,6 +74,7 @@ func annotationsOf(outcomes []Outcome, snapshot string) (all []codec.Annotation,
 // claimed is a key that somebody has taken.
 type claimed struct {
 	by     *chain.Entry
+	of     int      // the outcome
 	at     int      // where the annotation is
 	values []string // that it has
 }
@@ -87,9 +88,10 @@ func (c *claimed) join(to *codec.Annotation, value string) {
 	}
 }
 
-// sharesWith reports whether what w says under the key is put together with that.
-func (c *claimed) sharesWith(w *chain.Entry) bool {
-	return c != nil && c.by != w && w.Audited != "" && c.by.Audited == w.Audited
+// sharesWith reports whether what w says under the key, in an outcome, is put together with
+// that: of several bindings of a policy, and of several params of one.
+func (c *claimed) sharesWith(w *chain.Entry, outcome int) bool {
+	return c != nil && (c.by != w || c.of == outcome) && w.Audited != "" && c.by.Audited == w.Audited
 }
 
 // annotationKey returns "<webhook>.<key>" and takes it, with a hashed tail where
@@ -97,20 +99,20 @@ func (c *claimed) sharesWith(w *chain.Entry) bool {
 // where there is no room, and where w itself has taken it: a reinvocation repeats
 // the keys of the first round, and the first one stands. Those that are audited under
 // one name share their keys: joined says that another one has taken it.
-func annotationKey(w *chain.Entry, key string, taken map[string]*claimed) (full string, joined bool) {
+func annotationKey(w *chain.Entry, key string, outcome int, taken map[string]*claimed) (full string, joined bool) {
 	full = cmp.Or(w.Audited, w.Name) + "." + key
 	owner := taken[full]
-	if len(full) > maxAnnotationKey || owner != nil && owner.by != w && !owner.sharesWith(w) {
+	if len(full) > maxAnnotationKey || owner != nil && owner.by != w && !owner.sharesWith(w, outcome) {
 		full = hashedTail(full, w.Configuration)
 		owner = taken[full]
 	}
 	switch {
-	case owner.sharesWith(w):
+	case owner.sharesWith(w, outcome):
 		return full, true
 	case owner != nil, len(taken) == maxAnnotations:
 		return "", false
 	}
-	taken[full] = &claimed{by: w}
+	taken[full] = &claimed{by: w, of: outcome}
 	return full, false
 }
 

@@ -260,6 +260,15 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%v, %d dropped", got, dropped)
 		}
 	})
+	t.Run("H4 so do the params of one binding", func(t *testing.T) {
+		got, dropped := annotationsOf(outcomes(2, func(i int, o *Outcome) {
+			o.Webhook = &chain.Entry{ID: hook.ID{Configuration: "p", Name: fmt.Sprint("b", i)}, Audited: "p"}
+			o.Response.Annotations = []codec.Annotation{{Key: "k", Value: "0"}, {Key: "k", Value: fmt.Sprint(i + 1)}, {Key: "k", Value: "0"}}
+		}), "s")
+		if len(got) != 2 || dropped != 0 || got[0] != (codec.Annotation{Key: "p.k", Value: "0, 1, 2"}) {
+			t.Errorf("%v, %d dropped", got, dropped)
+		}
+	})
 	t.Run("C25 two webhooks of one name", func(t *testing.T) {
 		got, dropped := annotationsOf(outcomes(3, func(i int, o *Outcome) {
 			o.Webhook = &chain.Entry{ID: hook.ID{Name: "w.example.com", Configuration: fmt.Sprint("c", i)}}

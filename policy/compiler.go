@@ -26,8 +26,10 @@ type Policy struct {
 	conditions  []*celenv.Condition
 	validations []validation
 	annotations []annotation
-	messages    int  // how many messageExpressions there are
-	objects     bool // an expression looks into the objects
+	messages    int                 // how many messageExpressions there are
+	objects     bool                // an expression looks into the objects
+	namespace   celenv.NamespaceUse // by the expression that looks at most of it
+	namespaceAt *field.Path
 }
 
 // validation is one entry of validations.
@@ -42,6 +44,10 @@ type annotation struct {
 	key, text string
 	value     *celenv.Expression
 }
+
+// Namespace says what the expressions look at of namespaceObject, and which of them looks
+// at most of it.
+func (p *Policy) Namespace() (celenv.NamespaceUse, *field.Path) { return p.namespace, p.namespaceAt }
 
 // Compiler compiles policies. It keeps what it has compiled for the next load: to compile
 // an expression takes about a millisecond. It is not safe for concurrent use.
@@ -89,6 +95,9 @@ func sumOf(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec) string {
 		FailurePolicy: spec.FailurePolicy, MatchConditions: spec.MatchConditions, Variables: spec.Variables,
 		Validations: spec.Validations, AuditAnnotations: spec.AuditAnnotations,
 	}
+	if spec.ParamKind != nil { // of whatever kind: expressions may look at params
+		read.ParamKind = &admissionregistrationv1.ParamKind{}
+	}
 	text, _ := json.Marshal(read) // plain data always has a text
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
@@ -97,14 +106,18 @@ func sumOf(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec) string {
 func (c *Compiler) compile(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, at *field.Path) (*Policy, field.ErrorList) {
 	p := &Policy{
 		ignore: spec.FailurePolicy != nil && *spec.FailurePolicy == admissionregistrationv1.Ignore,
-		scope:  c.cel.NewScope(len(spec.Variables) > 0),
+		scope:  c.cel.NewScope(celenv.Declarations{Variables: len(spec.Variables) > 0, Params: spec.ParamKind != nil}),
+	}
+	condition := c.cel.Compile
+	if spec.ParamKind != nil {
+		condition = c.cel.CompileWithParams
 	}
 	b := builder{Policy: p}
 	for i, m := range spec.MatchConditions {
 		if blank(m.Expression) {
 			continue
 		}
-		compiled, err := c.cel.Compile(m.Expression)
+		compiled, err := condition(m.Expression)
 		b.problem(at.Child("matchConditions").Index(i).Child("expression"), m.Expression, err)
 		p.conditions = append(p.conditions, compiled)
 	}
@@ -131,6 +144,7 @@ func (c *Compiler) compile(spec *admissionregistrationv1.ValidatingAdmissionPoli
 		return nil, b.errs
 	}
 	p.objects = p.objects || p.scope.ReadsObjects()
+	b.looks(at.Child("variables"), p.scope.Namespace())
 	return p, nil
 }
 
@@ -146,8 +160,18 @@ func (b *builder) expression(at *field.Path, text string, result celenv.Result) 
 	}
 	x, err := b.scope.Compile(text, result)
 	b.problem(at, text, err)
-	b.objects = b.objects || x != nil && x.ReadsObjects()
+	if x != nil {
+		b.objects = b.objects || x.ReadsObjects()
+		b.looks(at, x.Namespace())
+	}
 	return x
+}
+
+// looks notes what is looked at of namespaceObject, and where.
+func (b *builder) looks(at *field.Path, use celenv.NamespaceUse) {
+	if use > b.namespace {
+		b.namespace, b.namespaceAt = use, at
+	}
 }
 
 // blank reports whether there is no expression, which whoever validates the rest refuses.

@@ -33,6 +33,23 @@ type decision struct {
 // published is an audit annotation.
 type published struct{ key, value string }
 
+// given is what a policy is evaluated with besides the review.
+type given struct {
+	param     *Param
+	namespace *celenv.Object // the review's: the same one for all
+}
+
+// key names what the policy comes to for one review.
+func (g given) key(p *Policy) any {
+	if g.param == nil {
+		return p
+	}
+	return struct {
+		policy *Policy
+		param  *Param
+	}{p, g.param}
+}
+
 // evaluator evaluates one policy over one review.
 type evaluator struct {
 	*Policy
@@ -44,8 +61,8 @@ type evaluator struct {
 // evaluate evaluates the policy in the order and within the budgets of kube-apiserver
 // (k8s.io/apiserver/pkg/admission/plugin/policy/validating/validator.go): conditions,
 // validations, the messages of those that do not hold, audit annotations.
-func (p *Policy) evaluate(v *celenv.Variables, deadline time.Time, explains bool) *result {
-	made := v.Once(p, p.scope, deadline, func(e *celenv.Evaluation) (any, bool) {
+func (p *Policy) evaluate(v *celenv.Variables, over given, deadline time.Time, explains bool) *result {
+	made := v.Once(over.key(p), p.scope, celenv.Given{Params: over.param.Object(), Namespace: over.namespace}, deadline, func(e *celenv.Evaluation) (any, bool) {
 		run := &evaluator{Policy: p, Evaluation: e, explains: explains}
 		if run.conditionsHold() && run.validate() {
 			run.annotate()

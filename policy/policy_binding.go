@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,11 +28,13 @@ type Binding struct {
 	Actions      []admissionregistrationv1.ValidationAction
 
 	compiled *Policy
+	params   *Params
 }
 
-// NewBinding returns the Hook of a binding of p, with the names of both.
-func NewBinding(p *Policy, policy, name string, actions []admissionregistrationv1.ValidationAction) *Binding {
-	return &Binding{Policy: policy, Name: name, Sum: p.sum, Actions: actions, compiled: p}
+// NewBinding returns the Hook of a binding of p, with the names of both. params, if it is
+// not nil, finds what p is evaluated with.
+func NewBinding(p *Policy, policy, name string, actions []admissionregistrationv1.ValidationAction, params *Params) *Binding {
+	return &Binding{Policy: policy, Name: name, Sum: p.sum, Actions: actions, compiled: p, params: params}
 }
 
 // Validations are the expressions that must hold.
@@ -59,8 +62,20 @@ func (b *Binding) Ask(_ context.Context, q hook.Question, to hook.Receiver) hook
 }
 
 func (b *Binding) decide(q *hook.Question) (codec.Response, error) {
-	if b.compiled.objects {
-		done, err := q.Turn(len(q.Object.Raw) + len(q.Review.OldObject.Raw))
+	params, err := []*Param{nil}, error(nil)
+	if b.params != nil {
+		if params, err = b.params.Find(q.View, q.Deadline); err != nil {
+			return b.unconfigured(err)
+		}
+	}
+	over := given{}
+	if b.compiled.namespace != celenv.NamespaceUnused {
+		if over.namespace, err = NamespaceObject(q.View, q.Deadline); err != nil {
+			return codec.Response{}, err
+		}
+	}
+	if size := b.size(q.View, params); size > 0 {
+		done, err := q.Turn(size)
 		if err != nil {
 			return codec.Response{}, &hook.CallError{Cause: hook.Shed, Err: err}
 		}
@@ -70,24 +85,100 @@ func (b *Binding) decide(q *hook.Question) (codec.Response, error) {
 	if q.Shadow { // nobody waits for what a Shadow policy is evaluated with
 		variables = &celenv.Variables{Input: variables.Input}
 	}
-	return b.answer(b.compiled.evaluate(variables, q.Deadline, false))
+	results := make([]*result, 0, 1)
+	for _, over.param = range params {
+		r := b.compiled.evaluate(variables, over, q.Deadline, false)
+		if results = append(results, r); r.late {
+			break
+		}
+	}
+	return b.answer(results)
 }
 
-// answer is what the actions of the binding make of the result. A failure under
-// failurePolicy Fail is treated like a denial: with action Warn it warns, and does not
-// deny. One under Ignore is a CallError that nobody is denied for, unless something else
-// denies: so it is seen.
-func (b *Binding) answer(r *result) (resp codec.Response, err error) {
-	var denials []decision
+// size is how much must be looked at, in bytes: the objects, once, and each param.
+func (b *Binding) size(v *hook.View, params []*Param) (size int) {
+	if b.compiled.objects {
+		size = len(v.Object.Raw) + len(v.Review.OldObject.Raw)
+	}
+	for _, p := range params {
+		size += p.Size()
+	}
+	return size
+}
+
+// unconfigured is the answer where the params are not known: a denial, whatever the
+// actions are, unless failurePolicy Ignore skips it.
+func (b *Binding) unconfigured(err error) (resp codec.Response, _ error) {
+	err = fmt.Errorf("failed to configure binding: %w", err)
+	if b.compiled.ignore {
+		return resp, &hook.CallError{Cause: hook.Evaluation, Err: err}
+	}
+	deny(&resp, []decision{{reason: reasonInvalid, message: err.Error()}})
+	return resp, nil
+}
+
+// answer is what the actions of the binding make of the results, of which there is one for
+// each param. A failure under failurePolicy Fail is treated like a denial: with action Warn
+// it warns, and does not deny. One under Ignore is a CallError that nobody is denied for,
+// unless something else denies: so it is seen.
+func (b *Binding) answer(results []*result) (resp codec.Response, err error) {
+	var (
+		denials []decision
+		ignored []error
+		late    bool
+		said    audited
+	)
+	for _, r := range results {
+		denials = b.act(r, &resp, &said, denials)
+		ignored, late = append(ignored, r.ignored...), late || r.late
+	}
+	if len(results) > 1 { // most say the same of each param
+		denials = distinct(denials, func(d decision) decision { return d })
+		denials = denials[:min(len(denials), maxTold)]
+		ignored = distinct(ignored, error.Error)
+	}
+	switch {
+	case len(denials) > 0:
+		deny(&resp, denials)
+	case late:
+		return resp, &hook.CallError{Cause: hook.Timeout, Err: errLate}
+	case len(ignored) > 0:
+		return resp, &hook.CallError{Cause: hook.Evaluation, Err: joined(ignored)}
+	default:
+		resp.Allowed = true
+	}
+	return resp, nil
+}
+
+const (
+	// maxTold is of how many params' denials, warnings and failures the answer tells: of
+	// warnings and failures the dispatcher tells fewer.
+	maxTold = 100
+	// maxAnnotation is the longest value of an audit annotation, in bytes, and
+	// maxAnnotations how long all of a binding may be: what those of one param can be.
+	maxAnnotation  = 10 << 10
+	maxAnnotations = 20 * maxAnnotation
+)
+
+// audited is how much audit annotations say so far.
+type audited struct{ failures, bytes int }
+
+// act adds to resp what one result comes to, and to denials what denies.
+func (b *Binding) act(r *result, resp *codec.Response, said *audited, denials []decision) []decision {
 	for _, d := range r.decisions {
 		for _, action := range b.Actions {
 			switch action {
 			case admissionregistrationv1.Deny:
 				denials = append(denials, d)
 			case admissionregistrationv1.Warn:
-				resp.Warnings = append(resp.Warnings, fmt.Sprintf("Validation failed for %s: %s", b.title(), d.message))
+				if len(resp.Warnings) < max(maxTold, len(r.decisions)) {
+					resp.Warnings = append(resp.Warnings, fmt.Sprintf("Validation failed for %s: %s", b.title(), d.message))
+				}
 			case admissionregistrationv1.Audit:
-				resp.Annotations = append(resp.Annotations, codec.Annotation{Key: hook.FailureKey, Value: b.failure(d)})
+				if said.failures < maxTold {
+					said.failures++
+					resp.Annotations = append(resp.Annotations, codec.Annotation{Key: hook.FailureKey, Value: b.failure(d)})
+				}
 			}
 		}
 	}
@@ -95,23 +186,26 @@ func (b *Binding) answer(r *result) (resp codec.Response, err error) {
 		denials = append(denials, decision{reason: reasonInvalid, message: message})
 	}
 	for _, a := range r.annotations {
-		resp.Annotations = append(resp.Annotations, codec.Annotation{Key: a.key, Value: strings.ToValidUTF8(a.value[:min(len(a.value), maxAnnotation)], "")})
+		value := strings.ToValidUTF8(a.value[:min(len(a.value), maxAnnotation)], "")
+		if said.bytes += len(value); said.bytes > maxAnnotations {
+			resp.DroppedAnnotations++
+			continue
+		}
+		resp.Annotations = append(resp.Annotations, codec.Annotation{Key: a.key, Value: value})
 	}
-	switch {
-	case len(denials) > 0:
-		deny(&resp, denials)
-	case r.late:
-		return resp, &hook.CallError{Cause: hook.Timeout, Err: errLate}
-	case len(r.ignored) > 0:
-		return resp, &hook.CallError{Cause: hook.Evaluation, Err: joined(r.ignored)}
-	default:
-		resp.Allowed = true
-	}
-	return resp, nil
+	return denials
 }
 
-// maxAnnotation is the longest value of an audit annotation, in bytes.
-const maxAnnotation = 10 << 10
+// distinct returns the first ones of the list that say something.
+func distinct[T any, K comparable](list []T, says func(T) K) []T {
+	seen := make(map[K]bool, len(list))
+	return slices.DeleteFunc(list, func(one T) bool {
+		said := says(one)
+		again := seen[said]
+		seen[said] = true
+		return again
+	})
+}
 
 func (b *Binding) title() string { return Title(b.Policy, b.Name) }
 
@@ -155,16 +249,51 @@ func codeOf(reason string) int32 {
 // Explain implements hook.Explainer: it says what each expression came to, and the
 // variables that were asked for.
 func (b *Binding) Explain(v *hook.View) (hook.Explanation, error) {
-	r := b.compiled.evaluate(&celenv.Variables{Input: v.Variables().Input}, time.Time{}, true)
-	x := hook.Explanation{Steps: r.steps}
-	resp, err := b.answer(r)
+	var (
+		x       hook.Explanation
+		results []*result
+		over    given
+	)
+	if b.params.unknown(v) || b.compiled.namespace != celenv.NamespaceUnused && namespacesOf(v) == nil && len(v.Review.Namespace) > 0 {
+		x.Answer = "depends on what the cluster stores, which was not asked"
+		return x, nil
+	}
+	deadline := time.Now().Add(explainTime)
+	params, err := b.params.Find(v, deadline)
+	if err == nil && b.compiled.namespace != celenv.NamespaceUnused {
+		over.namespace, err = NamespaceObject(v, deadline)
+	}
+	for _, over.param = range params {
+		if err != nil {
+			break
+		}
+		r := b.compiled.evaluate(&celenv.Variables{Input: v.Variables().Input}, over, time.Time{}, true)
+		if b.params != nil {
+			x.Steps = append(x.Steps, fmt.Sprintf("params: %s %s", b.params.Kind(), over.param))
+		}
+		x.Steps = append(x.Steps, r.steps...)
+		results = append(results, r)
+	}
+	x.Answer = b.explain(results, err)
+	return x, nil
+}
+
+// explainTime is how long Explain waits for what a cluster stores.
+const explainTime = 5 * time.Second
+
+// explain is the answer in words. err says why what it takes is not known.
+func (b *Binding) explain(results []*result, err error) string {
+	var resp codec.Response
+	if _, refuses := errors.AsType[*hook.Refusal](err); err != nil && !refuses {
+		resp, err = b.unconfigured(err)
+	} else if err == nil {
+		resp, err = b.answer(results)
+	}
 	switch {
 	case err != nil:
-		x.Answer = "fails: " + err.Error()
+		return "fails: " + err.Error()
 	case resp.Allowed:
-		x.Answer = "allows"
-	default:
-		x.Answer = "denies: " + resp.Message
+		return "allows"
 	}
-	return x, nil
+	return "denies: " + resp.Message
 }

@@ -47,16 +47,7 @@ func compile(t testing.TB, text string) *policy.Policy {
 
 func viewOf(t testing.TB) *hook.View {
 	t.Helper()
-	body := codec.NewBody([]byte(review), nil)
-	defer body.Release()
-	r := codec.AcquireReview()
-	defer codec.ReleaseReview(r)
-	if err := r.Decode(body); err != nil {
-		t.Fatal(err)
-	}
-	v := hook.NewView(hook.Source{Review: r, Cluster: "east"})
-	t.Cleanup(v.Release)
-	return v
+	return viewOfText(t, nil, review)
 }
 
 // told is the answer to one Question.
@@ -152,7 +143,7 @@ func TestAnswers(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}
-			got := ask(viewOf(t), policy.NewBinding(p, "p", "b", []admissionregistrationv1.ValidationAction{admissionregistrationv1.ValidationAction(row.actions)}), time.Time{})
+			got := ask(viewOf(t), policy.NewBinding(p, "p", "b", []admissionregistrationv1.ValidationAction{admissionregistrationv1.ValidationAction(row.actions)}, nil), time.Time{})
 			if diff := cmp.Diff(row.want, got.resp); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -166,7 +157,7 @@ func TestAnswers(t *testing.T) {
 
 // H9 A policy that is not evaluated by the deadline has not answered.
 func TestDeadline(t *testing.T) {
-	b := policy.NewBinding(compile(t, "validations: [{expression: 'true'}]"), "p", "b", []admissionregistrationv1.ValidationAction{"Deny"})
+	b := policy.NewBinding(compile(t, "validations: [{expression: 'true'}]"), "p", "b", []admissionregistrationv1.ValidationAction{"Deny"}, nil)
 	v := viewOf(t)
 	var call *hook.CallError
 	if got := ask(v, b, time.Now().Add(-time.Second)); !errors.As(got.err, &call) || call.Cause != hook.Timeout {
@@ -181,9 +172,9 @@ func TestDeadline(t *testing.T) {
 func TestBindingsShare(t *testing.T) {
 	p := compile(t, "validations: [{expression: 'false', message: a}]")
 	v := viewOf(t)
-	deny := ask(v, policy.NewBinding(p, "p", "b", []admissionregistrationv1.ValidationAction{"Deny"}), time.Now().Add(time.Hour))
+	deny := ask(v, policy.NewBinding(p, "p", "b", []admissionregistrationv1.ValidationAction{"Deny"}, nil), time.Now().Add(time.Hour))
 	// What is known of the review takes no time any more.
-	warn := ask(v, policy.NewBinding(p, "p", "c", []admissionregistrationv1.ValidationAction{"Warn"}), time.Now().Add(-time.Hour))
+	warn := ask(v, policy.NewBinding(p, "p", "c", []admissionregistrationv1.ValidationAction{"Warn"}, nil), time.Now().Add(-time.Hour))
 	if deny.resp.Allowed || !warn.resp.Allowed || len(warn.resp.Warnings) != 1 || warn.err != nil {
 		t.Errorf("%+v, %+v", deny, warn)
 	}
@@ -225,7 +216,7 @@ func TestCompilerKeepsWhatIsUsed(t *testing.T) {
 func TestExplain(t *testing.T) {
 	p := compile(t, `{matchConditions: [{name: c, expression: "true"}], variables: [{name: name, expression: "object.metadata.name"}, {name: unused, expression: "1"}],
 		validations: [{expression: "variables.name == 'api'", messageExpression: "'not ' + variables.name"}, {expression: "object.nothing == 1"}], auditAnnotations: [{key: k, valueExpression: "cluster.name"}]}`)
-	x, err := policy.NewBinding(p, "p", "b", []admissionregistrationv1.ValidationAction{"Deny"}).Explain(viewOf(t))
+	x, err := policy.NewBinding(p, "p", "b", []admissionregistrationv1.ValidationAction{"Deny"}, nil).Explain(viewOf(t))
 	want := hook.Explanation{
 		Answer: "denies: not web\nexpression 'object.nothing == 1' resulted in error: no such key: nothing",
 		Steps: []string{
@@ -242,9 +233,9 @@ func TestExplain(t *testing.T) {
 // beside the others.
 func TestShadowIsEvaluatedByItself(t *testing.T) {
 	v := viewOf(t)
-	b := policy.NewBinding(compile(t, "validations: [{expression: 'false'}]"), "p", "b", []admissionregistrationv1.ValidationAction{"Deny"})
-	scope := celenv.NewCompiler().NewScope(false)
-	v.Variables().Once("busy", scope, time.Time{}, func(*celenv.Evaluation) (any, bool) {
+	b := policy.NewBinding(compile(t, "validations: [{expression: 'false'}]"), "p", "b", []admissionregistrationv1.ValidationAction{"Deny"}, nil)
+	scope := celenv.NewCompiler().NewScope(celenv.Declarations{})
+	v.Variables().Once("busy", scope, celenv.Given{}, time.Time{}, func(*celenv.Evaluation) (any, bool) {
 		a := &told{}
 		b.Ask(t.Context(), hook.Question{View: v, Deadline: time.Now().Add(time.Hour), Shadow: true}, hook.NewReceiver(a, 0))
 		if a.resp.Allowed || a.err != nil {

@@ -10,7 +10,7 @@ const maxYoung = 10_000
 // cache holds compiled expressions in two generations. When the young one is
 // full it becomes the old one, and what was not asked for since is forgotten.
 // The zero value is empty.
-type cache struct{ young, old map[string]compiled }
+type cache struct{ young, old map[source]compiled }
 
 // compiled is what became of an expression; failures are remembered too.
 type compiled struct {
@@ -18,7 +18,7 @@ type compiled struct {
 	err       error
 }
 
-func (c *cache) find(expression string) (compiled, bool) {
+func (c *cache) find(expression source) (compiled, bool) {
 	if found, ok := c.young[expression]; ok {
 		return found, true
 	}
@@ -29,9 +29,9 @@ func (c *cache) find(expression string) (compiled, bool) {
 	return found, ok
 }
 
-func (c *cache) add(expression string, done compiled) {
+func (c *cache) add(expression source, done compiled) {
 	if c.young == nil || len(c.young) >= maxYoung {
-		c.young, c.old = map[string]compiled{}, c.young
+		c.young, c.old = map[source]compiled{}, c.young
 	}
 	c.young[expression] = done
 }

@@ -4,9 +4,9 @@
 // policies with kube-apiserver's CEL compiler and cost limits. It is the only importer
 // of CEL.
 //
-// The variables are object, oldObject and request, as in kube-apiserver, and
-// cluster, an extension of ours, with the name and the labels of the calling
-// cluster. There is no authorizer: the dispatcher cannot ask one.
+// The variables are object, oldObject and request, as in kube-apiserver, params and
+// namespaceObject for policies, and cluster, an extension of ours, with the name and the
+// labels of the calling cluster. There is no authorizer: the dispatcher cannot ask one.
 package celenv
 
 import (
@@ -16,7 +16,6 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/ast"
 	"k8s.io/apimachinery/pkg/util/version"
 	plugin "k8s.io/apiserver/pkg/admission/plugin/cel"
 	apiservercel "k8s.io/apiserver/pkg/cel"
@@ -34,7 +33,7 @@ type Compiler struct {
 
 	mu       sync.Mutex // guards what follows; held while compiling
 	cache    cache
-	policies *cel.Env // of the expressions of policies; made for the first one
+	policies [2]*cel.Env // of the expressions of policies, without and with params; made for the first one
 }
 
 // NewCompiler returns a Compiler with an empty cache.
@@ -63,22 +62,32 @@ func withCluster(base *environment.EnvSet) (*environment.EnvSet, error) {
 // Compile compiles one expression, which must be a bool. Its error says what is
 // wrong with the expression and where in it, in kube-apiserver's words.
 func (c *Compiler) Compile(expression string) (*Condition, error) {
+	return c.cached(source{text: expression})
+}
+
+// CompileWithParams compiles a condition of a policy that has a paramKind. One that looks
+// at params is evaluated by Evaluation.Condition only.
+func (c *Compiler) CompileWithParams(expression string) (*Condition, error) {
+	return c.cached(source{text: expression, params: true})
+}
+
+func (c *Compiler) cached(of source) (*Condition, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if done, ok := c.cache.find(expression); ok {
+	if done, ok := c.cache.find(of); ok {
 		return done.condition, done.err
 	}
-	condition, err := c.compile(expression)
-	c.cache.add(expression, compiled{condition, err})
+	condition, err := c.compile(of)
+	c.cache.add(of, compiled{condition, err})
 	return condition, err
 }
 
 // compile uses the environment of stored expressions: a manifest that some
 // kube-apiserver has accepted must not be refused here.
-func (c *Compiler) compile(expression string) (*Condition, error) {
-	result := c.compiler.CompileCELExpression(source(expression), plugin.OptionalVariableDeclarations{}, environment.StoredExpressions)
+func (c *Compiler) compile(of source) (*Condition, error) {
+	result := c.compiler.CompileCELExpression(of, plugin.OptionalVariableDeclarations{HasParams: of.params}, environment.StoredExpressions)
 	if result.Error == nil {
-		condition := &Condition{expression: expression, program: result.Program}
+		condition := &Condition{expression: of.text, program: result.Program}
 		c.look(condition)
 		return condition, nil
 	}
@@ -98,27 +107,12 @@ func noAuthorizer(detail string) error {
 func (c *Compiler) look(condition *Condition) {
 	parsed, issues := c.environment.StoredExpressionsEnv().Parse(condition.expression)
 	if issues.Err() != nil {
-		condition.loops, condition.objects = true, true // to be on the safe side: it has been compiled
+		condition.loops, condition.objects, condition.params = true, true, true // to be on the safe side: it has been compiled
 		return
 	}
-	root := parsed.NativeRep().Expr()
-	condition.loops, condition.objects, _ = readsOf(root)
-	condition.predicate = predicateOf(root)
-}
-
-// readsOf says what is in an expression: a comprehension, an object, the namespace.
-func readsOf(root ast.Expr) (loops, objects, namespace bool) {
-	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
-		switch e.Kind() {
-		case ast.ComprehensionKind:
-			loops = true
-		case ast.IdentKind:
-			name := e.AsIdent()
-			objects = objects || name == plugin.ObjectVarName || name == plugin.OldObjectVarName
-			namespace = namespace || name == plugin.NamespaceVarName
-		}
-	}))
-	return loops, objects, namespace
+	reads := readsOf(parsed.NativeRep())
+	condition.loops, condition.objects, condition.params = reads.loops, reads.objects, reads.params
+	condition.predicate = predicateOf(parsed.NativeRep().Expr())
 }
 
 func asksAuthorizer(issues *cel.Issues) bool {
@@ -130,8 +124,12 @@ func asksAuthorizer(issues *cel.Issues) bool {
 	return false
 }
 
-// source is the text of a condition, as the API server's compiler asks for it.
-type source string
+// source is the text of a condition, as the API server's compiler asks for it, and
+// whether params are declared.
+type source struct {
+	text   string
+	params bool
+}
 
-func (s source) GetExpression() string    { return string(s) }
+func (s source) GetExpression() string    { return s.text }
 func (s source) ReturnTypes() []*cel.Type { return []*cel.Type{cel.BoolType} }

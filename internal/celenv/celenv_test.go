@@ -63,11 +63,11 @@ func TestCompileRemembers(t *testing.T) {
 func TestCacheForgets(t *testing.T) {
 	var c cache
 	used := compiled{condition: &Condition{}}
-	c.add("used", used)
+	c.add(source{text: "used"}, used)
 	for i := range 5 * maxYoung {
-		c.add(fmt.Sprint(i), compiled{})
+		c.add(source{text: fmt.Sprint(i)}, compiled{})
 		if i%100 == 0 {
-			if got, ok := c.find("used"); !ok || got != used {
+			if got, ok := c.find(source{text: "used"}); !ok || got != used {
 				t.Fatalf("what is in use was forgotten after %d others", i)
 			}
 		}
@@ -75,7 +75,7 @@ func TestCacheForgets(t *testing.T) {
 			t.Fatalf("%d expressions are held", held)
 		}
 	}
-	if _, ok := c.find("0"); ok {
+	if _, ok := c.find(source{text: "0"}); ok {
 		t.Error("what is no longer in use was not forgotten")
 	}
 }

@@ -35,6 +35,7 @@ type Condition struct {
 	predicate  predicate // decides most reviews without the program; nil: there is none
 	loops      bool      // there is something in it that an interrupt can end
 	objects    bool      // it looks into object or oldObject
+	params     bool      // it looks at params
 }
 
 // ReadsObjects reports whether the condition looks into object or oldObject, which
@@ -64,15 +65,20 @@ func (c *Condition) decide(v *Variables, budget int64, deadline time.Time) (hold
 		}
 	}
 	if !ok {
-		if known, err = c.evaluate(v, deadline); err != nil {
+		if known, err = c.evaluate(v, v, deadline); err != nil {
 			return false, -1, err
 		}
 		v.keep(c, known)
 	}
-	if known.cost > uint64(budget) {
+	return known.within(budget)
+}
+
+// within charges a budget with what the result took.
+func (r result) within(budget int64) (holds bool, left int64, err error) {
+	if r.cost > uint64(budget) {
 		return false, -1, ErrOutOfBudget
 	}
-	return known.holds, budget - int64(known.cost), known.err
+	return r.holds, budget - int64(r.cost), r.err
 }
 
 // result is what a condition came to, and what it took.
@@ -82,13 +88,14 @@ type result struct {
 	cost  uint64
 }
 
-// evaluate returns an error if there is no result.
-func (c *Condition) evaluate(v *Variables, deadline time.Time) (result, error) {
+// evaluate evaluates the condition with the names of in, which come from v. It returns an
+// error if there is no result.
+func (c *Condition) evaluate(v *Variables, in cel.Activation, deadline time.Time) (result, error) {
 	if !deadline.IsZero() && !time.Now().Before(deadline) {
 		return result{}, ErrInterrupted
 	}
 	v.deadline, v.interrupted = deadline, false
-	value, details, err := c.run(v, deadline)
+	value, details, err := c.run(in, deadline)
 	if v.interrupted {
 		v.forget() // the error stands in their place
 		return result{}, ErrInterrupted
@@ -104,11 +111,11 @@ func (c *Condition) evaluate(v *Variables, deadline time.Time) (result, error) {
 
 // run runs the program. Interrupts are looked at in loops only; without one the
 // program is spared the context.
-func (c *Condition) run(v *Variables, deadline time.Time) (ref.Val, *cel.EvalDetails, error) {
+func (c *Condition) run(in cel.Activation, deadline time.Time) (ref.Val, *cel.EvalDetails, error) {
 	if !c.loops || deadline.IsZero() {
-		return c.program.Eval(v)
+		return c.program.Eval(in)
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	return c.program.ContextEval(ctx, v)
+	return c.program.ContextEval(ctx, in)
 }

@@ -35,6 +35,7 @@ const (
 type Evaluation struct {
 	variables *Variables
 	scope     *Scope
+	given     Given
 	deadline  time.Time
 
 	left        int64 // of the budget of the pass
@@ -55,13 +56,13 @@ type knownVariable struct {
 // Once returns what make made of this review for the key, which it is called for once:
 // it says whether to keep that. Others who evaluate expressions over v wait meanwhile.
 // make must be done by the deadline.
-func (v *Variables) Once(key any, scope *Scope, deadline time.Time, make func(*Evaluation) (made any, keep bool)) any {
+func (v *Variables) Once(key any, scope *Scope, given Given, deadline time.Time, make func(*Evaluation) (made any, keep bool)) any {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if known, ok := v.kept[key]; ok {
 		return known
 	}
-	made, keep := make(newEvaluation(v, scope, deadline))
+	made, keep := make(newEvaluation(v, scope, given, deadline))
 	if keep {
 		if v.kept == nil {
 			v.kept = map[any]any{}
@@ -71,18 +72,45 @@ func (v *Variables) Once(key any, scope *Scope, deadline time.Time, make func(*E
 	return made
 }
 
-func newEvaluation(v *Variables, scope *Scope, deadline time.Time) *Evaluation {
-	return &Evaluation{variables: v, scope: scope, deadline: deadline, known: make([]knownVariable, len(scope.variables)), inside: -1}
+func newEvaluation(v *Variables, scope *Scope, given Given, deadline time.Time) *Evaluation {
+	return &Evaluation{variables: v, scope: scope, given: given, deadline: deadline, known: make([]knownVariable, len(scope.variables)), inside: -1}
 }
 
-// Condition evaluates a condition, as Condition.Evaluate does.
+// Condition evaluates a condition, as Condition.Evaluate does, over params too.
 func (e *Evaluation) Condition(c *Condition, budget int64) (holds bool, left int64, err error) {
-	holds, left, err = c.decide(e.variables, budget, e.deadline)
+	if c.params {
+		holds, left, err = e.conditionOfParams(c, budget)
+	} else {
+		holds, left, err = c.decide(e.variables, budget, e.deadline)
+	}
 	if left >= 0 && err != nil {
 		err = failure(c.expression, err)
 	}
 	return holds, left, err
 }
+
+// conditionOfParams keeps nothing: what it comes to is of these params.
+func (e *Evaluation) conditionOfParams(c *Condition, budget int64) (holds bool, left int64, err error) {
+	came, err := c.evaluate(e.variables, conditionNames{e}, e.deadline)
+	if err != nil {
+		return false, -1, err
+	}
+	return came.within(budget)
+}
+
+// conditionNames are the names of a condition: those of the review, and params.
+type conditionNames struct{ of *Evaluation }
+
+// ResolveName implements cel.Activation.
+func (n conditionNames) ResolveName(name string) (any, bool) {
+	if name == plugin.ParamsVarName {
+		return n.of.given.Params.val(), true
+	}
+	return n.of.variables.ResolveName(name)
+}
+
+// Parent implements cel.Activation: there is no enclosing scope.
+func (n conditionNames) Parent() cel.Activation { return nil }
 
 // Pass begins a pass with a budget of its own: the validations, the messages or the
 // audit annotations.
@@ -221,6 +249,10 @@ func (e *Evaluation) ResolveName(name string) (any, bool) {
 		return variablesValue{e}, true
 	case plugin.RequestVarName:
 		return e.variables.matchedRequest(), true
+	case plugin.ParamsVarName:
+		return e.given.Params.val(), true
+	case plugin.NamespaceVarName:
+		return e.given.Namespace.val(), true
 	}
 	return e.variables.ResolveName(name)
 }

@@ -12,7 +12,7 @@ import (
 // scopeOf compiles variables, in order.
 func scopeOf(t testing.TB, variables ...string) *Scope {
 	t.Helper()
-	s := NewCompiler().NewScope(len(variables) > 0)
+	s := NewCompiler().NewScope(Declarations{Variables: len(variables) > 0})
 	for _, v := range variables {
 		name, text, _ := strings.Cut(v, "=")
 		if err := s.Declare(name, text); err != nil {
@@ -34,7 +34,7 @@ func expression(t testing.TB, s *Scope, text string) *Expression {
 // evaluation calls f with an Evaluation over the review.
 func evaluation(t testing.TB, s *Scope, review string, deadline time.Time, f func(*Evaluation)) {
 	t.Helper()
-	variablesOf(decode(t, review)).Once(t, s, deadline, func(e *Evaluation) (any, bool) {
+	variablesOf(decode(t, review)).Once(t, s, Given{}, deadline, func(e *Evaluation) (any, bool) {
 		e.Pass(PolicyBudget)
 		f(e)
 		return nil, false
@@ -150,7 +150,7 @@ func TestOnce(t *testing.T) {
 	v := variablesOf(decode(t, update))
 	made := 0
 	get := func(keep bool) {
-		v.Once("key", s, time.Time{}, func(*Evaluation) (any, bool) { made++; return made, keep })
+		v.Once("key", s, Given{}, time.Time{}, func(*Evaluation) (any, bool) { made++; return made, keep })
 	}
 	for _, keep := range []bool{false, true, true, true} {
 		get(keep)

@@ -19,13 +19,15 @@ import (
 type Expression struct {
 	text    string
 	program cel.Program
-	loops   bool // there is something in it that an interrupt can end
-	objects bool
+	reading
 }
 
 // ReadsObjects reports whether the expression looks into object or oldObject itself,
 // which must then be converted, as large as they are.
 func (x *Expression) ReadsObjects() bool { return x.objects }
+
+// Namespace says what the expression looks at of namespaceObject.
+func (x *Expression) Namespace() NamespaceUse { return x.namespace }
 
 // Scope is the variables of one policy, compiled. It is frozen once all expressions
 // of the policy are compiled, and safe for concurrent use then.
@@ -65,19 +67,32 @@ func (r Result) types() []*cel.Type {
 	return nil
 }
 
+// Declarations are the variables that the expressions of some policies have.
+type Declarations struct{ Variables, Params bool }
+
 // NewScope returns the Scope of one policy. Making one whose policy has variables takes
 // half a millisecond; other policies share their environment.
-func (c *Compiler) NewScope(variables bool) *Scope {
+func (c *Compiler) NewScope(declared Declarations) *Scope {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.policies == nil {
-		env, err := policyEnvironment(c.environment)
+	shared := &c.policies[0]
+	if declared.Params {
+		shared = &c.policies[1]
+	}
+	if *shared == nil {
+		env, err := policyEnvironment(c.environment, declared.Params)
 		if err != nil {
 			panic(err) // as in NewCompiler
 		}
-		c.policies = env
+		*shared = env
 	}
-	s := &Scope{compiler: c, env: c.policies}
+	return c.scope(*shared, declared.Variables)
+}
+
+// scope returns the Scope of an environment, which that of a policy with variables
+// extends.
+func (c *Compiler) scope(env *cel.Env, variables bool) *Scope {
+	s := &Scope{compiler: c, env: env}
 	if !variables {
 		return s
 	}
@@ -86,9 +101,9 @@ func (c *Compiler) NewScope(variables bool) *Scope {
 	s.fields = declared.Fields
 	provider := apiservercel.NewDeclTypeProvider(declared)
 	provider.SetRecognizeKeywordAsFieldName(true)
-	options, err := provider.EnvOptions(c.policies.CELTypeProvider())
+	options, err := provider.EnvOptions(env.CELTypeProvider())
 	if err == nil {
-		s.env, err = c.policies.Extend(append(options, cel.Variable(plugin.VariableVarName, declared.CelType()))...)
+		s.env, err = env.Extend(append(options, cel.Variable(plugin.VariableVarName, declared.CelType()))...)
 	}
 	if err != nil {
 		panic(err) // as in NewCompiler
@@ -100,18 +115,22 @@ func (c *Compiler) NewScope(variables bool) *Scope {
 const variablesType = "kubernetes.variables"
 
 // policyEnvironment is that of stored expressions of policies, as kube-apiserver has
-// it, but for authorizer and params.
-func policyEnvironment(base *environment.EnvSet) (*cel.Env, error) {
+// it, but for authorizer.
+func policyEnvironment(base *environment.EnvSet, params bool) (*cel.Env, error) {
 	request, namespace := plugin.BuildRequestType(), plugin.BuildNamespaceType()
+	variables := []cel.EnvOption{
+		cel.Variable(plugin.ObjectVarName, cel.DynType),
+		cel.Variable(plugin.OldObjectVarName, cel.DynType),
+		cel.Variable(plugin.NamespaceVarName, namespace.CelType()),
+		cel.Variable(plugin.RequestVarName, request.CelType()),
+	}
+	if params {
+		variables = append(variables, cel.Variable(plugin.ParamsVarName, cel.DynType))
+	}
 	set, err := base.Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0), // always
-		EnvOptions: []cel.EnvOption{
-			cel.Variable(plugin.ObjectVarName, cel.DynType),
-			cel.Variable(plugin.OldObjectVarName, cel.DynType),
-			cel.Variable(plugin.NamespaceVarName, namespace.CelType()),
-			cel.Variable(plugin.RequestVarName, request.CelType()),
-		},
-		DeclTypes: []*apiservercel.DeclType{namespace, request},
+		EnvOptions:        variables,
+		DeclTypes:         []*apiservercel.DeclType{namespace, request},
 	}, environment.StrictCostOpt)
 	if err != nil {
 		return nil, err
@@ -142,11 +161,16 @@ func (s *Scope) ReadsObjects() bool {
 	return slices.ContainsFunc(s.variables, func(x namedExpression) bool { return x.objects })
 }
 
+// Namespace says what the variables look at of namespaceObject.
+func (s *Scope) Namespace() (use NamespaceUse) {
+	for _, x := range s.variables {
+		use = max(use, x.namespace)
+	}
+	return use
+}
+
 // Variables is how many variables the policy has.
 func (s *Scope) Variables() int { return len(s.variables) }
-
-var errNamespaceObject = errors.New("the variable " + plugin.NamespaceVarName + " is not supported: of a namespace the dispatcher knows the labels that selectors name. " +
-	"Select namespaces with namespaceSelector instead")
 
 // compile uses the environment of stored expressions, as for conditions.
 func (s *Scope) compile(text string, result Result) (*Expression, *cel.Type, error) {
@@ -164,11 +188,7 @@ func (s *Scope) compile(text string, result Result) (*Expression, *cel.Type, err
 	if err := mustBe(of, result.types()); err != nil {
 		return nil, nil, err
 	}
-	x := &Expression{text: text}
-	var namespace bool
-	if x.loops, x.objects, namespace = readsOf(checked.NativeRep().Expr()); namespace {
-		return nil, nil, errNamespaceObject
-	}
+	x := &Expression{text: text, reading: readsOf(checked.NativeRep())}
 	program, err := s.env.Program(checked, cel.InterruptCheckFrequency(checkFrequency))
 	if err != nil {
 		return nil, nil, fmt.Errorf("program instantiation failed: %w", err)

@@ -27,7 +27,7 @@ func packages() map[string][]string {
 		"hook":                  {"codec", "internal/celenv", "internal/crash", "internal/share", "internal/worker"},
 		"transport":             {"codec", "hook", "breaker", "internal/crash", "internal/worker", "internal/tracecontext"},
 		"webhook":               {"codec", "hook", "transport"},
-		"policy":                {"codec", "hook", "internal/celenv"},
+		"policy":                {"codec", "hook", "match", "internal/celenv"},
 		// What is compiled in: an API for others, and what they make of it as a Hook.
 		"plugin":             {"codec", "hook", "internal/crash"},
 		"plugin/kubernetes":  {"plugin", "plugin/podsecurity"},

@@ -110,6 +110,9 @@ func (t *chains) compile(g *group, phase chain.Phase, entries [2][]*entry, plugi
 			continue
 		}
 		t.problem(unsupplied(e.matcher.NeededLabels(), e.selecting(), e.selectorPath(), g)...)
+		if e.policy != nil {
+			t.problem(e.policy.unsupplied(g)...)
+		}
 		m := e.merge(g.selected)
 		t.reportConflicts(m.conflicts, e, g)
 		if v := t.of(e, m.dispatch); v != nil {

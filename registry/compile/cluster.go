@@ -13,11 +13,14 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/exempt"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
+	"github.com/admission-dispatcher/dispatcher/policy"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
@@ -60,6 +63,9 @@ func (c *clusters) compile(m *manifest.Cluster) *chain.Cluster {
 	var pins []*x509.Certificate
 	if a := m.Spec.Authentication.Certificate; a != nil {
 		_, pins = c.readCA(m.Origin, a.CAFile, field.NewPath("spec", "authentication", "certificate", "caFile"))
+	}
+	if listed, ok := cluster.Namespaces.(*namespaces); ok {
+		cluster.Stored = map[schema.GroupVersionResource]hook.Objects{policy.Namespaces(): storedNamespaces{listed}}
 	}
 	c.problem(c.ids.claim(m, pins)...)
 	return cluster

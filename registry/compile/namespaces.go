@@ -3,17 +3,20 @@
 package compile
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
@@ -37,6 +40,25 @@ func (n *namespaces) NamespaceLabels(name string) (labels map[string]string, err
 		return nil, match.ErrNoNamespace
 	}
 	return namedLabels(name, n.defaults), nil
+}
+
+// storedNamespaces is the list as hook.Objects, for expressions that look at no more of a namespace
+// than its labels.
+type storedNamespaces struct{ *namespaces }
+
+// Get implements hook.Objects.
+func (n storedNamespaces) Get(_, name string, _ time.Time) (*hook.Stored, error) {
+	labels, err := n.NamespaceLabels(name)
+	if err != nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"name": name, "labels": labels}})
+	return &hook.Stored{Name: name, Labels: labels, JSON: text}, err
+}
+
+// List implements hook.Objects: what is not listed may be there all the same.
+func (n storedNamespaces) List(string, time.Time) ([]*hook.Stored, error) {
+	return nil, errors.New("spec.namespaces of the Cluster is not all its namespaces")
 }
 
 func namedLabels(name string, labels map[string]string) map[string]string {

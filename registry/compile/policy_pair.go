@@ -23,6 +23,7 @@ import (
 type policyPair struct {
 	policy   *manifest.Policy
 	binding  *manifest.PolicyBinding
+	compiled *policy.Policy
 	hook     *policy.Binding
 	clusters *binding // by the binding's annotation; nil: all
 }
@@ -54,8 +55,8 @@ func (c *entries) compilePolicies(objects *manifest.Objects, compiler *policy.Co
 		}
 		if made := compiled[b.Spec.PolicyName]; made != nil { // an unknown one is linted
 			c.pair(&policyPair{
-				policy: known[b.Spec.PolicyName], binding: b, clusters: clusters,
-				hook: policy.NewBinding(made, b.Spec.PolicyName, b.Name, b.Spec.ValidationActions),
+				policy: known[b.Spec.PolicyName], binding: b, clusters: clusters, compiled: made,
+				hook: policy.NewBinding(made, b.Spec.PolicyName, b.Name, b.Spec.ValidationActions, nil),
 			})
 		}
 	}
@@ -137,6 +138,7 @@ func (p *policyPair) entry(e *entry, d dispatch) *chain.Entry {
 		SideEffects:   chain.SideEffectsNone,
 		Timeout:       e.timeout(),
 		Stage:         chain.StagePolicy,
+		Needs:         p.needs(),
 	}}
 	for i, value := range d {
 		if f := &bindingFields[i]; value != nil && f.policies {
