@@ -12,6 +12,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/json"
@@ -159,6 +160,22 @@ func (o Object) Unstructured() (*unstructured.Unstructured, error) {
 		into := &unstructured.Unstructured{}
 		return into, json.UnmarshalCaseSensitivePreserveInts(raw, &into.Object)
 	})
+}
+
+// metadata is what Metadata decodes into, which nothing else does.
+type metadata struct{ metav1.ObjectMeta }
+
+// Metadata returns the object's metadata, without a look at the rest of the object; nil:
+// there is none. It is decoded once and shared, as by Decode.
+func (o Object) Metadata() (*metav1.ObjectMeta, error) {
+	m, err := decoded(Object{o.of, &codec.Object{Raw: o.raw.Metadata}, o.old}, func(raw []byte) (*metadata, error) {
+		into := new(metadata)
+		return into, json.UnmarshalCaseSensitivePreserveInts(raw, into)
+	})
+	if m == nil {
+		return nil, err
+	}
+	return &m.ObjectMeta, nil
 }
 
 // decoded decodes an object within the cluster's turn: the work is as long as the object.

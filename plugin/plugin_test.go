@@ -85,6 +85,10 @@ func TestK6ObjectsAreShared(t *testing.T) {
 		}
 		partial := must(plugin.Decode[metav1.PartialObjectMetadata](a.Object()))
 		untyped := must(a.Object().Unstructured())
+		metadata, of := must(a.Object().Metadata()), must(a.OldObject().Metadata())
+		if metadata.Labels["n"] != "0" || metadata != must(a.Object().Metadata()) || metadata == of {
+			t.Errorf("the metadata are %v, and of the old object %v", metadata, of)
+		}
 		if partial.Labels["n"] != "0" || untyped.GetLabels()["n"] != "0" || untyped != must(a.Object().Unstructured()) {
 			t.Errorf("in other types it is %v and %v", partial.Labels, untyped)
 		}
@@ -103,6 +107,12 @@ func TestDecodeWhatIsNot(t *testing.T) {
 	text := strings.Replace(review, `{"nodeName":"new"}`, `{"nodeName":["swordfish"]}`, 1)
 	text = text[:strings.Index(text, `"oldObject"`)] + `"oldObject":null}}`
 	attributes(t, text, func(a *plugin.Attributes) {
+		if metadata, err := a.OldObject().Metadata(); metadata != nil || err != nil {
+			t.Errorf("the metadata of null are %v, %v", metadata, err)
+		}
+		if _, err := a.Object().Metadata(); err != nil {
+			t.Errorf("the metadata of what is no Pod: %v", err)
+		}
 		if pod, err := plugin.Decode[corev1.Pod](a.OldObject()); pod != nil || err != nil || !a.OldObject().IsNull() {
 			t.Errorf("null is %v, %v", pod, err)
 		}

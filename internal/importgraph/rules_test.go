@@ -30,7 +30,7 @@ func packages() map[string][]string {
 		"policy":                {"codec", "hook", "match", "internal/celenv"},
 		// What is compiled in: an API for others, and what they make of it as a Hook.
 		"plugin":             {"codec", "hook", "internal/crash"},
-		"plugin/kubernetes":  {"plugin", "plugin/podsecurity"},
+		"plugin/kubernetes":  {"plugin", "plugin/podsecurity", "internal/objectpath"},
 		"plugin/podsecurity": {"plugin"},
 		"exempt":             {"codec", "match"},
 		"chain":              {"hook", "match", "exempt"},

@@ -64,12 +64,7 @@ var limitTypes = []string{namespaceLimit, serverLimit, sourceAndObjectLimit, use
 const eventVersion = "eventratelimit.admission.k8s.io/v1alpha1"
 
 func (c *eventConfiguration) validate() (errs field.ErrorList) {
-	if c.APIVersion != "" && c.APIVersion != eventVersion {
-		errs = append(errs, field.NotSupported(field.NewPath("apiVersion"), c.APIVersion, []string{eventVersion}))
-	}
-	if c.Kind != "" && c.Kind != "Configuration" {
-		errs = append(errs, field.NotSupported(field.NewPath("kind"), c.Kind, []string{"Configuration"}))
-	}
+	errs = validateType(c.TypeMeta, "Configuration", eventVersion)
 	if len(c.Limits) == 0 {
 		errs = append(errs, field.Invalid(field.NewPath("limits"), field.OmitValueType{}, "must not be empty"))
 	}

@@ -169,7 +169,8 @@ func TestOrderOfPlugins(t *testing.T) {
 		names = append(names, p.Name)
 	}
 	const want = "AlwaysAdmit SecurityContextDeny LimitPodHardAntiAffinityTopology AlwaysPullImages PodSecurity DefaultTolerationSeconds EventRateLimit " +
-		"ExtendedResourceToleration CertificateSubjectRestriction DenyServiceExternalIPs mine AlwaysDeny"
+		"ExtendedResourceToleration OwnerReferencesPermissionEnforcement CertificateApproval CertificateSigning ClusterTrustBundleAttest CertificateSubjectRestriction DenyServiceExternalIPs " +
+		"ClusterResourceOverride RunOnceDuration PodNodeConstraints ExternalIPRanger FieldRestriction mine AlwaysDeny"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("they are %s", got)
 	}

@@ -31,6 +31,8 @@ type request struct {
 	dryRun                                                  bool
 	kind                                                    string
 	cluster                                                 string
+	groups                                                  []string
+	caller                                                  hook.Caller
 }
 
 func (q request) review(t *testing.T) []byte {
@@ -43,11 +45,15 @@ func (q request) review(t *testing.T) []byte {
 		return string(out)
 	}
 	group, resource, _ := cutLast(cmp.Or(q.resource, "pods"))
+	groups, err := json.Marshal(q.groups)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return fmt.Appendf(nil, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":{"group":%[1]q,"version":"v1","kind":%[11]q},`+
 		`"resource":{"group":%[1]q,"version":"v1","resource":%[2]q},"subResource":%[3]q,"name":%[4]q,"namespace":%[5]q,"operation":%[6]q,`+
-		`"userInfo":{"username":%[7]q},"dryRun":%[8]t,"object":%[9]s,"oldObject":%[10]s}}`,
+		`"userInfo":{"username":%[7]q,"groups":%[12]s},"dryRun":%[8]t,"object":%[9]s,"oldObject":%[10]s}}`,
 		group, resource, q.subresource, cmp.Or(q.name, "web"), cmp.Or(q.namespace, "shop"), cmp.Or(q.operation, "CREATE"), cmp.Or(q.user, "ann"),
-		q.dryRun, object(q.object), object(q.old), cmp.Or(q.kind, "Pod"))
+		q.dryRun, object(q.object), object(q.old), cmp.Or(q.kind, "Pod"), groups)
 }
 
 // cutLast divides group/resource, of which the core group is left out.
@@ -138,7 +144,7 @@ func (p asked) ask(q request, mutating bool) answer {
 	if err := r.Decode(body); err != nil {
 		p.t.Fatal(err)
 	}
-	v := hook.NewView(hook.Source{Review: r, Cluster: cmp.Or(q.cluster, "east"), Mutating: mutating})
+	v := hook.NewView(hook.Source{Review: r, Cluster: cmp.Or(q.cluster, "east"), Caller: q.caller, Mutating: mutating})
 	defer v.Release()
 	to := make(answers, 1)
 	p.Ask(p.t.Context(), hook.Question{View: v, Deadline: time.Now().Add(time.Minute)}, hook.NewReceiver(to, 0))

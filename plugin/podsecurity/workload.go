@@ -40,6 +40,16 @@ var templates = map[schema.GroupResource]template{
 	batchv1.Resource("cronjobs"):              templateOf(func(o *batchv1.CronJob) *corev1.PodTemplateSpec { return &o.Spec.JobTemplate.Spec.Template }),
 }
 
+// TemplateOf returns the template of the pods that the request's object, or its old one,
+// makes; nil: it makes none. Nobody may write to it.
+func TemplateOf(a *plugin.Attributes, o plugin.Object) (*corev1.PodTemplateSpec, error) {
+	of := templates[a.Resource().GroupResource()]
+	if of == nil || a.Subresource() != "" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return of(o)
+}
+
 // workload warns and annotates: what is enforced is enforced of the pods. Nothing that goes
 // wrong denies.
 func (c *controller) workload(a *plugin.Attributes) (plugin.Answer, error) {
