@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
@@ -172,7 +173,7 @@ func (b *Binding) act(r *result, resp *codec.Response, said *audited, denials []
 				denials = append(denials, d)
 			case admissionregistrationv1.Warn:
 				if len(resp.Warnings) < max(maxTold, len(r.decisions)) {
-					resp.Warnings = append(resp.Warnings, fmt.Sprintf("Validation failed for %s: %s", b.title(), d.message))
+					resp.Warnings = append(resp.Warnings, inOneLine(fmt.Sprintf("Validation failed for %s: %s", b.title(), d.message)))
 				}
 			case admissionregistrationv1.Audit:
 				if said.failures < maxTold {
@@ -205,6 +206,16 @@ func distinct[T any, K comparable](list []T, says func(T) K) []T {
 		seen[said] = true
 		return again
 	})
+}
+
+// inOneLine is a warning that a header can carry. kube-apiserver drops a warning with a
+// control character, such as the line break of an expression that it quotes, its own and
+// ours.
+func inOneLine(text string) string {
+	if !strings.ContainsFunc(text, unicode.IsControl) {
+		return text
+	}
+	return codec.CleanText(strings.Join(strings.Fields(text), " "))
 }
 
 func (b *Binding) title() string { return Title(b.Policy, b.Name) }

@@ -100,6 +100,12 @@ func TestAnswers(t *testing.T) {
 			codec.Response{Code: 422, Reason: "Invalid", Message: "b"}, ""},
 		{"H3 a warning does not deny", "validations: [{expression: 'false', message: a}]", "Warn",
 			codec.Response{Allowed: true, Warnings: []string{"Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': a"}}, ""},
+		{"H3 a warning is one line, which a header can carry", "validations: [{expression: \"1 ==\\n\\t2\"}, {expression: 'false', messageExpression: \"'a\\\\u001b[31m  b'\"}, {expression: 'false', message: 'a  b'}]", "Warn",
+			codec.Response{Allowed: true, Warnings: []string{
+				"Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': failed expression: 1 == 2",
+				"Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': a [31m b",
+				"Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': a  b",
+			}}, ""},
 		{"H3 an entry of the audit", "validations: [{expression: 'true'}, {expression: 'false', message: '<a>'}]", "Audit",
 			codec.Response{Allowed: true, Annotations: []codec.Annotation{{Key: hook.FailureKey,
 				Value: `{"message":"\u003ca\u003e","policy":"p","binding":"b","expressionIndex":1,"validationActions":["Audit"]}`}}}, ""},

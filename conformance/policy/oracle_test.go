@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,10 +113,11 @@ func compileAsThePlugin(p *validating.Policy) validating.Validator {
 		p.Spec.FailurePolicy, nil)
 }
 
-// noted keeps audit annotations.
+// noted keeps audit annotations and warnings.
 type noted struct {
 	admission.Attributes
-	notes map[string]string
+	notes    map[string]string
+	warnings []string
 }
 
 func (n *noted) AddAnnotation(key, value string) error {
@@ -123,27 +125,27 @@ func (n *noted) AddAnnotation(key, value string) error {
 	return nil
 }
 
-func (n *noted) AddWarning(_, text string) { n.notes["warning"] += text + "\n" }
+// AddWarning keeps the warning in one line, as ours is: the API server drops others.
+func (n *noted) AddWarning(_, text string) {
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		text = strings.Join(strings.Fields(text), " ")
+	}
+	n.warnings = append(n.warnings, cutTo256(text))
+}
 
 func (o *policyOracle) decide(t *testing.T, hooks []validating.PolicyHook, a *policyAdmission) decided {
 	t.Helper()
 	object, old := runtime.Object(nil), runtime.Object(nil)
 	if a.New != nil {
-		object = a.New.DeepCopy()
+		object = a.New.DeepCopyObject()
 	}
 	if a.Old != nil {
-		old = a.Old.DeepCopy()
+		old = a.Old.DeepCopyObject()
 	}
-	n := &noted{notes: map[string]string{}, Attributes: admission.NewAttributesRecord(object, old, corev1.SchemeGroupVersion.WithKind("Pod"),
-		a.Namespace, a.Name, corev1.SchemeGroupVersion.WithResource("pods"), "", a.Operation, nil, false, a.user())}
+	n := &noted{notes: map[string]string{}, Attributes: admission.NewAttributesRecord(object, old, a.Kind,
+		a.Namespace, a.Name, a.Resource, a.Subresource, a.Operation, nil, false, a.user())}
 	err := o.dispatcher.Dispatch(warning.WithWarningRecorder(t.Context(), n), n, o.objects, hooks)
-	d := decided{Allowed: err == nil, Annotations: map[string]string{}}
-	for _, text := range strings.Split(strings.TrimSuffix(n.notes["warning"], "\n"), "\n") {
-		if text != "" {
-			d.Warnings = append(d.Warnings, cutTo256(text))
-		}
-	}
-	delete(n.notes, "warning")
+	d := decided{Allowed: err == nil, Warnings: n.warnings, Annotations: map[string]string{}}
 	for key, value := range n.notes {
 		if key == "validation.policy.admission.k8s.io/validation_failure" {
 			key = "dispatcher.dev.validation-failures"

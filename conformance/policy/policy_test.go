@@ -15,8 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -87,9 +88,10 @@ func TestPoliciesThatRunOut(t *testing.T) {
 		}
 		a := g.admission()
 		a.Operation, a.Old = admission.Create, nil
-		a.New = g.pod()
-		a.New.Name, a.New.Namespace = a.Name, a.Namespace
-		a.New.Annotations = map[string]string{"big": strings.Repeat("a", 60_000), "pattern": strings.Repeat("z", 900)}
+		pod := g.pod()
+		pod.Name, pod.Namespace = a.Name, a.Namespace
+		pod.Annotations = map[string]string{"big": strings.Repeat("a", 60_000), "pattern": strings.Repeat("z", 900)}
+		a.New = pod
 		want, got := oracle.decide(t, oracle.hooks([]*validating.Policy{p}, []*validating.PolicyBinding{b}), a), ours.decide(t, a)
 		if diff := cmp.Diff(want, got.as(want)); diff != "" || want.Allowed != (row.validations == 17 && row.variable == "'a'") {
 			t.Errorf("%d validations, variable %.10s (-oracle +ours):\n%s", row.validations, row.variable, diff)
@@ -148,16 +150,24 @@ func (d decided) withoutGoTypes() decided {
 	return d
 }
 
-// policyAdmission is one request about a pod.
+// policyAdmission is one request.
 type policyAdmission struct {
-	Name      string
-	Namespace string
-	Operation admission.Operation
-	Old, New  *corev1.Pod
+	Kind        schema.GroupVersionKind
+	Resource    schema.GroupVersionResource
+	Subresource string
+	Name        string
+	Namespace   string
+	Operation   admission.Operation
+	Old, New    runtime.Object
+	Groups      []string // of the user; nil: dev and ops
 }
 
 func (a *policyAdmission) user() user.Info {
-	return &user.DefaultInfo{Name: "ada", Groups: []string{"dev", "ops"}}
+	groups := a.Groups
+	if groups == nil {
+		groups = []string{"dev", "ops"}
+	}
+	return &user.DefaultInfo{Name: "ada", Groups: groups}
 }
 
 // number reads a number from the environment.

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 )
 
-var policyNamespaces = map[string]map[string]string{"shop": {"team": "a"}, "bank": {"team": "b", "tier": "gold"}}
+var policyNamespaces = map[string]map[string]string{"shop": {"team": "a"}, "bank": {"team": "b", "tier": "gold"}, "default": {}}
 
 // policySource makes random policies and pods.
 type policySource struct{ *rand.Rand }
@@ -188,7 +188,7 @@ func (g *policySource) pod() *corev1.Pod {
 }
 
 func (g *policySource) admission() *policyAdmission {
-	a := &policyAdmission{Name: g.one("web", "api"), Namespace: g.one(slices.Sorted(maps.Keys(policyNamespaces))...), Operation: admission.Operation(g.one("CREATE", "CREATE", "UPDATE", "DELETE"))}
+	a := &policyAdmission{Kind: corev1.SchemeGroupVersion.WithKind("Pod"), Resource: corev1.SchemeGroupVersion.WithResource("pods"), Name: g.one("web", "api"), Namespace: g.one(slices.Sorted(maps.Keys(policyNamespaces))...), Operation: admission.Operation(g.one("CREATE", "CREATE", "UPDATE", "DELETE"))}
 	make := func() *corev1.Pod {
 		p := g.pod()
 		p.Name, p.Namespace = a.Name, a.Namespace

@@ -11,7 +11,6 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
@@ -45,16 +44,22 @@ func newPolicySubject(t *testing.T) *policySubject {
 // load reports whether the policies are valid.
 func (s *policySubject) load(t *testing.T, policies []*validating.Policy, bindings []*validating.PolicyBinding) bool {
 	t.Helper()
-	cluster := manifest.Cluster{}
-	cluster.Name, cluster.Spec.Authentication.Anonymous = "east", true
-	cluster.Spec.Namespaces = &manifest.NamespaceList{Labels: policyNamespaces}
-	objects := &manifest.Objects{Clusters: []manifest.Cluster{cluster}}
+	objects := &manifest.Objects{}
 	for _, p := range policies {
 		objects.Policies = append(objects.Policies, manifest.Policy{ValidatingAdmissionPolicy: *p, Origin: manifest.Origin{Object: "p/" + p.Name}})
 	}
 	for _, b := range bindings {
 		objects.PolicyBindings = append(objects.PolicyBindings, manifest.PolicyBinding{ValidatingAdmissionPolicyBinding: *b, Origin: manifest.Origin{Object: "b/" + b.Name}})
 	}
+	return s.loadObjects(objects)
+}
+
+// loadObjects does the same for policies that were read.
+func (s *policySubject) loadObjects(objects *manifest.Objects) bool {
+	cluster := manifest.Cluster{}
+	cluster.Name, cluster.Spec.Authentication.Anonymous = "east", true
+	cluster.Spec.Namespaces = &manifest.NamespaceList{Labels: policyNamespaces}
+	objects.Clusters = []manifest.Cluster{cluster}
 	compiled, problems, _ := s.compiler.Compile(manifest.Input{Objects: objects}, nil, nil)
 	if len(problems) > 0 {
 		s.refused = append(s.refused, problems[0])
@@ -68,18 +73,17 @@ func (s *policySubject) load(t *testing.T, policies []*validating.Policy, bindin
 func (s *policySubject) decide(t *testing.T, a *policyAdmission) decided {
 	t.Helper()
 	dryRun := false
+	kind, resource := metav1.GroupVersionKind(a.Kind), metav1.GroupVersionResource(a.Resource)
 	review := admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
 		Request: &admissionv1.AdmissionRequest{
-			UID: "u", Kind: metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}, Resource: metav1.GroupVersionResource{Version: "v1", Resource: "pods"},
-			RequestKind:     &metav1.GroupVersionKind{Version: "v1", Kind: "Pod"},
-			RequestResource: &metav1.GroupVersionResource{Version: "v1", Resource: "pods"},
-			Name:            a.Name, Namespace: a.Namespace, Operation: admissionv1.Operation(a.Operation), DryRun: &dryRun,
+			UID: "u", Kind: kind, Resource: resource, SubResource: a.Subresource, RequestKind: &kind, RequestResource: &resource, RequestSubResource: a.Subresource,
+			Name: a.Name, Namespace: a.Namespace, Operation: admissionv1.Operation(a.Operation), DryRun: &dryRun,
 			UserInfo: authenticationv1.UserInfo{Username: a.user().GetName(), Groups: a.user().GetGroups()},
 		},
 	}
 	for _, o := range []struct {
-		from *corev1.Pod
+		from runtime.Object
 		to   *runtime.RawExtension
 	}{{a.New, &review.Request.Object}, {a.Old, &review.Request.OldObject}} {
 		if o.from != nil {
