@@ -4,8 +4,13 @@ package policy
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,6 +32,7 @@ type Params struct {
 	ref        admissionregistrationv1.ParamRef
 	selector   labels.Selector // nil: by name
 	registry   *RegistryParams // nil: the calling cluster's own count
+	sum        string          // over all that it says, and the registry's objects
 }
 
 // ParamResource is what a paramKind stands for.
@@ -40,14 +46,19 @@ type ParamResource struct {
 type RegistryParams struct {
 	every ParamList            // for clusters that have none of their own
 	own   map[string]ParamList // by cluster: with its own in place of those for all
+	sum   string
 }
 
 // NewRegistryParams returns the params for every cluster, and those that are one cluster's
 // own, in place of one for every cluster that has the name.
 func NewRegistryParams(every []*hook.Stored, own map[string][]*hook.Stored) *RegistryParams {
 	r := &RegistryParams{every: sorted(every), own: map[string]ParamList{}}
-	for cluster, list := range own {
+	sum := sha256.New()
+	r.every.addTo(sum, "")
+	for _, cluster := range slices.Sorted(maps.Keys(own)) {
+		list := own[cluster]
 		mine := sorted(list)
+		mine.addTo(sum, cluster)
 		for _, p := range r.every {
 			if _, replaced := mine.find(p.Namespace, p.Name); !replaced {
 				list = append(list, p)
@@ -55,7 +66,15 @@ func NewRegistryParams(every []*hook.Stored, own map[string][]*hook.Stored) *Reg
 		}
 		r.own[cluster] = sorted(list)
 	}
+	r.sum = hex.EncodeToString(sum.Sum(nil))
 	return r
+}
+
+// addTo adds the list of a cluster to a sum.
+func (l ParamList) addTo(sum hash.Hash, cluster string) {
+	for _, s := range l {
+		fmt.Fprintf(sum, "%q %q %q %q\n", cluster, s.Namespace, s.Name, s.JSON)
+	}
 }
 
 func (r *RegistryParams) of(cluster string) ParamList {
@@ -114,6 +133,15 @@ func NewParams(of ParamResource, ref *admissionregistrationv1.ParamRef, registry
 		}
 		p.selector = selector
 	}
+	text, _ := json.Marshal(struct { // plain data always has a text
+		ParamResource
+		Ref *admissionregistrationv1.ParamRef
+	}{of, ref})
+	if registry != nil {
+		text = append(text, registry.sum...)
+	}
+	sum := sha256.Sum256(text)
+	p.sum = hex.EncodeToString(sum[:])
 	return p, nil
 }
 

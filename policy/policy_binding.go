@@ -25,7 +25,8 @@ import (
 // came to for a review.
 type Binding struct {
 	Policy, Name string
-	Sum          string // over what the policy says
+	Sum          string // over what the policy says, and its params in the registry
+	Params       string `json:",omitempty"` // what they are and where they come from; "": there are none
 	Actions      []admissionregistrationv1.ValidationAction
 
 	compiled *Policy
@@ -35,7 +36,11 @@ type Binding struct {
 // NewBinding returns the Hook of a binding of p, with the names of both. params, if it is
 // not nil, finds what p is evaluated with.
 func NewBinding(p *Policy, policy, name string, actions []admissionregistrationv1.ValidationAction, params *Params) *Binding {
-	return &Binding{Policy: policy, Name: name, Sum: p.sum, Actions: actions, compiled: p, params: params}
+	b := &Binding{Policy: policy, Name: name, Sum: p.sum, Actions: actions, compiled: p, params: params}
+	if params != nil {
+		b.Sum, b.Params = b.Sum+params.sum, params.Kind()
+	}
+	return b
 }
 
 // Validations are the expressions that must hold.

@@ -4,7 +4,6 @@ package policy_test
 
 import (
 	"errors"
-	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
@@ -36,10 +35,8 @@ type policyOracle struct {
 func newPolicyOracle(t *testing.T) *policyOracle {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	for name, labels := range policyNamespaces {
-		all := maps.Clone(labels)
-		all[corev1.LabelMetadataName] = name
-		if err := indexer.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: all}}); err != nil {
+	for _, ns := range namespaces() {
+		if err := indexer.Add(ns); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -54,7 +51,7 @@ func newPolicyOracle(t *testing.T) *policyOracle {
 // hooks compiles policies as the plugin does (compilePolicy in
 // k8s.io/apiserver/pkg/admission/plugin/policy/validating/plugin.go, which is not
 // exported), in the order of names, where the plugin has none.
-func (o *policyOracle) hooks(policies []*validating.Policy, bindings []*validating.PolicyBinding) (hooks []validating.PolicyHook) {
+func (o *policyOracle) hooks(policies []*validating.Policy, bindings []*validating.PolicyBinding, params ...*unstructured.Unstructured) (hooks []validating.PolicyHook) {
 	for _, p := range policies {
 		hook := validating.PolicyHook{Policy: p, Evaluator: compileAsThePlugin(p)}
 		for _, b := range bindings {
@@ -62,6 +59,7 @@ func (o *policyOracle) hooks(policies []*validating.Policy, bindings []*validati
 				hook.Bindings = append(hook.Bindings, b)
 			}
 		}
+		inform(&hook, params)
 		hooks = append(hooks, hook)
 	}
 	return hooks
@@ -76,7 +74,7 @@ func compileAsThePlugin(p *validating.Policy) validating.Validator {
 	if err != nil {
 		panic(err)
 	}
-	options := plugincel.OptionalVariableDeclarations{HasAuthorizer: true}
+	options := plugincel.OptionalVariableDeclarations{HasParams: p.Spec.ParamKind != nil, HasAuthorizer: true}
 	for _, v := range p.Spec.Variables {
 		compiler.CompileAndStoreVariable(&validating.Variable{Name: v.Name, Expression: v.Expression}, options, environment.StoredExpressions)
 	}
@@ -109,7 +107,7 @@ func compileAsThePlugin(p *validating.Policy) validating.Validator {
 				return nil
 			}
 			return &validating.MessageExpressionCondition{MessageExpression: validations[i].MessageExpression}
-		}, plugincel.OptionalVariableDeclarations{}),
+		}, plugincel.OptionalVariableDeclarations{HasParams: options.HasParams}),
 		p.Spec.FailurePolicy, nil)
 }
 

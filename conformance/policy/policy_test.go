@@ -23,9 +23,9 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// TestPolicies has random policies decide random pods, in the API server's own dispatcher
+// TestPolicies has random policies decide random pods, with random params, in the API server's own dispatcher
 // of ValidatingAdmissionPolicies and in ours. The verdict, its code, reason and text, the
-// warnings and the audit annotations are equal (H1 H2 H3 H4 H5 H8).
+// warnings and the audit annotations are equal (H1 H2 H3 H4 H5 H8 H11 H14).
 func TestPolicies(t *testing.T) {
 	pairs, seed := number(t, "CONFORMANCE_N", 2000), number(t, "CONFORMANCE_SEED", 1)
 	oracle, ours := newPolicyOracle(t), newPolicySubject(t)
@@ -33,17 +33,18 @@ func TestPolicies(t *testing.T) {
 	for i := range pairs / reviewsOfPolicies {
 		g := &policySource{rand.New(rand.NewPCG(seed, i))}
 		policies, bindings := g.policies()
-		if !ours.load(t, policies, bindings) {
+		params := g.withParams(policies, bindings)
+		if !ours.load(t, policies, bindings, params...) {
 			continue // an expression that does not compile: no API server stores it
 		}
-		hooks := oracle.hooks(policies, bindings)
+		hooks := oracle.hooks(policies, bindings, params...)
 		for range reviewsOfPolicies {
 			a := g.admission()
 			want, got := oracle.decide(t, hooks, a), ours.decide(t, a)
 			came[want.kind()]++
-			want, got = want.withoutGoTypes(), got.withoutGoTypes()
+			want, got = want.withoutGoTypes().short(), got.withoutGoTypes().short()
 			if diff := cmp.Diff(want, got.as(want)); diff != "" {
-				text, _ := json.MarshalIndent([]any{policies, bindings, a}, "", " ")
+				text, _ := json.MarshalIndent([]any{policies, bindings, params, a}, "", " ")
 				t.Fatalf("seed %d, policies %d (-oracle +ours):\n%s\n%s", seed, i, diff, text)
 			}
 		}
@@ -52,7 +53,7 @@ func TestPolicies(t *testing.T) {
 	if len(ours.refused) > ours.loaded {
 		t.Errorf("most are refused: %v", ours.refused[0])
 	}
-	for _, kind := range []string{"allowed", "denied", "warned", "annotated", "error"} {
+	for _, kind := range []string{"allowed", "denied", "warned", "annotated", "error", "unconfigured"} {
 		if came[kind] == 0 {
 			t.Errorf("no pair was %s: %v", kind, came)
 		}
@@ -113,6 +114,8 @@ type decided struct {
 
 func (d *decided) kind() string {
 	switch {
+	case strings.Contains(d.Message, "failed to configure"):
+		return "unconfigured"
 	case strings.Contains(d.Message, "resulted in error"):
 		return "error"
 	case !d.Allowed:
@@ -129,6 +132,19 @@ func (d *decided) kind() string {
 func (d decided) as(oracle decided) decided {
 	if d.Message == oracle.Message || strings.HasPrefix(d.Message, oracle.Message+"\n") {
 		d.Message = oracle.Message
+	}
+	return d
+}
+
+// short returns d with as many warnings as are told whatever else there is to tell: 4,096
+// runes are, at most (C24).
+func (d decided) short() decided {
+	left := 2048
+	for i, w := range d.Warnings {
+		if left -= len(w); left < 0 {
+			d.Warnings = d.Warnings[:i]
+			break
+		}
 	}
 	return d
 }

@@ -32,18 +32,22 @@ func (g *policySource) policies() (policies []*validating.Policy, bindings []*va
 		p := &validating.Policy{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p%d", i)}}
 		p.Spec.FailurePolicy = pointer(admissionregistrationv1.FailurePolicyType(g.one("Fail", "Fail", "Ignore")))
 		p.Spec.MatchConstraints = g.matches(true)
-		var names []string
+		if g.some(50) {
+			p.Spec.ParamKind = pointer(paramKinds[g.IntN(len(paramKinds))])
+		}
+		seen, conditions := g.see(p)
+		names := slices.Clone(seen)
 		for j := range g.IntN(4) {
 			p.Spec.Variables = append(p.Spec.Variables, admissionregistrationv1.Variable{Name: fmt.Sprintf("v%d", j), Expression: g.value(names, 2)})
 			names = append(names, fmt.Sprintf("variables.v%d", j))
 		}
 		for j := range g.IntN(3) {
 			if g.some(40) {
-				p.Spec.MatchConditions = append(p.Spec.MatchConditions, admissionregistrationv1.MatchCondition{Name: fmt.Sprintf("c%d", j), Expression: g.condition(nil, 1)})
+				p.Spec.MatchConditions = append(p.Spec.MatchConditions, admissionregistrationv1.MatchCondition{Name: fmt.Sprintf("c%d", j), Expression: g.over(conditions, seen, 1)})
 			}
 		}
 		for range 1 + g.IntN(4) {
-			v := admissionregistrationv1.Validation{Expression: g.condition(names, 2)}
+			v := admissionregistrationv1.Validation{Expression: g.over(conditions, names, 2)}
 			if g.some(40) {
 				v.Message = g.one("no", " spaces ", "<angle> & \"quote\"", "lang: žluťoučký")
 			}
@@ -188,7 +192,7 @@ func (g *policySource) pod() *corev1.Pod {
 }
 
 func (g *policySource) admission() *policyAdmission {
-	a := &policyAdmission{Kind: corev1.SchemeGroupVersion.WithKind("Pod"), Resource: corev1.SchemeGroupVersion.WithResource("pods"), Name: g.one("web", "api"), Namespace: g.one(slices.Sorted(maps.Keys(policyNamespaces))...), Operation: admission.Operation(g.one("CREATE", "CREATE", "UPDATE", "DELETE"))}
+	a := &policyAdmission{Kind: corev1.SchemeGroupVersion.WithKind("Pod"), Resource: corev1.SchemeGroupVersion.WithResource("pods"), Name: g.one("web", "api"), Namespace: g.one(append(slices.Sorted(maps.Keys(policyNamespaces)), "shop", "bank", "shop", "bank", "")...), Operation: admission.Operation(g.one("CREATE", "CREATE", "UPDATE", "DELETE"))}
 	make := func() *corev1.Pod {
 		p := g.pod()
 		p.Name, p.Namespace = a.Name, a.Namespace

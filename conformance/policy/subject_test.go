@@ -12,6 +12,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 
@@ -26,6 +27,7 @@ import (
 type policySubject struct {
 	*dispatcher.Dispatcher
 	compiler *compile.Compiler
+	api      manifest.Input // with the Cluster alone
 	cluster  *chain.Cluster
 	refused  []manifest.Problem // one of each
 	loaded   int
@@ -38,35 +40,38 @@ func newPolicySubject(t *testing.T) *policySubject {
 		t.Fatal(err)
 	}
 	t.Cleanup(d.Wait)
-	return &policySubject{Dispatcher: d, compiler: compile.NewCompiler(compile.Options{})}
+	return &policySubject{Dispatcher: d, compiler: compile.NewCompiler(compile.Options{}), api: clusterWithAPI(t)}
 }
 
 // load reports whether the policies are valid.
-func (s *policySubject) load(t *testing.T, policies []*validating.Policy, bindings []*validating.PolicyBinding) bool {
+func (s *policySubject) load(t *testing.T, policies []*validating.Policy, bindings []*validating.PolicyBinding, params ...*unstructured.Unstructured) bool {
 	t.Helper()
-	objects := &manifest.Objects{}
+	objects := &manifest.Objects{Params: inRegistry(params), CustomResources: customResources}
 	for _, p := range policies {
 		objects.Policies = append(objects.Policies, manifest.Policy{ValidatingAdmissionPolicy: *p, Origin: manifest.Origin{Object: "p/" + p.Name}})
 	}
 	for _, b := range bindings {
 		objects.PolicyBindings = append(objects.PolicyBindings, manifest.PolicyBinding{ValidatingAdmissionPolicyBinding: *b, Origin: manifest.Origin{Object: "b/" + b.Name}})
 	}
-	return s.loadObjects(objects)
+	if !s.loadObjects(objects) {
+		return false
+	}
+	s.cluster.Stored = stored(params)
+	return true
 }
 
 // loadObjects does the same for policies that were read.
 func (s *policySubject) loadObjects(objects *manifest.Objects) bool {
-	cluster := manifest.Cluster{}
-	cluster.Name, cluster.Spec.Authentication.Anonymous = "east", true
-	cluster.Spec.Namespaces = &manifest.NamespaceList{Labels: policyNamespaces}
-	objects.Clusters = []manifest.Cluster{cluster}
-	compiled, problems, _ := s.compiler.Compile(manifest.Input{Objects: objects}, nil, nil)
+	in := s.api
+	objects.Clusters, in.Objects = in.Objects.Clusters, objects
+	compiled, problems, _ := s.compiler.Compile(in, nil, nil)
 	if len(problems) > 0 {
 		s.refused = append(s.refused, problems[0])
 		return false
 	}
 	s.loaded++
 	s.cluster = compiled.Clusters["east"]
+	s.cluster.Namespaces, s.cluster.Stored = listedNamespaces{}, stored(nil)
 	return true
 }
 

@@ -81,12 +81,14 @@ func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*trans
 	files := &credentials{diagnostics: d, options: &k.options, in: &in, now: time.Now()}
 
 	bindings := readBindings(in.Objects.Bindings, files)
-	all := compileEntries(in.Objects, bindings, files, k)
+	params := compileParams(in.Objects, d)
+	all := compileEntries(in.Objects, params, bindings, files, k)
 	plugins := compilePlugins(in.Objects.Plugins, all, d, k)
 	clusters := compileClusters(in.Objects.Clusters, files)
 	groups := groupsOf(clusters.list, slices.Concat(bindings, clusterSelectors(all)), plugins.list)
 	targets := &targets{known: ByIdentity(living), found: map[transport.Identity]*transport.Target{}}
 	compileChains(groups, all, plugins.list, &variants{diagnostics: d, options: &k.options, targets: targets})
+	params.lint(namesOfClusters(in.Objects.Clusters))
 	lint{d, k.options.MaxTimeout}.all(in.Objects, bindings, all, plugins.list, groups)
 
 	manifest.SortProblems(d.problems)
@@ -106,6 +108,14 @@ func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*trans
 		compiled.Clusters[c.Name] = c
 	}
 	return compiled, nil, d.warnings
+}
+
+func namesOfClusters(list []manifest.Cluster) map[string]bool {
+	names := make(map[string]bool, len(list))
+	for i := range list {
+		names[list[i].Name] = true
+	}
+	return names
 }
 
 // diagnostics are what is wrong, and what a person should know besides.

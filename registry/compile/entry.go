@@ -40,6 +40,7 @@ type entry struct {
 type entries struct {
 	*credentials
 	cel      *celenv.Compiler
+	params   *params
 	bindings []*binding
 	byPhase  [2][]*entry // in configuration and list order
 	pathIDs  map[pathKey]*entry
@@ -51,8 +52,8 @@ type pathKey struct {
 	id    string
 }
 
-func compileEntries(objects *manifest.Objects, bindings []*binding, files *credentials, k *Compiler) [2][]*entry {
-	c := &entries{credentials: files, cel: k.cel, bindings: bindings, pathIDs: map[pathKey]*entry{}}
+func compileEntries(objects *manifest.Objects, params *params, bindings []*binding, files *credentials, k *Compiler) [2][]*entry {
+	c := &entries{credentials: files, cel: k.cel, params: params, bindings: bindings, pathIDs: map[pathKey]*entry{}}
 	c.compilePolicies(objects, k.policies)
 	for i := range objects.Configurations {
 		configuration := &objects.Configurations[i]

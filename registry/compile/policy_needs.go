@@ -4,6 +4,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -17,6 +18,9 @@ import (
 func (p *policyPair) needs() (n chain.Needs) {
 	if use, _ := p.compiled.Namespace(); use != celenv.NamespaceUnused {
 		n.Objects = append(n.Objects, policy.Namespaces())
+	}
+	if resource, asks := p.params.Needed(); asks {
+		n.Objects = append(n.Objects, resource)
 	}
 	return n
 }
@@ -40,6 +44,10 @@ func (p *policyPair) unsupplied(g *group) []manifest.Problem {
 	}
 	if use != celenv.NamespaceUnused && len(without) > 0 {
 		refuse(at, "is not known: neither spec.namespaces nor spec.kubeconfigFile is set in %s", without)
+	}
+	if resource, asks := p.params.Needed(); asks && len(without)+len(labels) > 0 {
+		problems = append(problems, p.binding.Problem(paramsPath(), resource.GroupResource().String(), fmt.Sprintf(
+			"are objects of the cluster that nobody can read: spec.kubeconfigFile is not set in %s", enumerate(slices.Sorted(slices.Values(slices.Concat(without, labels)))))))
 	}
 	if use == celenv.NamespaceWhole && len(labels) > 0 {
 		refuse(at, "is not known but for metadata.name and metadata.labels, which spec.namespaces says: spec.kubeconfigFile is not set in %s", labels)

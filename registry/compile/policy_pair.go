@@ -24,6 +24,7 @@ type policyPair struct {
 	policy   *manifest.Policy
 	binding  *manifest.PolicyBinding
 	compiled *policy.Policy
+	params   *policy.Params // nil: it has none
 	hook     *policy.Binding
 	clusters *binding // by the binding's annotation; nil: all
 }
@@ -37,10 +38,8 @@ func (c *entries) compilePolicies(objects *manifest.Objects, compiler *policy.Co
 		p := &objects.Policies[i]
 		known[p.Name] = p
 		errs := validatePolicy(&p.ValidatingAdmissionPolicy)
-		if p.Spec.ParamKind == nil { // without params expressions that use them do not compile
-			made, bad := compiler.Compile(&p.Spec, field.NewPath("spec"))
-			errs, compiled[p.Name] = append(errs, bad...), made
-		}
+		made, bad := compiler.Compile(&p.Spec, field.NewPath("spec"))
+		errs, compiled[p.Name] = append(errs, bad...), made
 		if len(errs) > 0 {
 			c.problem(p.Problems(errs)...)
 			delete(compiled, p.Name)
@@ -53,12 +52,16 @@ func (c *entries) compilePolicies(objects *manifest.Objects, compiler *policy.Co
 			c.problem(b.Problems(errs)...)
 			continue
 		}
-		if made := compiled[b.Spec.PolicyName]; made != nil { // an unknown one is linted
-			c.pair(&policyPair{
-				policy: known[b.Spec.PolicyName], binding: b, clusters: clusters, compiled: made,
-				hook: policy.NewBinding(made, b.Spec.PolicyName, b.Name, b.Spec.ValidationActions, nil),
-			})
+		made := compiled[b.Spec.PolicyName]
+		if made == nil { // an unknown one is linted
+			continue
 		}
+		p := known[b.Spec.PolicyName]
+		found := c.params.of(paramBinding{p.Origin, b.Origin, p.Spec.ParamKind, b.Spec.ParamRef, b.Annotations})
+		c.pair(&policyPair{
+			policy: p, binding: b, clusters: clusters, compiled: made, params: found,
+			hook: policy.NewBinding(made, b.Spec.PolicyName, b.Name, b.Spec.ValidationActions, found),
+		})
 	}
 }
 
@@ -68,6 +71,10 @@ func (c *entries) pair(p *policyPair) {
 	rules := make([]admissionregistrationv1.RuleWithOperations, len(constraints.ResourceRules))
 	for i := range constraints.ResourceRules {
 		rules[i] = constraints.ResourceRules[i].RuleWithOperations
+	}
+	conditions := p.policy.Spec.MatchConditions
+	if p.policy.Spec.ParamKind != nil { // they may look at params, and come after what is wrong with those
+		conditions = nil
 	}
 	none, seconds := admissionregistrationv1.SideEffectClassNone, int32(chain.MaxTimeout.Seconds())
 	c.add(&entry{
@@ -79,7 +86,7 @@ func (c *entries) pair(p *policyPair) {
 			FailurePolicy:     p.policy.Spec.FailurePolicy,
 			NamespaceSelector: constraints.NamespaceSelector,
 			ObjectSelector:    constraints.ObjectSelector,
-			MatchConditions:   p.policy.Spec.MatchConditions,
+			MatchConditions:   conditions,
 			SideEffects:       &none,
 			TimeoutSeconds:    &seconds,
 		},

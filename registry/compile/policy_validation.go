@@ -19,7 +19,7 @@ import (
 
 // The rules of this file are kube-apiserver's for a new object, with its field paths
 // and its words (kubernetes pkg/apis/admissionregistration/validation/validation.go), but
-// for expressions, which package policy compiles, and for params, which are refused.
+// for expressions, which package policy compiles.
 
 const (
 	maxAnnotations     = 20
@@ -30,10 +30,7 @@ func validatePolicy(p *admissionregistrationv1.ValidatingAdmissionPolicy) field.
 	errs := validation.ValidateObjectMeta(&p.ObjectMeta, false, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	spec, at := &p.Spec, field.NewPath("spec")
 	errs = append(errs, oneOf(at.Child("failurePolicy"), spec.FailurePolicy, "Fail", "Ignore")...)
-	if spec.ParamKind != nil {
-		errs = append(errs, field.Forbidden(at.Child("paramKind"),
-			"params are not supported: write the values into the expressions, or leave the policy to the clusters"))
-	}
+	errs = append(errs, validateParamKind(spec.ParamKind, at.Child("paramKind"))...)
 	if constraints := spec.MatchConstraints; constraints == nil {
 		errs = append(errs, field.Required(at.Child("matchConstraints"), ""))
 	} else {
@@ -176,6 +173,7 @@ func validatePolicyBinding(b *admissionregistrationv1.ValidatingAdmissionPolicyB
 			errs = append(errs, field.Invalid(at.Child("policyName"), b.Spec.PolicyName, reason))
 		}
 	}
+	errs = append(errs, validateParamRef(b.Spec.ParamRef, at.Child("paramRef"))...)
 	errs = append(errs, validateMatchResources(b.Spec.MatchResources, at.Child("matchResources"))...)
 	return clusters, append(errs, validateActions(b.Spec.ValidationActions, at.Child("validationActions"))...)
 }

@@ -22,6 +22,7 @@ const (
 	ownVersion  = "dispatcher.dev/v1alpha1"
 	v1Version   = "admissionregistration.k8s.io/v1"
 	betaVersion = "admissionregistration.k8s.io/v1beta1"
+	crdVersion  = "apiextensions.k8s.io/v1"
 )
 
 // decoder turns manifests into objects and collects what is wrong with them.
@@ -30,24 +31,28 @@ type decoder struct {
 	objects   Objects
 	problems  []Problem
 	populated []bool // which of the Sources hold objects
+
+	unread     []unread                 // until it is known which of them are Params
+	paramKinds map[metav1.TypeMeta]bool // that policies name
 }
 
 func newDecoder() *decoder {
 	scheme := runtime.NewScheme() // knows no type: whatever it is given is decoded as it stands
 	return &decoder{strict: serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme, scheme,
-		serializer.SerializerOptions{Strict: true})}
+		serializer.SerializerOptions{Strict: true}), paramKinds: map[metav1.TypeMeta]bool{}}
 }
 
 // decodeAll decodes the manifests of all Sources.
 func decodeAll(manifests [][]File) *decoder {
 	d := newDecoder()
 	for _, files := range manifests {
-		before := d.objects.Len()
+		before := d.objects.Len() + len(d.unread)
 		for _, f := range files {
 			d.file(f)
 		}
-		d.populated = append(d.populated, d.objects.Len() > before)
+		d.populated = append(d.populated, d.objects.Len()+len(d.unread) > before)
 	}
+	d.params()
 	return d
 }
 
@@ -78,7 +83,7 @@ func (d *decoder) document(within Origin, doc json.RawMessage, listed metav1.Typ
 	if known, err := d.decode(at, meta, doc); err != nil {
 		d.report(at, err)
 	} else if !known {
-		d.report(at, fmt.Errorf("apiVersion %q, kind %q is not one that the dispatcher reads", meta.APIVersion, meta.Kind))
+		d.unread = append(d.unread, unread{at, meta, doc})
 	}
 }
 
@@ -124,6 +129,8 @@ func (d *decoder) decode(at Origin, meta metav1.TypeMeta, doc json.RawMessage) (
 		return true, d.binding(at, doc)
 	case ownVersion + " Plugin":
 		return true, d.plugin(at, doc)
+	case crdVersion + " CustomResourceDefinition":
+		return true, d.customResource(at, doc)
 	case "v1 List":
 		return true, d.list(at, metav1.TypeMeta{}, doc)
 	}

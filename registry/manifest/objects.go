@@ -22,6 +22,9 @@ type Objects struct {
 	Policies       []Policy
 	PolicyBindings []PolicyBinding
 	Plugins        []Plugin
+
+	Params          []Param
+	CustomResources []CustomResource
 }
 
 // Cluster is a Cluster object, and where it stands.
@@ -44,7 +47,8 @@ type Plugin struct {
 
 // Len returns how many objects there are.
 func (o *Objects) Len() int {
-	return len(o.Configurations) + len(o.Clusters) + len(o.Bindings) + len(o.Policies) + len(o.PolicyBindings) + len(o.Plugins)
+	return len(o.Configurations) + len(o.Clusters) + len(o.Bindings) + len(o.Policies) + len(o.PolicyBindings) + len(o.Plugins) +
+		len(o.Params) + len(o.CustomResources)
 }
 
 // Sort brings the objects into the order in which they take part, whatever
@@ -60,20 +64,30 @@ func (o *Objects) Sort() {
 		return cmp.Or(cmp.Compare(a.Spec.PolicyName, b.Spec.PolicyName), cmp.Compare(a.Name, b.Name))
 	})
 	slices.SortStableFunc(o.Plugins, func(a, b Plugin) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(o.Params, func(a, b Param) int {
+		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Cluster, b.Cluster))
+	})
 }
 
 // Duplicates reports objects of one kind and name.
 func (o *Objects) Duplicates() []Problem {
 	var problems []Problem
 	first := map[string]Origin{}
-	for _, at := range o.origins() {
-		other, seen := first[at.Object]
+	claim := func(at Origin, key string) {
+		other, seen := first[key]
 		if !seen {
-			first[at.Object] = at
-			continue
+			first[key] = at
+			return
 		}
 		problems = append(problems, at.Problem(field.NewPath("metadata", "name"), "",
 			fmt.Sprintf("the same object is also in %s", other.File)))
+	}
+	for _, at := range o.origins() {
+		claim(at, at.Object)
+	}
+	for i := range o.Params { // those of several clusters may have one name
+		p := &o.Params[i]
+		claim(p.Origin, p.APIVersion+" "+p.Object+" "+p.Cluster)
 	}
 	return problems
 }
@@ -97,6 +111,9 @@ func (o *Objects) origins() []Origin {
 	}
 	for i := range o.Plugins {
 		all = append(all, o.Plugins[i].Origin)
+	}
+	for i := range o.CustomResources {
+		all = append(all, o.CustomResources[i].Origin)
 	}
 	return all
 }

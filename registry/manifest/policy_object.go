@@ -27,7 +27,9 @@ const ClusterSelectorAnnotation = "dispatcher.dev/cluster-selector"
 // policy decodes v1 and v1beta1 alike: their fields and defaults are the same.
 func (d *decoder) policy(at Origin, doc []byte) error {
 	var p admissionregistrationv1.ValidatingAdmissionPolicy
-	if err := d.into(doc, &p); err != nil {
+	err := d.into(doc, &p)
+	d.names(p.Spec.ParamKind) // of one with problems, too: its params have none
+	if err != nil {
 		return err
 	}
 	setDefault(&p.Spec.FailurePolicy, admissionregistrationv1.Fail)

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	strictjson "sigs.k8s.io/json"
+)
+
+// Param is an object of a kind that the paramKind of a policy names.
+type Param struct {
+	Origin
+	metav1.TypeMeta
+	Namespace, Name string
+	Labels          map[string]string
+	// Cluster is whose it is, by ClusterAnnotation; "": every cluster's.
+	Cluster string
+	JSON    []byte
+}
+
+const (
+	// ClusterAnnotation of a Param is the name of the one Cluster that it is for, in place of
+	// a Param of the same name that is for all.
+	ClusterAnnotation = "dispatcher.dev/cluster"
+	// ParamsAnnotation of a PolicyBinding says where the objects are that its paramRef
+	// selects: ParamsInRegistry, which is the default, or ParamsInCluster.
+	ParamsAnnotation = "dispatcher.dev/params"
+
+	ParamsInRegistry = "Registry" // in the sources of manifests, as the policies
+	ParamsInCluster  = "Cluster"  // in the cluster that asks
+)
+
+// unread is an object of a kind that the dispatcher does not read by itself.
+type unread struct {
+	Origin
+	metav1.TypeMeta
+	doc json.RawMessage
+}
+
+// names notes that a policy names a kind of params.
+func (d *decoder) names(kind *admissionregistrationv1.ParamKind) {
+	if kind != nil {
+		d.paramKinds[metav1.TypeMeta{APIVersion: kind.APIVersion, Kind: kind.Kind}] = true
+	}
+}
+
+// params decodes the objects that some policy has as params, once all policies are known.
+// There is no other use for what is left.
+func (d *decoder) params() {
+	for _, u := range d.unread {
+		if !d.paramKinds[u.TypeMeta] {
+			d.report(u.Origin, fmt.Errorf("apiVersion %q, kind %q is not one that the dispatcher reads, nor the paramKind of a policy", u.APIVersion, u.Kind))
+		} else if err := d.param(u); err != nil {
+			d.report(u.Origin, err)
+		}
+	}
+}
+
+func (d *decoder) param(u unread) error {
+	var head struct {
+		Metadata struct {
+			Name        string            `json:"name"`
+			Namespace   string            `json:"namespace"`
+			Labels      map[string]string `json:"labels"`
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(u.doc, &head); err != nil {
+		return err
+	}
+	var whole map[string]any
+	if twice, err := strictjson.UnmarshalStrict(u.doc, &whole); err != nil || len(twice) > 0 {
+		return runtime.NewStrictDecodingError(append(slices.Clip(twice), notNil(err)...))
+	}
+	m := &head.Metadata
+	if m.Namespace != "" {
+		u.Object = u.Kind + "/" + m.Namespace + "/" + m.Name
+	}
+	d.objects.Params = append(d.objects.Params, Param{
+		Origin: u.Origin, TypeMeta: u.TypeMeta, Namespace: m.Namespace, Name: m.Name, Labels: m.Labels,
+		Cluster: m.Annotations[ClusterAnnotation], JSON: u.doc,
+	})
+	return nil
+}
+
+func notNil(err error) []error {
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// CustomResource is what a CustomResourceDefinition says of the kind that it defines.
+type CustomResource struct {
+	Origin
+	Group, Kind, Plural string
+	Namespaced          bool
+	Versions            []string
+}
+
+// customResource reads what is of use of a CustomResourceDefinition, and leaves all else to
+// the clusters.
+func (d *decoder) customResource(at Origin, doc []byte) error {
+	var crd struct {
+		Spec struct {
+			Group string `json:"group"`
+			Scope string `json:"scope"`
+			Names struct {
+				Kind   string `json:"kind"`
+				Plural string `json:"plural"`
+			} `json:"names"`
+			Versions []struct {
+				Name string `json:"name"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(doc, &crd); err != nil {
+		return err
+	}
+	s := &crd.Spec
+	if s.Group == "" || s.Names.Kind == "" || s.Names.Plural == "" || len(s.Versions) == 0 || s.Scope != "Namespaced" && s.Scope != "Cluster" {
+		return errors.New("spec.group, spec.names.kind, spec.names.plural, spec.versions and spec.scope, Namespaced or Cluster, are required")
+	}
+	made := CustomResource{Origin: at, Group: s.Group, Kind: s.Names.Kind, Plural: s.Names.Plural, Namespaced: s.Scope == "Namespaced"}
+	for _, v := range s.Versions {
+		made.Versions = append(made.Versions, v.Name)
+	}
+	d.objects.CustomResources = append(d.objects.CustomResources, made)
+	return nil
+}
