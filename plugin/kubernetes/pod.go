@@ -3,6 +3,9 @@
 package kubernetes
 
 import (
+	"maps"
+	"slices"
+
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +17,11 @@ import (
 // podRules are the rules of a plugin about pods.
 func podRules() []admissionregistrationv1.RuleWithOperations {
 	return []admissionregistrationv1.RuleWithOperations{plugin.Rule("", "v1", []string{"pods"}, admissionregistrationv1.Create, admissionregistrationv1.Update)}
+}
+
+// created are the rules of a plugin about what is created of a resource of the core group.
+func created(resource string) []admissionregistrationv1.RuleWithOperations {
+	return []admissionregistrationv1.RuleWithOperations{plugin.Rule("", "v1", []string{resource}, admissionregistrationv1.Create)}
 }
 
 // podOf returns the pod that is created or updated; nil where the review is about something
@@ -55,4 +63,18 @@ func fieldPath(path []any) *field.Path {
 		}
 	}
 	return at
+}
+
+// addEntries are the operations that add those entries to a map at the path that it does not
+// have.
+func addEntries[K ~string, V any](own, entries map[K]V, path ...any) (patch []plugin.Operation) {
+	if len(own) == 0 && len(entries) > 0 {
+		return []plugin.Operation{plugin.Add(entries, path...)}
+	}
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		if _, ok := own[key]; !ok {
+			patch = append(patch, plugin.Add(entries[key], append(path[:len(path):len(path)], string(key))...))
+		}
+	}
+	return patch
 }

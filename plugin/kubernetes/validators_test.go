@@ -168,9 +168,10 @@ func TestOrderOfPlugins(t *testing.T) {
 	for _, p := range kubernetes.Plugins(plugin.Plugin{Name: "mine"}) {
 		names = append(names, p.Name)
 	}
-	const want = "AlwaysAdmit SecurityContextDeny LimitPodHardAntiAffinityTopology AlwaysPullImages PodSecurity DefaultTolerationSeconds EventRateLimit " +
-		"ExtendedResourceToleration OwnerReferencesPermissionEnforcement CertificateApproval CertificateSigning ClusterTrustBundleAttest CertificateSubjectRestriction DenyServiceExternalIPs " +
-		"ClusterResourceOverride RunOnceDuration PodNodeConstraints ExternalIPRanger FieldRestriction mine AlwaysDeny"
+	const want = "AlwaysAdmit SecurityContextDeny LimitPodHardAntiAffinityTopology LimitRanger AlwaysPullImages PodSecurity PodNodeSelector Priority " +
+		"DefaultTolerationSeconds PodTolerationRestriction EventRateLimit ExtendedResourceToleration DefaultStorageClass OwnerReferencesPermissionEnforcement " +
+		"PersistentVolumeClaimResize RuntimeClass CertificateApproval CertificateSigning ClusterTrustBundleAttest CertificateSubjectRestriction DefaultIngressClass " +
+		"DenyServiceExternalIPs ClusterResourceOverride RunOnceDuration PodNodeConstraints ExternalIPRanger FieldRestriction mine AlwaysDeny"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("they are %s", got)
 	}
