@@ -68,11 +68,9 @@ func (b *Binding) Ask(_ context.Context, q hook.Question, to hook.Receiver) hook
 }
 
 func (b *Binding) decide(q *hook.Question) (codec.Response, error) {
-	params, err := []*Param{nil}, error(nil)
-	if b.params != nil {
-		if params, err = b.params.Find(q.View, q.Deadline); err != nil {
-			return b.unconfigured(err)
-		}
+	params, err := b.params.Find(q.View, q.Deadline)
+	if err != nil {
+		return b.unconfigured(err)
 	}
 	over := given{}
 	if b.compiled.namespace != celenv.NamespaceUnused {

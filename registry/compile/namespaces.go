@@ -49,8 +49,11 @@ type storedNamespaces struct{ *namespaces }
 // Get implements hook.Objects.
 func (n storedNamespaces) Get(_, name string, _ time.Time) (*hook.Stored, error) {
 	labels, err := n.NamespaceLabels(name)
-	if err != nil {
-		return nil, nil
+	switch {
+	case errors.Is(err, match.ErrNoNamespace):
+		return nil, nil //nolint:nilnil // there is none
+	case err != nil:
+		return nil, err
 	}
 	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"name": name, "labels": labels}})
 	return &hook.Stored{Name: name, Labels: labels, JSON: text}, err

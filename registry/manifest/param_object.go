@@ -30,11 +30,12 @@ const (
 	// a Param of the same name that is for all.
 	ClusterAnnotation = "dispatcher.dev/cluster"
 	// ParamsAnnotation of a PolicyBinding says where the objects are that its paramRef
-	// selects: ParamsInRegistry, which is the default, or ParamsInCluster.
+	// selects.
 	ParamsAnnotation = "dispatcher.dev/params"
-
-	ParamsInRegistry = "Registry" // in the sources of manifests, as the policies
-	ParamsInCluster  = "Cluster"  // in the cluster that asks
+	// ParamsInRegistry is the default: in the sources of manifests, as the policies.
+	ParamsInRegistry = "Registry"
+	// ParamsInCluster is in the cluster that asks.
+	ParamsInCluster = "Cluster"
 )
 
 // unread is an object of a kind that the dispatcher does not read by itself.
