@@ -52,3 +52,9 @@ type NamespaceSource interface {
 	match.Namespaces
 	Resource
 }
+
+// AuthorizerSource is an Authorizer that asks a cluster.
+type AuthorizerSource interface {
+	Authorizer
+	Resource
+}

@@ -37,7 +37,7 @@ func (a *admission) consider(position, round int) *invocation {
 		}
 	case match.ConditionRefusal, match.NamespaceUnknown:
 		err = refuseMatch(m)
-	case match.NamespaceNotLookedUp: // err says why it could not be
+	case match.NamespaceNotLookedUp, match.AuthorizerNotAsked: // err says why it could not be
 		if err == nil { // a Shadow webhook's, which is matched later
 			inv.undecided = true
 			return inv
@@ -63,39 +63,60 @@ func (a *admission) consider(position, round int) *invocation {
 	return inv
 }
 
-// match decides whether w wants the object as it is now. Matching does no I/O: where
-// it needs labels that the cluster must be asked for, the admission waits for them in
-// its slot, within its deadline, and matches again. The error says why it could not:
-// without a slot the webhook's call has failed, as if it had matched. No admission waits
-// for the sake of a Shadow webhook: that is undecided, without an error.
+// match decides whether w wants the object as it is now. Matching does no I/O: where it
+// needs what the cluster must be asked for, the admission waits for that in its slot, within
+// its deadline, and matches again. The error says why it could not: without a slot the
+// webhook's call has failed, as if it had matched. No admission waits for the sake of a
+// Shadow webhook: that is undecided, without an error.
 func (a *admission) match(w *chain.Entry) (match.Decision, error) {
-	m := w.Matcher.Match(&a.subject)
-	if m.Reason != match.NamespaceNotLookedUp {
-		return m, nil
-	}
-	source, ok := a.Cluster.Namespaces.(match.NamespaceLookup)
-	switch {
-	case !ok:
-		return m, refuseMatch(m)
-	case a.shadows: // nobody waits, and it has no slot
-	case w.Mode == chain.Shadow:
-		return m, nil
-	default:
-		if err := a.admit(); err != nil {
+	for {
+		m := w.Matcher.Match(&a.subject)
+		if m.Reason != match.NamespaceNotLookedUp && m.Reason != match.AuthorizerNotAsked {
+			return m, nil
+		}
+		if !a.shadows { // nobody waits for those, and they have no slot
+			if w.Mode == chain.Shadow {
+				return m, nil
+			}
+			if err := a.admit(); err != nil {
+				return m, err
+			}
+		}
+		var err error
+		if m.Reason == match.NamespaceNotLookedUp {
+			err = a.lookUpNamespace(m)
+		} else {
+			err = a.subject.Answer(a.subject.Variables(), m.Unanswered, a.Deadline, !a.shadows)
+		}
+		if err != nil {
 			return m, err
 		}
+	}
+}
+
+// lookUpNamespace looks up what m needs, after which it is known, or known not to be.
+func (a *admission) lookUpNamespace(m match.Decision) error {
+	source, ok := a.Cluster.Namespaces.(match.NamespaceLookup)
+	if !ok {
+		return refuseMatch(m)
+	}
+	if !a.shadows {
 		done, err := a.dispatcher.capacity.LookUp(a.Cluster.Name)
 		if err != nil {
-			return m, &hook.CallError{Cause: hook.Shed, Err: err}
+			return &hook.CallError{Cause: hook.Shed, Err: err}
 		}
 		defer done()
 	}
-	a.subject.SetNamespaceLabels(source.LookUpNamespace(string(a.Review.Namespace), a.Deadline))
-	if m = w.Matcher.Match(&a.subject); m.Reason == match.NamespaceNotLookedUp {
-		m.Reason = match.NamespaceUnknown // after all
+	labels, err := source.LookUpNamespace(string(a.Review.Namespace), a.Deadline)
+	if errors.Is(err, match.ErrNotLookedUp) { // after all
+		err = errNotLookedUp
 	}
-	return m, nil
+	a.subject.SetNamespaceLabels(labels, err)
+	return nil
 }
+
+// errNotLookedUp is the error of a source that looks up nothing.
+var errNotLookedUp = errors.New("the cluster has not answered")
 
 // refuseMatch is the Refusal of a webhook whose match cannot be decided. An
 // unknown namespace is a 404, as in kube-apiserver.

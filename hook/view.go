@@ -66,6 +66,8 @@ type Account interface {
 	// it is gone. admitted: they are for an admission that has a slot. The error says
 	// that there is no room for them.
 	Hold(cluster string, body *codec.Body, admitted bool) error
+	// LookUp takes one of the lookups in clusters that may be under way until done.
+	LookUp(cluster string) (done func(), err error)
 }
 
 var views = sync.Pool{New: func() any { return new(View) }}

@@ -130,6 +130,8 @@ type memory struct {
 	full       bool
 }
 
+func (m *memory) LookUp(string) (done func(), err error) { return func() {}, nil }
+
 func (m *memory) Freed(bytes int) { m.held -= bytes }
 
 func (m *memory) Turn(_ string, size int, _ time.Time) (func(), error) {

@@ -19,9 +19,10 @@ import (
 // budget, and running out of it is a failure whatever was false before.
 type conditions struct {
 	list    []condition
-	ignore  bool // failurePolicy Ignore: a failure skips the webhook
-	objects bool // one of them looks into the objects
-	answer  bool // a failure that does not skip is for the Hook
+	ignore  bool  // failurePolicy Ignore: a failure skips the webhook
+	objects bool  // one of them looks into the objects
+	asks    []int // indexes of those that may ask the cluster's authorizer
+	answer  bool  // a failure that does not skip is for the Hook
 }
 
 type condition struct {
@@ -40,6 +41,9 @@ func compileConditions(spec Spec, cel *celenv.Compiler) (conditions, error) {
 		}
 		c.list = append(c.list, condition{m.Name, compiled})
 		c.objects = c.objects || compiled.ReadsObjects()
+		if compiled.Authorizes() {
+			c.asks = append(c.asks, i)
+		}
 	}
 	return c, errors.Join(errs...)
 }
@@ -61,6 +65,9 @@ func (c *conditions) evaluate(s *Subject) Decision {
 	for i := range c.list {
 		each := &c.list[i]
 		holds, left, err := each.compiled.Evaluate(variables, budget, s.Deadline)
+		if wanted, ok := errors.AsType[*celenv.Unanswered](err); ok {
+			return Decision{Reason: AuthorizerNotAsked, Condition: each.name, Err: each.wrap(err), Unanswered: wanted}
+		}
 		switch {
 		case errors.Is(err, celenv.ErrInterrupted):
 			return Decision{Reason: NoTimeLeft, Condition: each.name, Err: each.wrap(err)}

@@ -139,7 +139,7 @@ func TestFailingClosed(t *testing.T) {
 }
 
 func TestE8CompileErrors(t *testing.T) {
-	spec := withConditions(admissionregistrationv1.Fail, isTrue, `object.`, isTrue, `authorizer.path('/').check('get').allowed()`)
+	spec := withConditions(admissionregistrationv1.Fail, isTrue, `object.`, isTrue, `authorizer.path('/').check('get')`)
 	spec.ObjectSelector = labelSelector("Near", "a", "b")
 	_, err := match.Compile(spec, celenv.NewCompiler())
 	joined, ok := err.(interface{ Unwrap() []error })
@@ -159,7 +159,7 @@ func TestE8CompileErrors(t *testing.T) {
 		}
 	}
 	collect(joined.Unwrap())
-	want := "objectSelector= matchConditions[1].expression=object. matchConditions[3].expression=authorizer.path('/').check('get').allowed()"
+	want := "objectSelector= matchConditions[1].expression=object. matchConditions[3].expression=authorizer.path('/').check('get')"
 	if strings.Join(got, " ") != want {
 		t.Errorf("got %q", got)
 	}

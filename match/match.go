@@ -85,6 +85,10 @@ func (m *Matcher) FailingClosed() *Matcher {
 	return &closed
 }
 
+// Authorizes returns the indexes of the matchConditions that may ask the cluster's
+// authorizer.
+func (m *Matcher) Authorizes() []int { return m.conditions.asks }
+
 // CompileError is one thing that is wrong with a Spec.
 type CompileError struct {
 	Field string // path below the webhook, such as matchConditions[2].expression
@@ -223,6 +227,9 @@ const (
 	ExcludeRule
 	// BindingRule: no resourceRule of the policy's binding selects the review.
 	BindingRule
+	// AuthorizerNotAsked: a matchCondition needs an answer of the cluster's authorizer: ask
+	// (hook.View.Answer), and match again.
+	AuthorizerNotAsked
 
 	// Reasons is how many there are, Matched included.
 	Reasons = iota
@@ -231,7 +238,7 @@ const (
 var reasonNames = [Reasons]string{
 	"Matched", "NoRule", "NamespaceSelector", "ObjectSelector", "MatchCondition",
 	"ConditionError", "ConditionRefusal", "NamespaceUnknown", "NamespaceNotLookedUp", "NotConvertible", "NoTimeLeft",
-	"ExcludeRule", "BindingRule",
+	"ExcludeRule", "BindingRule", "AuthorizerNotAsked",
 }
 
 // String returns the reason as logs and explanations spell it.
@@ -251,6 +258,8 @@ type Decision struct {
 	// Condition is the name of the matchCondition that decided, if one did.
 	Condition string
 	// Err explains ConditionError, ConditionRefusal, NamespaceUnknown,
-	// NamespaceNotLookedUp, NotConvertible, NoTimeLeft.
+	// NamespaceNotLookedUp, AuthorizerNotAsked, NotConvertible, NoTimeLeft.
 	Err error
+	// Unanswered is what AuthorizerNotAsked needs.
+	Unanswered *celenv.Unanswered
 }

@@ -211,6 +211,8 @@ func TestTurnIsGivenBack(t *testing.T) {
 
 type counting struct{ taken *int }
 
+func (counting) LookUp(string) (done func(), err error) { return func() {}, nil }
+
 func (c counting) Turn(string, int, time.Time) (func(), error) {
 	*c.taken++
 	return func() { *c.taken-- }, nil

@@ -141,6 +141,8 @@ func TestDecodeTakesItsTurn(t *testing.T) {
 
 type account struct{ err error }
 
+func (account) LookUp(string) (done func(), err error) { return func() {}, nil }
+
 func (a account) Turn(string, int, time.Time) (func(), error) { return func() {}, a.err }
 func (a account) Hold(string, *codec.Body, bool) error        { return a.err }
 

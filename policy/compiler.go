@@ -30,6 +30,19 @@ type Policy struct {
 	objects     bool                // an expression looks into the objects
 	namespace   celenv.NamespaceUse // by the expression that looks at most of it
 	namespaceAt *field.Path
+	authorizes  asking
+}
+
+// asking is the first expression that may ask the cluster's authorizer.
+type asking struct {
+	at   *field.Path // below the policy's spec; nil: there is none
+	text string
+}
+
+// Authorizes returns the first expression that may ask the cluster's authorizer, and its
+// path; nil: there is none.
+func (p *Policy) Authorizes() (at *field.Path, expression string) {
+	return p.authorizes.at, p.authorizes.text
 }
 
 // validation is one entry of validations.
@@ -118,14 +131,18 @@ func (c *Compiler) compile(spec *admissionregistrationv1.ValidatingAdmissionPoli
 			continue
 		}
 		compiled, err := condition(m.Expression)
-		b.problem(at.Child("matchConditions").Index(i).Child("expression"), m.Expression, err)
+		at := at.Child("matchConditions").Index(i).Child("expression")
+		b.problem(at, m.Expression, err)
+		b.asks(at, m.Expression, compiled != nil && compiled.Authorizes())
 		p.conditions = append(p.conditions, compiled)
 	}
 	for i, v := range spec.Variables {
 		if blank(v.Expression) {
 			continue
 		}
-		b.problem(at.Child("variables").Index(i).Child("expression"), v.Expression, p.scope.Declare(v.Name, v.Expression))
+		at := at.Child("variables").Index(i).Child("expression")
+		b.problem(at, v.Expression, p.scope.Declare(v.Name, v.Expression))
+		b.asks(at, v.Expression, p.scope.Authorizes())
 	}
 	for i, v := range spec.Validations {
 		at := at.Child("validations").Index(i)
@@ -163,8 +180,15 @@ func (b *builder) expression(at *field.Path, text string, result celenv.Result) 
 	if x != nil {
 		b.objects = b.objects || x.ReadsObjects()
 		b.looks(at, x.Namespace())
+		b.asks(at, text, x.Authorizes())
 	}
 	return x
+}
+
+func (b *builder) asks(at *field.Path, text string, authorizer bool) {
+	if authorizer && b.authorizes.at == nil {
+		b.authorizes = asking{at, text}
+	}
 }
 
 // looks notes what is looked at of namespaceObject, and where.

@@ -18,9 +18,11 @@ type result struct {
 	// unpublished are the errors of audit annotations that deny.
 	unpublished []string
 	// late: the deadline came before the end. The decisions are what was decided before.
-	late    bool
-	ignored []error  // failures that failurePolicy Ignore skips, without what they quote
-	steps   []string // for explain
+	late bool
+	// unanswered: nothing of this counts without that answer of the cluster's authorizer.
+	unanswered *celenv.Unanswered
+	ignored    []error  // failures that failurePolicy Ignore skips, without what they quote
+	steps      []string // for explain
 }
 
 // decision is a validation that does not hold, or a failure under failurePolicy Fail.
@@ -67,8 +69,10 @@ func (p *Policy) evaluate(v *celenv.Variables, over given, deadline time.Time, e
 		if run.conditionsHold() && run.validate() {
 			run.annotate()
 		}
-		run.explainVariables()
-		return &run.result, !run.late
+		if run.unanswered == nil {
+			run.explainVariables()
+		}
+		return &run.result, !run.late && run.unanswered == nil
 	})
 	return made.(*result) //nolint:forcetypeassert // it is what is made
 }
@@ -97,11 +101,14 @@ func (e *evaluator) conditionsHold() bool {
 	return !untrue && len(errs) == 0
 }
 
-// failed makes err the one decision: nothing else of the policy counts. It is late if
-// that is the error.
+// failed makes err the one decision: nothing else of the policy counts. It is late, or
+// unanswered, if that is the error.
 func (e *evaluator) failed(err error) {
 	if errors.Is(err, celenv.ErrInterrupted) {
 		e.late = true
+		return
+	}
+	if errors.As(err, &e.unanswered) {
 		return
 	}
 	e.decisions, e.ignored = nil, nil
@@ -183,7 +190,7 @@ func (e *evaluator) writeMessages(untrue []bool) (messages []string, exhausted e
 	left := e.Left()
 	all := int64(e.messages+e.scope.Variables())*celenv.ExpressionBudget > left
 	messages = make([]string, len(untrue))
-	e.Pass(left)
+	e.PassOfMessages(left)
 	for i := range e.validations {
 		x := e.validations[i].message
 		if x == nil || !untrue[i] && !all {

@@ -67,6 +67,8 @@ func (b *Binding) Ask(_ context.Context, q hook.Question, to hook.Receiver) hook
 	return nil
 }
 
+// decide evaluates until nothing is missing that the cluster's authorizer must answer. What
+// it waits for it waits for between two evaluations, outside of the turn and the lock.
 func (b *Binding) decide(q *hook.Question) (codec.Response, error) {
 	params, err := b.params.Find(q.View, q.Deadline)
 	if err != nil {
@@ -78,25 +80,42 @@ func (b *Binding) decide(q *hook.Question) (codec.Response, error) {
 			return codec.Response{}, err
 		}
 	}
-	if size := b.size(q.View, params); size > 0 {
-		done, err := q.Turn(size)
-		if err != nil {
-			return codec.Response{}, &hook.CallError{Cause: hook.Shed, Err: err}
-		}
-		defer done()
-	}
 	variables := q.Variables()
 	if q.Shadow { // nobody waits for what a Shadow policy is evaluated with
 		variables = &celenv.Variables{Input: variables.Input}
 	}
-	results := make([]*result, 0, 1)
-	for _, over.param = range params {
-		r := b.compiled.evaluate(variables, over, q.Deadline, false)
-		if results = append(results, r); r.late {
-			break
+	for {
+		results, wanted, err := b.evaluate(q, variables, params, over)
+		if err == nil && wanted == nil {
+			return b.answer(results)
+		}
+		if err == nil {
+			err = q.Answer(variables, wanted, q.Deadline, !q.Shadow)
+		}
+		if err != nil {
+			return codec.Response{}, err
 		}
 	}
-	return b.answer(results)
+}
+
+// evaluate evaluates the policy with each param, in the cluster's turn where what must be
+// looked at is large. wanted is what it cannot be decided without.
+func (b *Binding) evaluate(q *hook.Question, variables *celenv.Variables, params []*Param, over given) (results []*result, wanted *celenv.Unanswered, err error) {
+	if size := b.size(q.View, params); size > 0 {
+		done, err := q.Turn(size)
+		if err != nil {
+			return nil, nil, &hook.CallError{Cause: hook.Shed, Err: err}
+		}
+		defer done()
+	}
+	results = make([]*result, 0, 1)
+	for _, over.param = range params {
+		r := b.compiled.evaluate(variables, over, q.Deadline, false)
+		if results = append(results, r); r.late || r.unanswered != nil {
+			return results, r.unanswered, nil
+		}
+	}
+	return results, nil, nil
 }
 
 // size is how much must be looked at, in bytes: the objects, once, and each param.
@@ -286,6 +305,10 @@ func (b *Binding) Explain(v *hook.View) (hook.Explanation, error) {
 			x.Steps = append(x.Steps, fmt.Sprintf("params: %s %s", b.params.Kind(), over.param))
 		}
 		x.Steps = append(x.Steps, r.steps...)
+		if r.unanswered != nil {
+			x.Answer = r.unanswered.Error()
+			return x, nil
+		}
 		results = append(results, r)
 	}
 	x.Answer = b.explain(results, err)

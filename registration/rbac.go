@@ -15,21 +15,24 @@ const (
 )
 
 // RBAC returns what a cluster applies so that the dispatcher may read its
-// namespaces and its version, and nothing else: the rights behind
+// namespaces and its version, and ask its authorizer, and nothing else: the rights behind
 // Cluster.spec.kubeconfigFile. They are given to the user of that name, a
 // certificate's common name for instance; "" is a ServiceAccount, which is created.
 // The same name gives the same bytes.
 func RBAC(user string) []byte {
 	var out bytes.Buffer
 	comment(&out, `Lets the admission dispatcher read the namespaces of this cluster, with their
-labels, and its version, and nothing else. Made by: dispatcher registration --rbac
+labels, and its version, and ask who may do what, and nothing else. Made by:
+dispatcher registration --rbac
 
 `)
 	if user == "" {
 		out.WriteString(serviceAccount())
 	}
 	comment(&out, `get: a namespace that the watch has not brought yet; list, watch: all others. The
-version says which requests this cluster never sends to webhooks.`)
+version says which requests this cluster never sends to webhooks. The last rule is for
+expressions that use authorizer and for plugins that ask: it lets the account find out
+what anybody may do, and do nothing of it. Without such an expression leave it out.`)
 	fmt.Fprintf(&out, `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
@@ -40,6 +43,9 @@ rules:
   verbs: ["get", "list", "watch"]
 - nonResourceURLs: ["/version"]
   verbs: ["get"]
+- apiGroups: ["authorization.k8s.io"]
+  resources: ["subjectaccessreviews"]
+  verbs: ["create"]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding

@@ -47,6 +47,7 @@ func TestRBAC(t *testing.T) {
 			rights := []rbacv1.PolicyRule{
 				{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
 				{NonResourceURLs: []string{"/version"}, Verbs: []string{"get"}},
+				{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
 			}
 			if diff := cmp.Diff(rights, role.Rules); diff != "" {
 				t.Errorf("rights (-want +got):\n%s", diff)

@@ -237,6 +237,9 @@ func (r *rotation) hold(s *Snapshot) (added []*held) {
 	for _, source := range s.Sources {
 		has(source.Identity(), nil, func() chain.Resource { return source })
 	}
+	for _, authorizer := range s.Authorizers {
+		has(authorizer.Identity(), nil, func() chain.Resource { return authorizer })
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range s.holds {

@@ -139,6 +139,8 @@ func TestPlainOfAMutatedReview(t *testing.T) {
 // many bytes.
 type counting struct{ held, room int }
 
+func (*counting) LookUp(string) (done func(), err error) { return func() {}, nil }
+
 func (c *counting) Turn(string, int, time.Time) (func(), error) { return func() {}, nil }
 func (c *counting) Freed(bytes int)                             { c.held -= bytes }
 

@@ -41,8 +41,8 @@ const (
 	queueLength = 64
 	// clusterPart is the part of all admissions that one cluster may have: one in so many.
 	clusterPart = 2
-	// lookupsPart is the part of all admissions that may wait for a namespace: one in so
-	// many. A cluster's API decides how long they wait. So clusters whose APIs hang leave
+	// lookupsPart is the part of all admissions that may wait for a cluster's API: one in so
+	// many. That API decides how long they wait. So clusters whose APIs hang leave
 	// the other slots alone, however many such clusters there are.
 	lookupsPart = 4
 	// undosPart is how many may be undone, for each of all admissions. There are more
@@ -74,7 +74,7 @@ type Capacity struct {
 	limits     Limits
 	admissions *limiter    // that call webhooks, and bytes
 	workshop   *limiter    // of the work on large objects
-	lookups    *share.Pool // of namespaces, under way
+	lookups    *share.Pool // in clusters, under way
 	shadows    *share.Pool // calls under way
 	undos      *share.Pool // that run, or may become necessary
 }
@@ -143,8 +143,8 @@ func (c *Capacity) Hold(cluster string, body *codec.Body, admitted bool) error {
 	return nil
 }
 
-// LookUp takes one of the lookups of namespaces that may be under way, for an admission
-// that has a slot, until done.
+// LookUp takes one of the lookups in clusters that may be under way, of namespaces and of
+// what their authorizers decide, for an admission that has a slot, until done.
 func (c *Capacity) LookUp(cluster string) (done func(), err error) {
 	if !c.lookups.Take(cluster, 1, 0) {
 		return nil, errShed

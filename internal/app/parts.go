@@ -33,15 +33,16 @@ type parts struct {
 	certificates []*certificates // of the admission listener, and of the admin listener if it has any
 	state        *state
 
-	telemetry  telemetry
-	status     *status.Collector
-	registry   *registry.Registry
-	namespaces *kube.Sources
-	resolver   *transport.Resolver
-	client     *transport.Client
-	dispatcher *dispatcher.Dispatcher
-	workers    *hook.Workers // of plugins
-	server     *server.Server
+	telemetry   telemetry
+	status      *status.Collector
+	registry    *registry.Registry
+	namespaces  *kube.Sources
+	authorizers *kube.Authorizers
+	resolver    *transport.Resolver
+	client      *transport.Client
+	dispatcher  *dispatcher.Dispatcher
+	workers     *hook.Workers // of plugins
+	server      *server.Server
 }
 
 // wire makes the parts, from the configuration inwards: telemetry, registry,
@@ -69,6 +70,10 @@ func (p *parts) wireRegistry(o Options, admin net.Addr) {
 		Allowed: settings.Compile.Addresses.Check,
 		Logger:  p.log,
 	})
+	p.authorizers = kube.NewAuthorizers(kube.AuthorizersConfig{
+		Allowed: settings.Compile.Addresses.Check,
+		Asked:   p.telemetry.asked(),
+	})
 	p.client = transport.NewClient(transport.ClientConfig{
 		Addresses:      settings.Compile.Addresses,
 		ConnectTimeout: cfg.Timeouts.Connect.Duration,
@@ -82,7 +87,7 @@ func (p *parts) wireRegistry(o Options, admin net.Addr) {
 	p.workers = hook.NewWorkers(keptWorkers)
 	settings.Compile.Client = p.client
 	settings.Compile.Plugins, settings.Compile.Workers = o.Plugins, p.workers
-	settings.Compile.Namespaces = p.namespaces.Namespaces
+	settings.Compile.Namespaces, settings.Compile.Authorizer = p.namespaces.Namespaces, p.authorizers.Authorizer
 	settings.Changed = func(c registry.Change) { p.status.Changed(c) }
 	p.registry = registry.New(settings)
 	p.status = status.New(status.Config{
@@ -90,6 +95,7 @@ func (p *parts) wireRegistry(o Options, admin net.Addr) {
 		Registry:     p.registry,
 		Unready:      p.unready,
 		Namespaces:   p.namespaces.Status,
+		Authorizers:  p.authorizers.Status,
 		Certificates: func() []status.Certificate { return statusOf(p.certificates) },
 	})
 	p.resolver = transport.NewResolver(transport.ResolverConfig{

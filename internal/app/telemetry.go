@@ -109,6 +109,16 @@ func (t *telemetry) calls(log *slog.Logger) transport.Observer {
 	return callObserver{t.metrics, log}
 }
 
+// asked is told what the authorizers of clusters are asked.
+func (t *telemetry) asked() func(string, kube.AccessResult, time.Duration) {
+	if environment().Disabled() {
+		return nil
+	}
+	return func(cluster string, came kube.AccessResult, took time.Duration) {
+		t.metrics.AccessReviewed(cluster, string(came), took)
+	}
+}
+
 // circuits is told of changes of circuits.
 func (t *telemetry) circuits(log *slog.Logger) *circuitObserver {
 	o := &circuitObserver{log: log, count: func(string, breaker.Change) {}}

@@ -4,14 +4,13 @@
 // policies with kube-apiserver's CEL compiler and cost limits. It is the only importer
 // of CEL.
 //
-// The variables are object, oldObject and request, as in kube-apiserver, params and
-// namespaceObject for policies, and cluster, an extension of ours, with the name and the
-// labels of the calling cluster. There is no authorizer: the dispatcher cannot ask one.
+// The variables are object, oldObject, request and authorizer, as in kube-apiserver,
+// params and namespaceObject for policies, and cluster, an extension of ours, with the
+// name and the labels of the calling cluster.
 package celenv
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 
@@ -83,23 +82,22 @@ func (c *Compiler) cached(of source) (*Condition, error) {
 }
 
 // compile uses the environment of stored expressions: a manifest that some
-// kube-apiserver has accepted must not be refused here.
+// kube-apiserver has accepted must not be refused here. An expression asks the authorizer
+// if it does not compile without that.
 func (c *Compiler) compile(of source) (*Condition, error) {
-	result := c.compiler.CompileCELExpression(of, plugin.OptionalVariableDeclarations{HasParams: of.params}, environment.StoredExpressions)
-	if result.Error == nil {
-		condition := &Condition{expression: of.text, program: result.Program}
-		c.look(condition)
-		return condition, nil
-	}
+	declared := plugin.OptionalVariableDeclarations{HasParams: of.params}
+	result := c.compiler.CompileCELExpression(of, declared, environment.StoredExpressions)
 	var compilation *apiservercel.CompilationError
-	if errors.As(result.Error.Cause, &compilation) && asksAuthorizer(compilation.Issues) {
-		return nil, noAuthorizer(result.Error.Detail)
+	if result.Error != nil && errors.As(result.Error.Cause, &compilation) && asksAuthorizer(compilation.Issues) {
+		declared.HasAuthorizer = true
+		result = c.compiler.CompileCELExpression(of, declared, environment.StoredExpressions)
 	}
-	return nil, errors.New(result.Error.Detail)
-}
-
-func noAuthorizer(detail string) error {
-	return fmt.Errorf("the variable %s is not supported: the dispatcher cannot ask a cluster's authorizer. %s", plugin.AuthorizerVarName, detail)
+	if result.Error != nil {
+		return nil, errors.New(result.Error.Detail)
+	}
+	condition := &Condition{expression: of.text, program: result.Program, authorizer: declared.HasAuthorizer}
+	c.look(condition)
+	return condition, nil
 }
 
 // look notes whether there is a comprehension in the condition, whether it looks into
@@ -112,7 +110,9 @@ func (c *Compiler) look(condition *Condition) {
 	}
 	reads := readsOf(parsed.NativeRep())
 	condition.loops, condition.objects, condition.params = reads.loops, reads.objects, reads.params
-	condition.predicate = predicateOf(parsed.NativeRep().Expr())
+	if !condition.authorizer {
+		condition.predicate = predicateOf(parsed.NativeRep().Expr())
+	}
 }
 
 func asksAuthorizer(issues *cel.Issues) bool {

@@ -36,11 +36,15 @@ type Condition struct {
 	loops      bool      // there is something in it that an interrupt can end
 	objects    bool      // it looks into object or oldObject
 	params     bool      // it looks at params
+	authorizer bool      // it asks the cluster's authorizer
 }
 
 // ReadsObjects reports whether the condition looks into object or oldObject, which
 // must then be converted, as large as they are.
 func (c *Condition) ReadsObjects() bool { return c.objects }
+
+// Authorizes reports whether the condition may ask the cluster's authorizer.
+func (c *Condition) Authorizes() bool { return c.authorizer }
 
 // Evaluate evaluates the condition and returns what is left of the budget. A
 // negative rest comes with an error after which no condition must be run, and
@@ -49,7 +53,7 @@ func (c *Condition) ReadsObjects() bool { return c.objects }
 //
 // A predicate that decides says what CEL would say; the clock is looked at after many of
 // them. What CEL says is kept for all other webhooks that have the same condition, and costs each of
-// them the same.
+// them the same. An *Unanswered is no result: once it is answered the condition is evaluated again.
 func (c *Condition) Evaluate(v *Variables, budget int64, deadline time.Time) (holds bool, left int64, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -96,9 +100,13 @@ func (c *Condition) evaluate(v *Variables, in cel.Activation, deadline time.Time
 	}
 	v.deadline, v.interrupted = deadline, false
 	value, details, err := c.run(in, deadline)
+	wanted := v.unanswered()
 	if v.interrupted {
 		v.forget() // the error stands in their place
 		return result{}, ErrInterrupted
+	}
+	if wanted != nil {
+		return result{}, wanted
 	}
 	if details == nil || details.ActualCost() == nil {
 		return result{}, errNoCost

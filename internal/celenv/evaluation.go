@@ -4,10 +4,12 @@ package celenv
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/google/cel-go/cel"
@@ -43,6 +45,8 @@ type Evaluation struct {
 	known       []knownVariable
 	inside      int // the variable under way, as an index, or -1
 	interrupted bool
+	wanted      *Unanswered // nothing is of use without that answer
+	silent      bool        // there is no authorizer in this pass
 }
 
 // knownVariable is what became of a variable.
@@ -51,6 +55,7 @@ type knownVariable struct {
 	cost    int64   // its own
 	uses    []int   // the variables that it has asked for
 	charged bool    // in this pass
+	asked   bool    // for the authorizer, by itself
 }
 
 // Once returns what make made of this review for the key, which it is called for once:
@@ -112,12 +117,35 @@ func (n conditionNames) ResolveName(name string) (any, bool) {
 // Parent implements cel.Activation: there is no enclosing scope.
 func (n conditionNames) Parent() cel.Activation { return nil }
 
-// Pass begins a pass with a budget of its own: the validations, the messages or the
-// audit annotations.
-func (e *Evaluation) Pass(budget int64) {
+// Pass begins a pass with a budget of its own: the validations or the audit annotations.
+func (e *Evaluation) Pass(budget int64) { e.pass(budget, false) }
+
+// PassOfMessages begins the pass of messages. They see no authorizer, also not by way of a
+// variable: one that has asked it is evaluated again.
+func (e *Evaluation) PassOfMessages(budget int64) { e.pass(budget, true) }
+
+func (e *Evaluation) pass(budget int64, silent bool) {
+	if e.silent != silent {
+		e.silent = silent
+		e.forgetAsked()
+	}
 	e.left, e.spent = budget, 0
 	for i := range e.known {
 		e.known[i].charged = false
+	}
+}
+
+// forgetAsked forgets the variables that have asked for the authorizer, and those that
+// have asked for them, which come behind.
+func (e *Evaluation) forgetAsked() {
+	for i := range e.known {
+		k := &e.known[i]
+		if k.asked || slices.ContainsFunc(k.uses, func(used int) bool { return e.known[used].asked }) {
+			*k = knownVariable{asked: true}
+		}
+	}
+	for i := range e.known {
+		e.known[i].asked = false
 	}
 }
 
@@ -152,14 +180,16 @@ func failure(expression string, err error) *ExpressionError {
 }
 
 // Evaluate evaluates an expression of the scope. An *ExpressionError is its own; after
-// any other error, ErrOutOfBudget or ErrInterrupted among them, none is evaluated any
-// more.
+// any other error, ErrOutOfBudget, ErrInterrupted or an *Unanswered among them, none is
+// evaluated any more.
 func (e *Evaluation) Evaluate(x *Expression) (Value, error) {
 	value, cost, err := e.run(x)
-	if e.interrupted || errors.Is(err, ErrInterrupted) {
+	switch {
+	case e.interrupted, errors.Is(err, ErrInterrupted):
 		return Value{}, ErrInterrupted
-	}
-	if errors.Is(err, errNoCost) {
+	case e.wanted != nil:
+		return Value{}, e.wanted
+	case errors.Is(err, errNoCost):
 		return Value{}, err
 	}
 	e.left, e.spent = e.left-e.spent, 0
@@ -190,6 +220,7 @@ func (e *Evaluation) run(x *Expression) (value ref.Val, cost int64, err error) {
 	} else {
 		value, details, err = x.program.Eval(e)
 	}
+	e.wanted = cmp.Or(e.wanted, v.unanswered())
 	if v.interrupted || errors.Is(err, interpreter.InterruptError{}) {
 		v.forget()
 		e.interrupted = true
@@ -253,6 +284,13 @@ func (e *Evaluation) ResolveName(name string) (any, bool) {
 		return e.given.Params.val(), true
 	case plugin.NamespaceVarName:
 		return e.given.Namespace.val(), true
+	case plugin.AuthorizerVarName, plugin.RequestResourceAuthorizerVarName:
+		if e.inside >= 0 {
+			e.known[e.inside].asked = true
+		}
+		if e.silent {
+			return nil, false
+		}
 	}
 	return e.variables.ResolveName(name)
 }

@@ -20,6 +20,7 @@ type Expression struct {
 	text    string
 	program cel.Program
 	reading
+	authorizer bool // it asks the cluster's authorizer
 }
 
 // ReadsObjects reports whether the expression looks into object or oldObject itself,
@@ -29,11 +30,15 @@ func (x *Expression) ReadsObjects() bool { return x.objects }
 // Namespace says what the expression looks at of namespaceObject.
 func (x *Expression) Namespace() NamespaceUse { return x.namespace }
 
+// Authorizes reports whether the expression itself may ask the cluster's authorizer.
+func (x *Expression) Authorizes() bool { return x.authorizer }
+
 // Scope is the variables of one policy, compiled. It is frozen once all expressions
 // of the policy are compiled, and safe for concurrent use then.
 type Scope struct {
 	compiler  *Compiler
 	env       *cel.Env
+	asking    *cel.Env                           // env with the authorizer; nil: no expression has asked it
 	fields    map[string]*apiservercel.DeclField // of the type of variables, which env has
 	variables []namedExpression
 	indexes   map[string]int
@@ -115,7 +120,7 @@ func (c *Compiler) scope(env *cel.Env, variables bool) *Scope {
 const variablesType = "kubernetes.variables"
 
 // policyEnvironment is that of stored expressions of policies, as kube-apiserver has
-// it, but for authorizer.
+// it, but for the authorizer, which few expressions ask.
 func policyEnvironment(base *environment.EnvSet, params bool) (*cel.Env, error) {
 	request, namespace := plugin.BuildRequestType(), plugin.BuildNamespaceType()
 	variables := []cel.EnvOption{
@@ -169,32 +174,51 @@ func (s *Scope) Namespace() (use NamespaceUse) {
 	return use
 }
 
+// Authorizes reports whether a variable may ask the cluster's authorizer.
+func (s *Scope) Authorizes() bool {
+	return slices.ContainsFunc(s.variables, func(x namedExpression) bool { return x.Expression != nil && x.authorizer })
+}
+
 // Variables is how many variables the policy has.
 func (s *Scope) Variables() int { return len(s.variables) }
 
-// compile uses the environment of stored expressions, as for conditions.
+// compile uses the environment of stored expressions, as for conditions. Those of messages
+// have no authorizer.
 func (s *Scope) compile(text string, result Result) (*Expression, *cel.Type, error) {
 	s.compiler.mu.Lock()
 	defer s.compiler.mu.Unlock()
-	checked, issues := s.env.Compile(text)
+	env, x := s.env, &Expression{text: text}
+	checked, issues := env.Compile(text)
+	if issues != nil && result != Text && asksAuthorizer(issues) {
+		env, x.authorizer = s.withAuthorizer(), true
+		checked, issues = env.Compile(text)
+	}
 	if issues != nil {
-		detail := "compilation failed: " + issues.String()
-		if asksAuthorizer(issues) {
-			return nil, nil, fmt.Errorf("%w. Leave the policy to the clusters", noAuthorizer(detail))
-		}
-		return nil, nil, errors.New(detail)
+		return nil, nil, errors.New("compilation failed: " + issues.String())
 	}
 	of := checked.OutputType()
 	if err := mustBe(of, result.types()); err != nil {
 		return nil, nil, err
 	}
-	x := &Expression{text: text, reading: readsOf(checked.NativeRep())}
-	program, err := s.env.Program(checked, cel.InterruptCheckFrequency(checkFrequency))
+	x.reading = readsOf(checked.NativeRep())
+	program, err := env.Program(checked, cel.InterruptCheckFrequency(checkFrequency))
 	if err != nil {
 		return nil, nil, fmt.Errorf("program instantiation failed: %w", err)
 	}
 	x.program = program
 	return x, of, nil
+}
+
+// withAuthorizer returns the environment of the expressions that ask it.
+func (s *Scope) withAuthorizer() *cel.Env {
+	if s.asking == nil {
+		env, err := s.env.Extend(authorizerVariables()...)
+		if err != nil {
+			panic(err) // as in NewCompiler
+		}
+		s.asking = env
+	}
+	return s.asking
 }
 
 func mustBe(of *cel.Type, types []*cel.Type) error {

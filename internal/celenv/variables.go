@@ -40,8 +40,9 @@ type Variables struct {
 	// results are of the conditions evaluated so far, kept of policies.
 	results map[*Condition]result
 	kept    map[any]any
-	spent   uint64 // by the predicate under way, in units of CEL
-	scanned int    // by all predicates so far, in bytes
+	spent   uint64    // by the predicate under way, in units of CEL
+	scanned int       // by all predicates so far, in bytes
+	access  *accesses // what the authorizer was asked; nil: nothing
 	// unwatched is what predicates have spent since somebody looked at the clock.
 	unwatched uint64
 }
@@ -62,6 +63,7 @@ func (v *Variables) Inherit(from *Variables) {
 	defer from.mu.Unlock()
 	v.Input = from.Input
 	v.object, v.oldObject, v.request, v.cluster, v.matched = from.object, from.oldObject, from.request, from.cluster, from.matched
+	v.access = from.access.inherit()
 }
 
 // Forget gives up the converted objects, which may be many times as large as their
@@ -112,6 +114,10 @@ func (v *Variables) ResolveName(name string) (any, bool) {
 		return types.NullValue, true // declared, and null, in matchConditions of kube-apiserver too
 	case clusterVariable:
 		return once(&v.cluster, v.clusterValue), true
+	case plugin.AuthorizerVarName:
+		return v.authorizerValue(), true
+	case plugin.RequestResourceAuthorizerVarName:
+		return v.requestResourceValue(), true
 	}
 	return nil, false
 }

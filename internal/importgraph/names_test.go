@@ -14,6 +14,7 @@ import (
 func roles() map[string]string {
 	return map[string]string{
 		"admin.go":        "the admin listener, and what a process does with it",
+		"authorizer.go":   "what the authorizer of a cluster is asked",
 		"body.go":         "the bytes of a review",
 		"chain.go":        "the chain of a cluster",
 		"client.go":       "who sends HTTP requests",

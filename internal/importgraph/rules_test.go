@@ -110,26 +110,29 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/apis/cel":             {"internal/celenv"},
 		"k8s.io/apiserver/pkg/cel":                  {"internal/celenv"},
 		"k8s.io/apiserver/pkg/admission/plugin/cel": {"internal/celenv"},
-		"k8s.io/api":                                {"hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
-		"k8s.io/apimachinery":                       {"hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
-		"k8s.io/pod-security-admission":             {"plugin/podsecurity"},
-		"k8s.io/client-go":                          {"registry/kube"},
-		"k8s.io/klog":                               {"registry/kube"},  // to keep client-go silent
-		"golang.org/x/sys":                          {"loadtest/bench"}, // to pin processes
-		"sigs.k8s.io/json":                          {"internal/config", "codec/native", "registry/manifest", "plugin"},
-		"sigs.k8s.io/yaml":                          {"codec", "registration", "internal/config", "registry/manifest"},
-		"go.opentelemetry.io/otel":                  {"internal/otlp"},
-		"go.opentelemetry.io/otel/attribute":        {anything}, // the API
-		"go.opentelemetry.io/otel/codes":            {anything},
-		"go.opentelemetry.io/otel/metric":           {anything},
-		"go.opentelemetry.io/otel/propagation":      {anything},
-		"go.opentelemetry.io/otel/trace":            {anything},
-		"go.opentelemetry.io/otel/sdk":              {"internal/metrics", "internal/otlp", "internal/tracing"},
-		"go.opentelemetry.io/otel/exporters":        {"internal/metrics", "internal/otlp"},
-		"go.opentelemetry.io/contrib/bridges":       {"internal/metrics"},
-		"github.com/prometheus/client_golang":       {"internal/metrics"},
-		"github.com/go-logr/logr":                   {"internal/otlp"}, // to keep OpenTelemetry and gRPC
-		"google.golang.org/grpc":                    {"internal/otlp"}, // off standard error
+		"k8s.io/apiserver/pkg/authentication/user":  {"internal/celenv"},
+
+		"k8s.io/apiserver/pkg/authorization/authorizer": {"internal/celenv"},
+		"k8s.io/api":                           {"hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
+		"k8s.io/apimachinery":                  {"hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
+		"k8s.io/pod-security-admission":        {"plugin/podsecurity"},
+		"k8s.io/client-go":                     {"registry/kube"},
+		"k8s.io/klog":                          {"registry/kube"},  // to keep client-go silent
+		"golang.org/x/sys":                     {"loadtest/bench"}, // to pin processes
+		"sigs.k8s.io/json":                     {"internal/config", "codec/native", "registry/kube", "registry/manifest", "plugin"},
+		"sigs.k8s.io/yaml":                     {"codec", "registration", "internal/config", "registry/manifest"},
+		"go.opentelemetry.io/otel":             {"internal/otlp"},
+		"go.opentelemetry.io/otel/attribute":   {anything}, // the API
+		"go.opentelemetry.io/otel/codes":       {anything},
+		"go.opentelemetry.io/otel/metric":      {anything},
+		"go.opentelemetry.io/otel/propagation": {anything},
+		"go.opentelemetry.io/otel/trace":       {anything},
+		"go.opentelemetry.io/otel/sdk":         {"internal/metrics", "internal/otlp", "internal/tracing"},
+		"go.opentelemetry.io/otel/exporters":   {"internal/metrics", "internal/otlp"},
+		"go.opentelemetry.io/contrib/bridges":  {"internal/metrics"},
+		"github.com/prometheus/client_golang":  {"internal/metrics"},
+		"github.com/go-logr/logr":              {"internal/otlp"}, // to keep OpenTelemetry and gRPC
+		"google.golang.org/grpc":               {"internal/otlp"}, // off standard error
 	}
 }
 

@@ -30,10 +30,11 @@ type instruments struct {
 	requestMetrics
 	webhookMetrics
 	targetMetrics
+	accessMetrics
 }
 
 func (i *instruments) families() []Family {
-	return slices.Concat(i.requestMetrics.families(), i.webhookMetrics.families(), i.targetMetrics.families(), processFamilies())
+	return slices.Concat(i.requestMetrics.families(), i.webhookMetrics.families(), i.targetMetrics.families(), i.accessMetrics.families(), processFamilies())
 }
 
 // Metrics counts what happens: it is an Observer of the server, of the dispatcher,

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
 	"github.com/admission-dispatcher/dispatcher/chain"
@@ -104,6 +105,9 @@ func (f *fleet) everything(m *metrics.Metrics) {
 		f.walk(m, r, "")
 	}
 	for _, c := range f.clusters {
+		for _, result := range []string{"allowed", "denied", "failed", "cached", "shed"} {
+			m.AccessReviewed(c.Name, result, time.Millisecond)
+		}
 		for _, reason := range server.Reasons() {
 			m.TurnedAway(c.Name, reason)
 		}

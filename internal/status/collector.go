@@ -24,13 +24,14 @@ type Registry interface {
 	Draining() []*transport.Target
 }
 
-// Config is the configuration of a Collector. Everything but Namespaces and
+// Config is the configuration of a Collector. Everything but Namespaces, Authorizers and
 // Certificates is required; all functions are called by several goroutines.
 type Config struct {
 	Version      string
 	Registry     Registry
 	Unready      func() []string // why the process should get no traffic
 	Namespaces   func() []kube.Status
+	Authorizers  func() []kube.AuthorizerStatus
 	Certificates func() []Certificate
 }
 
@@ -51,6 +52,9 @@ type Collector struct {
 func New(cfg Config) *Collector {
 	if cfg.Namespaces == nil {
 		cfg.Namespaces = func() []kube.Status { return nil }
+	}
+	if cfg.Authorizers == nil {
+		cfg.Authorizers = func() []kube.AuthorizerStatus { return nil }
 	}
 	if cfg.Certificates == nil {
 		cfg.Certificates = func() []Certificate { return nil }
@@ -128,6 +132,10 @@ func (c *Collector) serve(s *Status, served *registry.Snapshot) {
 	for _, n := range c.cfg.Namespaces() {
 		namespaces[n.Cluster] = newNamespaces(n)
 	}
+	authorizers := map[string]*Authorizer{}
+	for _, a := range c.cfg.Authorizers() {
+		authorizers[a.Cluster] = &Authorizer{Answered: a.Answered, Cached: a.Cached, Failed: a.Failed, Shed: a.Shed, Waiting: a.Waiting, Error: a.LastError}
+	}
 	for _, name := range sortedKeys(served.Clusters) {
 		cluster := served.Clusters[name]
 		s.Clusters = append(s.Clusters, Cluster{
@@ -138,6 +146,7 @@ func (c *Collector) serve(s *Status, served *registry.Snapshot) {
 			Chain:          all.place(cluster),
 			Counts:         c.tallies.counts(name),
 			Namespaces:     namespaces[name],
+			Authorizer:     authorizers[name],
 
 			KubernetesVersion: cluster.KubernetesVersion().String(),
 		})

@@ -65,6 +65,7 @@ type Cluster struct {
 	Chain          int               `json:"chain"`          // index in Status.Chains
 	Counts         Counts            `json:"counts"`
 	Namespaces     *Namespaces       `json:"namespaces"` // nil: no kubeconfigFile
+	Authorizer     *Authorizer       `json:"authorizer"` // nil: nobody asks it
 	// KubernetesVersion is as the Cluster or its API says; "": not known.
 	KubernetesVersion string `json:"kubernetesVersion"`
 }
@@ -92,6 +93,17 @@ type Namespaces struct {
 	Error    string    `json:"error,omitempty"`
 	// Credential is what is wrong with the files of the credential.
 	Credential string `json:"credential,omitempty"`
+}
+
+// Authorizer is how the authorizer of a cluster is asked. Counts are since its kubeconfig
+// was loaded.
+type Authorizer struct {
+	Answered uint64 `json:"answered"` // by a SubjectAccessReview
+	Cached   uint64 `json:"cached"`
+	Failed   uint64 `json:"failed"`
+	Shed     uint64 `json:"shed"`
+	Waiting  int    `json:"waiting"`
+	Error    string `json:"error,omitempty"`
 }
 
 // Chain is the webhooks of clusters that share them all, by ID, in the order in

@@ -101,6 +101,7 @@ func (t *chains) compile(g *group, phase chain.Phase, entries [2][]*entry, plugi
 			if phase == chain.Validating || p.entries[chain.Validating] == nil { // once for both phases
 				t.problem(unsupplied(p.matcher.NeededLabels(), p.Origin, p.at.Child("namespaceSelector"), g)...)
 				t.problem(unsupplied(p.entries[phase].Needs.NamespaceLabels, p.Origin, p.at.Child("plugin"), g)...)
+				t.problem(p.unauthorized(phase, g)...)
 			}
 			list = append(list, listed{p.place, nil, t.plugin(p, phase)})
 		}
@@ -113,6 +114,7 @@ func (t *chains) compile(g *group, phase chain.Phase, entries [2][]*entry, plugi
 		if e.policy != nil {
 			t.problem(e.policy.unsupplied(g)...)
 		}
+		t.problem(e.unauthorized(g)...)
 		m := e.merge(g.selected)
 		t.reportConflicts(m.conflicts, e, g)
 		if v := t.of(e, m.dispatch); v != nil {

@@ -78,11 +78,9 @@ func (c *clusters) namespaces(m *manifest.Cluster) match.Namespaces {
 	if m.Spec.KubeconfigFile == "" {
 		return compileNamespaces(m.Spec.Namespaces)
 	}
-	a, ok := c.readAccess(m)
-	if !ok {
-		return nil
+	if a, ok := c.readAccess(m); ok {
+		c.accesses[m.Name] = a
 	}
-	c.accesses[m.Name] = a
 	return nobodyAsked{}
 }
 

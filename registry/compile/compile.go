@@ -32,6 +32,9 @@ type Options struct {
 	// sorted. One that is a KubernetesVersioner says the cluster's version too.
 	// Default: one that knows nothing, for those who contact nobody.
 	Namespaces func(cluster string, access manifest.KubeAccess, labels []string) chain.NamespaceSource
+	// Authorizer, if not nil, returns who asks the authorizer of a cluster that has a
+	// kubeconfigFile, for clusters in which somebody may: as for Namespaces.
+	Authorizer func(cluster string, access manifest.KubeAccess) chain.AuthorizerSource
 	// Plugins are those that are compiled in, and Workers what their calls run on. Without
 	// Workers nobody may ask them.
 	Plugins plugin.Set
@@ -43,9 +46,10 @@ type Options struct {
 type Compiled struct {
 	Clusters map[string]*chain.Cluster
 	Warnings []manifest.Problem // lint
-	// Targets and Sources are the Resources that it uses, each once.
-	Targets []*transport.Target
-	Sources []chain.NamespaceSource
+	// Targets, Sources and Authorizers are the Resources that it uses, each once.
+	Targets     []*transport.Target
+	Sources     []chain.NamespaceSource
+	Authorizers []chain.AuthorizerSource
 
 	identities
 }
@@ -104,6 +108,7 @@ func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*trans
 		Sources:    clusters.sources(current),
 		identities: clusters.ids,
 	}
+	compiled.Authorizers = clusters.authorizers(current)
 	for _, c := range clusters.list {
 		compiled.Clusters[c.Name] = c
 	}

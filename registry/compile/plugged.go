@@ -180,7 +180,7 @@ func (p *plugged) entry(phase chain.Phase, compiledIn plugin.Plugin) *chain.Entr
 		Mode:          chain.Mode(max(0, slices.Index(chain.Modes[:], s.Mode))),
 		Stage:         chain.StagePolicy,
 
-		Needs: chain.Needs{NamespaceLabels: compiledIn.NamespaceLabels, Objects: compiledIn.Lists, Authorizer: compiledIn.Authorizes},
+		Needs: chain.Needs{NamespaceLabels: compiledIn.NamespaceLabels, Objects: compiledIn.Lists, Authorizer: compiledIn.Authorizes || len(p.matcher.Authorizes()) > 0},
 	}
 	if s.Timeout != nil {
 		e.Timeout = s.Timeout.Duration

@@ -42,7 +42,9 @@ func compiledIn(t *testing.T) plugin.Set {
 	})
 	limited.Rules = append(limited.Rules, plugin.Rule("", "v1", []string{"events"}, "CREATE"))
 	nothing := plugin.New("Nothing", limited.Rules, func(*struct{}) (any, field.ErrorList) { return 1, nil })
-	set, err := plugin.NewSet(kubernetes.Plugins(limited, nothing)...)
+	authorized := plugin.New("Authorized", limited.Rules, func(*struct{}) (any, field.ErrorList) { return validator{}, nil })
+	authorized.Authorizes = true
+	set, err := plugin.NewSet(kubernetes.Plugins(limited, nothing, authorized)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,8 @@ func (p *policyPair) needs() (n chain.Needs) {
 	if resource, asks := p.params.Needed(); asks {
 		n.Objects = append(n.Objects, resource)
 	}
+	asks, _ := p.compiled.Authorizes()
+	n.Authorizer = asks != nil
 	return n
 }
 

@@ -65,6 +65,7 @@ func (v *variants) compile(e *entry, d dispatch) (*chain.Entry, error) {
 			FailurePolicy: failurePolicyOf(*e.spec.FailurePolicy),
 			SideEffects:   sideEffectsOf(*e.spec.SideEffects),
 			Timeout:       e.timeout(),
+			Needs:         chain.Needs{Authorizer: len(e.matcher.Authorizes()) > 0},
 		},
 		hook: asks,
 		at:   transport.TargetSpec{URL: url, ServerName: serverName, CABundle: e.spec.ClientConfig.CABundle},

@@ -97,6 +97,8 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/version":
 		verb = "version"
+	case strings.HasSuffix(r.URL.Path, "/apis/authorization.k8s.io/v1/subjectaccessreviews") && r.Method == http.MethodPost:
+		verb = "review"
 	case name != "":
 		verb = "get"
 	case r.URL.Query().Get("watch") != "":

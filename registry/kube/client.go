@@ -89,19 +89,36 @@ func (c *client) get(ctx context.Context, accept string, query url.Values, path 
 		return nil, failureOf(err)
 	}
 	r.Header.Set("Accept", accept)
+	return c.send(r, http.StatusOK)
+}
+
+// post sends a document in JSON to a path of the API. The caller closes the body of the
+// answer, which is 201; the error is a failure.
+func (c *client) post(ctx context.Context, document io.Reader, path ...string) (io.ReadCloser, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.server.JoinPath(path...).String(), document)
+	if err != nil {
+		return nil, failureOf(err)
+	}
+	r.Header.Set("Accept", acceptAny)
+	r.Header.Set("Content-Type", acceptAny)
+	return c.send(r, http.StatusCreated)
+}
+
+// send returns the body of an answer with the status that is expected.
+func (c *client) send(r *http.Request, expected int) (io.ReadCloser, error) {
 	r.Header.Set("User-Agent", "admission-dispatcher")
 	answer, err := c.http.Do(r)
 	if err != nil {
 		return nil, failureOf(err)
 	}
-	if answer.StatusCode == http.StatusOK {
+	if answer.StatusCode == expected {
 		return answer.Body, nil
 	}
 	defer func() { _ = answer.Body.Close() }()
 	return nil, refusal(answer)
 }
 
-// refusal reads an answer that is not 200.
+// refusal reads an answer with another status.
 func refusal(answer *http.Response) error {
 	var o object
 	r := namespaceReader{document: newDocument(&budget{answer.Body, maxStatus, maxStatus})}
