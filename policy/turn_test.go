@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
+)
+
+// turns notes how much work waited for its turn.
+type turns struct {
+	sizes []int
+	err   error
+}
+
+func (a *turns) Turn(_ string, size int, _ time.Time) (done func(), err error) {
+	a.sizes = append(a.sizes, size)
+	return func() {}, a.err
+}
+
+func (a *turns) Hold(string, *codec.Body, bool) error { return nil }
+
+// H11 What many params take is the cluster's own turn, as a large object is: nobody else
+// waits for it.
+func TestParamsTakeTheClustersTurn(t *testing.T) {
+	one, two := limits("shop", "a", 9, "pods"), limits("shop", "b", 9, "pods")
+	p := paramsOf(t, refTo("", "", "Deny", "pods"), one, two)
+	size := len(one.JSON) + len(two.JSON)
+	for text, want := range map[string][]int{
+		"{paramKind: {}, validations: [{expression: \"params.data.max == '9'\"}]}":                         {size},
+		"{paramKind: {}, validations: [{expression: \"params.data.max == '9' && has(object.metadata)\"}]}": {size + len(asking(t, nil, "shop").Object.Raw)},
+		"{validations: [{expression: \"request.name != ''\"}]}":                                            nil,
+		"{validations: [{expression: \"has(object.metadata)\"}]}":                                          {len(asking(t, nil, "shop").Object.Raw)},
+	} {
+		params := p
+		if text[1] == 'v' {
+			params = nil
+		}
+		account := &turns{}
+		v := asking(t, nil, "shop")
+		v.Account = account
+		b := bindingOf(t, text, "", params, "Deny")
+		got := ask(v, b, time.Time{})
+		if !slices.Equal(account.sizes, want) || got.err != nil {
+			t.Errorf("%s: turns of %v, and not %v; %v", text, account.sizes, want, got.err)
+		}
+		if account.err = errors.New("busy"); want == nil {
+			continue
+		}
+		fresh := asking(t, nil, "shop")
+		fresh.Account = account
+		if call, ok := errors.AsType[*hook.CallError](ask(fresh, b, time.Time{}).err); !ok || call.Cause != hook.Shed {
+			t.Errorf("%s: without a turn: %v", text, call)
+		}
+	}
+}
