@@ -70,6 +70,9 @@ func TestNamespaceOfANamespace(t *testing.T) {
 	if o, err := policy.NamespaceObject(about(`"group":"","version":"v1","kind":"Namespace"`), time.Time{}); o != nil || err != nil {
 		t.Errorf("%v, %v", o, err)
 	}
+	if o, err := policy.NamespaceObject(about(`"group":"","version":"v2","kind":"Namespace"`), time.Time{}); o != nil || err == nil {
+		t.Errorf("of another version: %v, %v", o, err)
+	}
 	if o, err := policy.NamespaceObject(about(`"group":"example.com","version":"v1","kind":"Namespace"`), time.Time{}); o != nil || err == nil {
 		t.Errorf("of another group: %v, %v", o, err)
 	}

@@ -206,10 +206,10 @@ func (p *Params) objects(v *hook.View) hook.Objects {
 func (p *Params) stored(objects hook.Objects, namespace string, deadline time.Time) ([]*hook.Stored, error) {
 	if p.selector == nil {
 		found, err := objects.Get(namespace, p.ref.Name, deadline)
-		if found == nil || err != nil {
+		if found == nil {
 			return nil, err
 		}
-		return []*hook.Stored{found}, nil
+		return []*hook.Stored{found}, err
 	}
 	list, err := objects.List(namespace, deadline)
 	if err != nil {

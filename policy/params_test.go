@@ -248,6 +248,57 @@ func TestManyParams(t *testing.T) {
 	}
 }
 
+// H11 Annotations of many params may be as long as those of one can be, together.
+func TestLongAnnotationsOfManyParams(t *testing.T) {
+	var many []*hook.Stored
+	for i := range 21 {
+		many = append(many, limits("shop", fmt.Sprint("p", i), i, "pods"))
+	}
+	long := "{paramKind: {}, auditAnnotations: [{key: k, valueExpression: \"string(params.data.max) + '" + strings.Repeat("a", 10<<10) + "'\"}]}"
+	got := ask(asking(t, nil, "shop"), bindingOf(t, long, "", paramsOf(t, refTo("", "", "Deny", "pods"), many...), "Deny"), time.Time{})
+	if len(got.resp.Annotations) != 20 || got.resp.DroppedAnnotations != 1 || len(got.resp.Annotations[0].Value) != 10<<10 {
+		t.Errorf("%d annotations, %d dropped", len(got.resp.Annotations), got.resp.DroppedAnnotations)
+	}
+}
+
+// H13 A binding with other params is another version of it.
+func TestSumOfParams(t *testing.T) {
+	list := func(s ...*hook.Stored) []*hook.Stored { return s }
+	own := func(s ...*hook.Stored) map[string][]*hook.Stored { return map[string][]*hook.Stored{"east": s} }
+	sums := map[string]string{}
+	for name, p := range map[string]struct {
+		ref      *admissionregistrationv1.ParamRef
+		registry *policy.RegistryParams
+	}{
+		"cluster":      {refTo("a", "", "Deny"), nil},
+		"other ref":    {refTo("a", "", "Allow"), nil},
+		"none":         {refTo("a", "", "Deny"), policy.NewRegistryParams(nil, nil)},
+		"one":          {refTo("a", "", "Deny"), policy.NewRegistryParams(list(limits("shop", "a", 1)), nil)},
+		"changed":      {refTo("a", "", "Deny"), policy.NewRegistryParams(list(limits("shop", "a", 2)), nil)},
+		"own":          {refTo("a", "", "Deny"), policy.NewRegistryParams(nil, own(limits("shop", "a", 1)))},
+		"own, changed": {refTo("a", "", "Deny"), policy.NewRegistryParams(nil, own(limits("shop", "a", 2)))},
+	} {
+		found, err := policy.NewParams(ofMaps, p.ref, p.registry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := bindingOf(t, "{paramKind: {}, validations: [{expression: 'true'}]}", "", found, "Deny")
+		if another, taken := sums[b.Sum]; taken {
+			t.Errorf("%s is what %s is", name, another)
+		}
+		sums[b.Sum] = name
+		if of := " of the registry"; b.Params != "ConfigMap of the cluster" && b.Params != "ConfigMap"+of || strings.HasSuffix(b.Params, of) == (p.registry == nil) {
+			t.Errorf("%s has params %s", name, b.Params)
+		}
+	}
+	if b := bindingOf(t, "{paramKind: {}, validations: [{expression: 'true'}]}", "", nil, "Deny"); b.Params != "" || sums[b.Sum] != "" {
+		t.Errorf("without params: %+v", b)
+	}
+	if _, asks := (*policy.Params)(nil).Needed(); asks {
+		t.Error("no params are asked for")
+	}
+}
+
 // H11 A binding without a paramRef is evaluated once, with null.
 func TestNullParams(t *testing.T) {
 	got := ask(asking(t, nil, "shop"), bindingOf(t, "{paramKind: {}, matchConditions: [{name: a, expression: params == null}], validations: [{expression: params != null, message: 'null'}]}", "", nil, "Deny"), time.Time{})

@@ -5,6 +5,7 @@ package policy_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,12 @@ func (a *turns) Turn(_ string, size int, _ time.Time) (done func(), err error) {
 	return func() {}, a.err
 }
 
+// updating returns the View of an update.
+func updating(t *testing.T) *hook.View {
+	t.Helper()
+	return viewOfText(t, nil, strings.Replace(review, `"object":`, `"oldObject":{"metadata":{"name":"web"}},"object":`, 1))
+}
+
 func (a *turns) Hold(string, *codec.Body, bool) error { return nil }
 
 // H11 What many params take is the cluster's own turn, as a large object is: nobody else
@@ -30,19 +37,19 @@ func (a *turns) Hold(string, *codec.Body, bool) error { return nil }
 func TestParamsTakeTheClustersTurn(t *testing.T) {
 	one, two := limits("shop", "a", 9, "pods"), limits("shop", "b", 9, "pods")
 	p := paramsOf(t, refTo("", "", "Deny", "pods"), one, two)
-	size := len(one.JSON) + len(two.JSON)
+	size, objects := len(one.JSON)+len(two.JSON), len(updating(t).Object.Raw)+len(updating(t).Review.OldObject.Raw)
 	for text, want := range map[string][]int{
 		"{paramKind: {}, validations: [{expression: \"params.data.max == '9'\"}]}":                         {size},
-		"{paramKind: {}, validations: [{expression: \"params.data.max == '9' && has(object.metadata)\"}]}": {size + len(asking(t, nil, "shop").Object.Raw)},
+		"{paramKind: {}, validations: [{expression: \"params.data.max == '9' && has(object.metadata)\"}]}": {size + objects},
 		"{validations: [{expression: \"request.name != ''\"}]}":                                            nil,
-		"{validations: [{expression: \"has(object.metadata)\"}]}":                                          {len(asking(t, nil, "shop").Object.Raw)},
+		"{validations: [{expression: \"has(object.metadata)\"}]}":                                          {objects},
 	} {
 		params := p
 		if text[1] == 'v' {
 			params = nil
 		}
 		account := &turns{}
-		v := asking(t, nil, "shop")
+		v := updating(t)
 		v.Account = account
 		b := bindingOf(t, text, "", params, "Deny")
 		got := ask(v, b, time.Time{})
@@ -52,7 +59,7 @@ func TestParamsTakeTheClustersTurn(t *testing.T) {
 		if account.err = errors.New("busy"); want == nil {
 			continue
 		}
-		fresh := asking(t, nil, "shop")
+		fresh := updating(t)
 		fresh.Account = account
 		if call, ok := errors.AsType[*hook.CallError](ask(fresh, b, time.Time{}).err); !ok || call.Cause != hook.Shed {
 			t.Errorf("%s: without a turn: %v", text, call)
