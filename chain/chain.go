@@ -103,7 +103,7 @@ type Entry struct {
 	Audited       string // what the keys of its audit annotations begin with, those of one key put together; "": Name, alone
 	PathID        string // names it in the segments of Paths
 	Matcher       *match.Matcher
-	Spec          match.Spec // what Matcher is compiled from
+	Spec          match.Spec // what Matcher is compiled from, and the conditions that the Hook evaluates itself
 	Bindings      []string   // names of the WebhookBindings whose globs select it
 	FailurePolicy FailurePolicy
 	SideEffects   SideEffects

@@ -26,6 +26,7 @@ func TestUseOfNamespace(t *testing.T) {
 		"has(namespaceObject.metadata)":                                            NamespaceWhole,
 		"namespaceObject.metadata.annotations.a == 'a'":                            NamespaceWhole,
 		"namespaceObject.status.phase == 'Active'":                                 NamespaceWhole,
+		"(object == null ? namespaceObject : null).metadata.annotations.a == 'a'":  NamespaceWhole,
 		"namespaceObject == namespaceObject":                                       NamespaceWhole,
 		"dyn(namespaceObject).metadata.labels.team == 'a'":                         NamespaceWhole,
 		"dyn(namespaceObject.metadata).uid == 'a'":                                 NamespaceWhole,

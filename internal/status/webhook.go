@@ -60,11 +60,12 @@ func (s *Status) Registered() int {
 type Policy struct {
 	Validations []string `json:"validations"`
 	Actions     []string `json:"actions"`
-	Version     string   `json:"version"` // the beginning of a hash over all that both say, in hex
+	Params      string   `json:"params,omitempty"` // the kind, and where they come from; "": there are none
+	Version     string   `json:"version"`          // the beginning of a hash over all that both say, in hex
 }
 
 func newPolicy(b *policy.Binding, w *chain.Entry) *Policy {
-	p := &Policy{Validations: b.Validations(), Actions: []string{}, Version: hex.EncodeToString(w.Sum())[:shownIdentity]}
+	p := &Policy{Validations: b.Validations(), Actions: []string{}, Params: b.Params, Version: hex.EncodeToString(w.Sum())[:shownIdentity]}
 	for _, action := range b.Actions {
 		p.Actions = append(p.Actions, string(action))
 	}

@@ -95,6 +95,13 @@ func (c *entries) pair(p *policyPair) {
 	})
 }
 
+// spec is what the entry wants, with the conditions that its Hook evaluates.
+func (p *policyPair) spec(e *entry) match.Spec {
+	spec := e.matchSpec()
+	spec.MatchConditions = p.policy.Spec.MatchConditions
+	return spec
+}
+
 // restrict adds what only a policy and its binding say.
 func (p *policyPair) restrict(spec *match.Spec) {
 	constraints := p.policy.Spec.MatchConstraints
@@ -139,7 +146,7 @@ func (p *policyPair) entry(e *entry, d dispatch) *chain.Entry {
 		Audited:       p.policy.Name,
 		PathID:        e.pathID,
 		Matcher:       e.matcher,
-		Spec:          e.matchSpec(),
+		Spec:          p.spec(e),
 		Bindings:      e.bindingNames,
 		FailurePolicy: failurePolicyOf(*e.spec.FailurePolicy),
 		SideEffects:   chain.SideEffectsNone,

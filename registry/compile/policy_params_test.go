@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,6 +25,7 @@ spec:
   paramKind: {apiVersion: v1, kind: ConfigMap}
   matchConstraints:
     resourceRules: [{operations: [CREATE], apiGroups: [""], apiVersions: [v1], resources: [pods]}]
+  matchConditions: [{name: some, expression: "params != null"}]
   validations: [{expression: "params == null || NAMESPACE"}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
@@ -78,6 +80,41 @@ func TestObjectsThatPoliciesNeed(t *testing.T) {
 	} {
 		if got := paramsEntry(t, row.replaced...).Needs.Objects; !slices.Equal(got, row.want) {
 			t.Errorf("%v needs %v", row.replaced, got)
+		}
+	}
+}
+
+// H11 Conditions that see params are the Hook's to evaluate: the matcher knows nothing of
+// them, and the status page shows them.
+func TestConditionsOfParams(t *testing.T) {
+	e := paramsEntry(t)
+	if len(e.Spec.MatchConditions) != 1 || e.Spec.MatchConditions[0].Name != "some" {
+		t.Errorf("they are %v", e.Spec.MatchConditions)
+	}
+}
+
+// H14 A list of namespaces says the labels of one, and of no other unless it has defaults;
+// never which ones there are.
+func TestListedNamespacesAsObjects(t *testing.T) {
+	for text, want := range map[string]map[string]string{
+		"labels: {shop: {team: a}}":   {"shop": `{"metadata":{"labels":{"kubernetes.io/metadata.name":"shop","team":"a"},"name":"shop"}}`, "bank": ""},
+		"defaultLabels: {team: none}": {"bank": `{"metadata":{"labels":{"kubernetes.io/metadata.name":"bank","team":"none"},"name":"bank"}}`},
+	} {
+		h := home{t, t.TempDir()}
+		h.put("cluster.yaml", "{apiVersion: dispatcher.dev/v1alpha1, kind: Cluster, metadata: {name: list}, spec: {authentication: {anonymous: true}, namespaces: {"+text+"}}}")
+		compiled, problems, _ := h.compile(compile.Options{})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		objects := compiled.Clusters["list"].Objects(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+		for name, says := range want {
+			stored, err := objects.Get("", name, time.Time{})
+			if err != nil || (stored == nil) != (says == "") || stored != nil && (string(stored.JSON) != says || stored.Name != name || stored.Labels["kubernetes.io/metadata.name"] != name) {
+				t.Errorf("%s: %+v, %v", name, stored, err)
+			}
+		}
+		if list, err := objects.List("", time.Time{}); list != nil || err == nil {
+			t.Errorf("they are %v, %v", list, err)
 		}
 	}
 }
