@@ -100,7 +100,7 @@ func (t *chains) compile(g *group, phase chain.Phase, entries [2][]*entry, plugi
 		if g.plugins[p] && p.entries[phase] != nil {
 			if phase == chain.Validating || p.entries[chain.Validating] == nil { // once for both phases
 				t.problem(unsupplied(p.matcher.NeededLabels(), p.Origin, p.at.Child("namespaceSelector"), g)...)
-				t.problem(unsupplied(p.entries[phase].Needs.NamespaceLabels, p.Origin, p.at.Child("plugin"), g)...)
+				t.problem(unsupplied(p.entries[phase].Needs.NamespaceLabels, p.Origin, p.object.Path("plugin"), g)...)
 				t.problem(p.unauthorized(phase, g)...)
 			}
 			list = append(list, listed{p.place, nil, t.plugin(p, phase)})

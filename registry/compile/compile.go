@@ -87,7 +87,7 @@ func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*trans
 	bindings := readBindings(in.Objects.Bindings, files)
 	params := compileParams(in.Objects, d)
 	all := compileEntries(in.Objects, params, bindings, files, k)
-	plugins := compilePlugins(in.Objects.Plugins, all, d, k)
+	plugins := compilePlugins(slices.Concat(in.Objects.Plugins, listedPlugins(&in, k.options.Plugins, d)), all, d, k)
 	clusters := compileClusters(in.Objects.Clusters, files)
 	groups := groupsOf(clusters.list, slices.Concat(bindings, clusterSelectors(all)), plugins.list)
 	targets := &targets{known: ByIdentity(living), found: map[transport.Identity]*transport.Target{}}

@@ -3,6 +3,7 @@
 package compile
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -46,6 +47,7 @@ type plugins struct {
 	next      uint32                      // the number of the next matcher
 }
 
+// compilePlugins compiles what objects of kind Plugin, and AdmissionConfigurations, turn on.
 func compilePlugins(objects []manifest.Plugin, entries [2][]*entry, d *diagnostics, k *Compiler) *plugins {
 	c := &plugins{diagnostics: d, compiler: k, instances: map[string]*plugin.Instance{}, pathIDs: map[string]string{}}
 	for _, list := range entries {
@@ -66,19 +68,20 @@ func compilePlugins(objects []manifest.Plugin, entries [2][]*entry, d *diagnosti
 
 // compile adds a plugin, or reports everything that is wrong with its object.
 func (c *plugins) compile(m *manifest.Plugin) {
-	p := &plugged{object: m, place: place{
-		Origin: m.Origin, at: field.NewPath("spec"), rules: "rules", name: m.Name + "/" + m.Spec.Plugin, number: c.next,
-	}}
+	p := &plugged{object: m, place: place{Origin: m.Origin, name: m.Name + "/" + m.Spec.Plugin, number: c.next}}
+	p.at, p.rules = m.Place()
 	before := len(c.problems)
-	c.problem(m.Problems(validatePlugin(&m.PluginObject, func(expression string) error {
-		return compiles(c.compiler.cel, expression)
-	}))...)
+	if m.IsObject() {
+		c.problem(m.Problems(validatePlugin(&m.PluginObject, func(expression string) error {
+			return compiles(c.compiler.cel, expression)
+		}))...)
+	}
 	compiledIn, known := c.compiler.options.Plugins[m.Spec.Plugin]
 	switch {
 	case m.Spec.Plugin == "":
 		return
 	case !known:
-		c.problem(m.Problem(p.at.Child("plugin"), m.Spec.Plugin, "is not compiled in; there are: "+c.names()))
+		c.problem(m.Problem(m.Path("plugin"), m.Spec.Plugin, notCompiledIn(c.compiler.options.Plugins)))
 		return
 	}
 	p.instance = c.instance(m, compiledIn)
@@ -110,11 +113,10 @@ func (c *plugins) compile(m *manifest.Plugin) {
 	c.list = append(c.list, p)
 }
 
-func (c *plugins) names() string {
-	if len(c.compiler.options.Plugins) == 0 {
-		return "none"
-	}
-	return strings.Join(slices.Sorted(maps.Keys(c.compiler.options.Plugins)), ", ")
+// notCompiledIn says of a name that it is none of the plugins.
+func notCompiledIn(known plugin.Set) string {
+	names := strings.Join(slices.Sorted(maps.Keys(known)), ", ")
+	return "is not compiled in; there are: " + cmp.Or(names, "none")
 }
 
 // instance returns the plugin with its configuration: the one that is there already where

@@ -23,6 +23,9 @@ const (
 	v1Version   = "admissionregistration.k8s.io/v1"
 	betaVersion = "admissionregistration.k8s.io/v1beta1"
 	crdVersion  = "apiextensions.k8s.io/v1"
+
+	configVersion      = "apiserver.config.k8s.io/v1"
+	alphaConfigVersion = "apiserver.k8s.io/v1alpha1"
 )
 
 // decoder turns manifests into objects and collects what is wrong with them.
@@ -108,7 +111,10 @@ func identify(at Origin, doc json.RawMessage, listed metav1.TypeMeta) (Origin, m
 	if head.Kind == "" || head.APIVersion == "" {
 		return at, head.TypeMeta, errors.New("apiVersion and kind are required")
 	}
-	at.Object = head.Kind + "/" + head.Metadata.Name
+	at.Object = head.Kind
+	if head.Kind != admissionConfigurationKind {
+		at.Object += "/" + head.Metadata.Name
+	}
 	return at, head.TypeMeta, nil
 }
 
@@ -131,6 +137,8 @@ func (d *decoder) decode(at Origin, meta metav1.TypeMeta, doc json.RawMessage) (
 		return true, d.plugin(at, doc)
 	case crdVersion + " CustomResourceDefinition":
 		return true, d.customResource(at, doc)
+	case configVersion + " " + admissionConfigurationKind, alphaConfigVersion + " " + admissionConfigurationKind:
+		return true, d.admissionConfiguration(at, doc)
 	case "v1 List":
 		return true, d.list(at, metav1.TypeMeta{}, doc)
 	}

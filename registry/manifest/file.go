@@ -65,6 +65,11 @@ func (o *Objects) references() []reference {
 	for i := range o.Bindings {
 		add(o.Bindings[i].Origin, o.Bindings[i].Spec.files())
 	}
+	for i := range o.Admission {
+		for _, p := range o.Admission[i].Plugins {
+			add(o.Admission[i].Origin, []string{p.Path})
+		}
+	}
 	return all
 }
 

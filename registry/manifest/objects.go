@@ -22,6 +22,7 @@ type Objects struct {
 	Policies       []Policy
 	PolicyBindings []PolicyBinding
 	Plugins        []Plugin
+	Admission      []AdmissionConfiguration
 
 	Params          []Param
 	CustomResources []CustomResource
@@ -43,12 +44,16 @@ type Binding struct {
 type Plugin struct {
 	Origin
 	PluginObject
+
+	// Of one that an AdmissionConfiguration lists: where, and the file that it names.
+	entry        *field.Path
+	configuredIn string
 }
 
 // Len returns how many objects there are.
 func (o *Objects) Len() int {
 	return len(o.Configurations) + len(o.Clusters) + len(o.Bindings) + len(o.Policies) + len(o.PolicyBindings) + len(o.Plugins) +
-		len(o.Params) + len(o.CustomResources)
+		len(o.Params) + len(o.CustomResources) + len(o.Admission)
 }
 
 // Sort brings the objects into the order in which they take part, whatever

@@ -65,24 +65,54 @@ type PluginSpec struct {
 	MatchConditions []admissionregistrationv1.MatchCondition `json:"matchConditions,omitempty"`
 }
 
+// IsObject reports whether it is an object of its own, and not listed in an
+// AdmissionConfiguration.
+func (p *Plugin) IsObject() bool { return p.entry == nil }
+
+// Path is where a field of the spec is written. What there is to say of a plugin that an
+// AdmissionConfiguration lists is said of its name, but for its configuration.
+func (p *Plugin) Path(name string) *field.Path {
+	switch {
+	case p.IsObject():
+		return field.NewPath("spec", name)
+	case name == "configuration":
+		return p.entry.Child(name)
+	}
+	return p.entry.Child("name")
+}
+
+// Place is where the plugin is written down, and the field there that stands for its rules.
+func (p *Plugin) Place() (at *field.Path, rules string) {
+	if p.IsObject() {
+		return field.NewPath("spec"), "rules"
+	}
+	return p.entry, "name"
+}
+
 // ConfigurationProblems renders what is wrong with the plugin's own configuration: values
 // that it does not take, and what its decoder says.
 func (p *Plugin) ConfigurationProblems(invalid field.ErrorList, undecodable []error) []Problem {
-	const at = "spec.configuration"
-	problems := p.Problems(invalid)
+	in, at := p.Origin, p.Path("configuration").String()
+	if p.configuredIn != "" {
+		in.File, in.Object, at = p.configuredIn, p.Spec.Plugin, ""
+	}
+	problems := in.Problems(invalid)
 	for _, err := range undecodable {
 		if _, strict := err.(interface{ FieldPath() string }); strict {
-			problems = append(problems, strictProblem(p.Origin, err))
+			problems = append(problems, strictProblem(in, err))
 		} else {
-			problems = append(problems, plainProblem(p.Origin, err))
+			problems = append(problems, plainProblem(in, err))
 		}
 	}
 	for i := range problems {
-		if below := problems[i].Field; below == "" || below == "<nil>" {
-			problems[i].Field = at
-		} else {
-			problems[i].Field = at + "." + below
+		below := problems[i].Field
+		if below == "<nil>" { // the whole of it
+			below = ""
 		}
+		if at != "" && below != "" {
+			below = "." + below
+		}
+		problems[i].Field = at + below
 	}
 	return problems
 }
@@ -111,7 +141,7 @@ func (d *decoder) plugin(at Origin, doc []byte) error {
 		return err
 	}
 	p.Spec.setDefaults()
-	d.objects.Plugins = append(d.objects.Plugins, Plugin{at, p.PluginObject})
+	d.objects.Plugins = append(d.objects.Plugins, Plugin{Origin: at, PluginObject: p.PluginObject})
 	return nil
 }
 
