@@ -32,6 +32,8 @@ func updating(t *testing.T) *hook.View {
 
 func (a *turns) Hold(string, *codec.Body, bool) error { return nil }
 
+func (a *turns) LookUp(string) (done func(), err error) { return func() {}, nil }
+
 // H11 What many params take is the cluster's own turn, as a large object is: nobody else
 // waits for it.
 func TestParamsTakeTheClustersTurn(t *testing.T) {
