@@ -116,10 +116,10 @@ func (r *externalIPRanger) allows(ip netip.Addr) bool {
 	return !slices.ContainsFunc(r.refused, contains) && (len(r.allowed) == 0 || slices.ContainsFunc(r.allowed, contains))
 }
 
-// ingressIP is the address that the Service has got from its load balancer; "": none that
-// counts. An address that a user claims does not.
+// ingressIP is the address that the Service has got from its load balancer, of which there is
+// none while it is created; "": none that counts. An address that a user claims does not.
 func (r *externalIPRanger) ingressIP(a *plugin.Attributes, service *corev1.Service) (string, error) {
-	if !r.ingress || a.Operation() != admissionv1.Update || service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+	if !r.ingress || service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return "", nil
 	}
 	old, err := plugin.Decode[corev1.Service](a.OldObject())

@@ -51,7 +51,7 @@ func (q request) review(t *testing.T) []byte {
 	}
 	return fmt.Appendf(nil, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":{"group":%[1]q,"version":"v1","kind":%[11]q},`+
 		`"resource":{"group":%[1]q,"version":"v1","resource":%[2]q},"subResource":%[3]q,"name":%[4]q,"namespace":%[5]q,"operation":%[6]q,`+
-		`"userInfo":{"username":%[7]q,"groups":%[12]s},"dryRun":%[8]t,"object":%[9]s,"oldObject":%[10]s}}`,
+		`"userInfo":{"username":%[7]q,"groups":%[12]s,"extra":{"scopes":["read","write"]}},"dryRun":%[8]t,"object":%[9]s,"oldObject":%[10]s}}`,
 		group, resource, q.subresource, cmp.Or(q.name, "web"), cmp.Or(q.namespace, "shop"), cmp.Or(q.operation, "CREATE"), cmp.Or(q.user, "ann"),
 		q.dryRun, object(q.object), object(q.old), cmp.Or(q.kind, "Pod"), groups)
 }
