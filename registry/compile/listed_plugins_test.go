@@ -59,7 +59,7 @@ plugins:
 // read from where a manifest's files may lie.
 func TestK22ConfigurationInAFile(t *testing.T) {
 	h := newHome(t)
-	h.put("admission.yaml", "{apiVersion: apiserver.config.k8s.io/v1, kind: AdmissionConfiguration, plugins: [{name: Limited, path: limits.conf}]}")
+	h.put("admission.yaml", "{apiVersion: apiserver.config.k8s.io/v1, kind: AdmissionConfiguration, plugins: [{name: Limited, path: limits.conf, configuration: null}]}")
 	h.put("limits.conf", "{limits: [{qps: 1}]}")
 	reader := manifest.Reader{Sources: manifest.Directories(h.dir)}
 	compiler := compile.NewCompiler(compile.Options{Plugins: compiledIn(t)})
