@@ -70,7 +70,7 @@ func (p *plugged) unauthorized(phase chain.Phase, g *group) []manifest.Problem {
 	s := &p.object.Spec
 	problems := unauthorizedConditions(p.matcher, s.MatchConditions, p.Origin, p.at, g)
 	if p.entries[phase].Needs.Authorizer && len(p.matcher.Authorizes()) == 0 {
-		problems = unauthorized(p.Origin, p.at.Child("plugin"), s.Plugin, g)
+		problems = unauthorized(p.Origin, p.object.Path("plugin"), s.Plugin, g)
 	}
 	return problems
 }
