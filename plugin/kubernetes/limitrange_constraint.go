@@ -23,7 +23,7 @@ type violations struct {
 }
 
 func (v *violations) add(err error) {
-	if err == nil || v.full() || v.seen[err.Error()] {
+	if err == nil || v.seen[err.Error()] {
 		return
 	}
 	if v.seen == nil {
@@ -165,14 +165,12 @@ func (b *bound) maxRequest(requests corev1.ResourceList) error {
 
 // ratio holds how many times its request a limit is.
 func (b *bound) ratio(requests, limits corev1.ResourceList) error {
-	request, requested := requests[b.name]
-	limit, limited := limits[b.name]
-	v := values(request, limit, b.quantity)
+	v := values(requests[b.name], limits[b.name], b.quantity)
 	const prefix = "%s max limit to request ratio per %s is %s, but "
-	if !requested || v[0] == 0 {
+	if v[0] == 0 {
 		return fmt.Errorf(prefix+"no request is specified or request is 0", b.name, b.of, b.quantity.String())
 	}
-	if !limited || v[1] == 0 {
+	if v[1] == 0 {
 		return fmt.Errorf(prefix+"no limit is specified or limit is 0", b.name, b.of, b.quantity.String())
 	}
 	provided := float64(v[1]) / float64(v[0])

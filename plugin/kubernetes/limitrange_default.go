@@ -94,15 +94,13 @@ func fill(list, more corev1.ResourceList) string {
 func (d *defaults) patch() (patch []plugin.Operation) {
 	for i := range d.containers {
 		c := &d.containers[i]
-		own := &c.Resources
-		if len(own.Requests)+len(own.Limits)+len(own.Claims) == 0 { // then it may be that there are none
-			if len(c.requests)+len(c.limits) > 0 {
-				patch = append(patch, plugin.Add(corev1.ResourceRequirements{Requests: c.requests, Limits: c.limits}, c.path...))
-			}
-			continue
+		switch own := &c.Resources; {
+		case len(own.Requests)+len(own.Limits)+len(own.Claims) > 0:
+			patch = append(patch, addEntries(own.Requests, c.requests, append(c.path, "requests")...)...)
+			patch = append(patch, addEntries(own.Limits, c.limits, append(c.path, "limits")...)...)
+		case len(c.requests)+len(c.limits) > 0: // the field may not be there
+			patch = append(patch, plugin.Add(corev1.ResourceRequirements{Requests: c.requests, Limits: c.limits}, c.path...))
 		}
-		patch = append(patch, addEntries(own.Requests, c.requests, append(c.path, "requests")...)...)
-		patch = append(patch, addEntries(own.Limits, c.limits, append(c.path, "limits")...)...)
 	}
 	if d.note == "" {
 		return patch

@@ -32,9 +32,9 @@ func (limitRanger) Mutate(_ context.Context, a *plugin.Attributes) (plugin.Answe
 	if !isLimitedPod(a) {
 		return plugin.Answer{}, nil
 	}
-	pod, ranges, answer, err := limitedBy[corev1.Pod](a)
-	if pod == nil || answer.Denied != nil {
-		return answer, err
+	pod, ranges, err := limitedBy[corev1.Pod](a)
+	if pod == nil {
+		return plugin.Answer{}, err
 	}
 	if comparisons(pod, ranges) > maxComparisons {
 		return tooManyLimits(a), nil
@@ -43,16 +43,15 @@ func (limitRanger) Mutate(_ context.Context, a *plugin.Attributes) (plugin.Answe
 	for _, r := range ranges {
 		d.add(r)
 	}
-	answer.Patch = d.patch()
-	return answer, nil
+	return plugin.Answer{Patch: d.patch()}, nil
 }
 
 func (limitRanger) Validate(_ context.Context, a *plugin.Attributes) (plugin.Answer, error) {
 	switch {
 	case isLimitedPod(a):
-		pod, ranges, answer, err := limitedBy[corev1.Pod](a)
-		if pod == nil || answer.Denied != nil {
-			return answer, err
+		pod, ranges, err := limitedBy[corev1.Pod](a)
+		if pod == nil {
+			return plugin.Answer{}, err
 		}
 		if comparisons(pod, ranges) > maxComparisons {
 			return tooManyLimits(a), nil
@@ -64,9 +63,9 @@ func (limitRanger) Validate(_ context.Context, a *plugin.Attributes) (plugin.Ans
 			}
 		}
 	case a.Is("", "persistentvolumeclaims") && (a.Operation() == admissionv1.Create || a.Operation() == admissionv1.Update):
-		claim, ranges, answer, err := limitedBy[corev1.PersistentVolumeClaim](a)
-		if claim == nil || answer.Denied != nil {
-			return answer, err
+		claim, ranges, err := limitedBy[corev1.PersistentVolumeClaim](a)
+		if claim == nil {
+			return plugin.Answer{}, err
 		}
 		for _, r := range ranges {
 			if err := claimWithin(claim, r); err != nil {
@@ -89,22 +88,21 @@ func isLimitedPod(a *plugin.Attributes) bool {
 
 // limitedBy returns the object and the LimitRanges of its namespace. The object is nil where
 // it is being deleted, or with an error.
-func limitedBy[T any](a *plugin.Attributes) (object *T, ranges []*corev1.LimitRange, answer plugin.Answer, err error) {
+func limitedBy[T any](a *plugin.Attributes) (object *T, ranges []*corev1.LimitRange, err error) {
 	old, err := plugin.Decode[metav1.PartialObjectMetadata](a.OldObject())
 	if err != nil || old != nil && old.DeletionTimestamp != nil {
-		return nil, nil, answer, err
+		return nil, nil, err
 	}
 	if object, err = plugin.Decode[T](a.Object()); err != nil {
-		return nil, nil, answer, err
+		return nil, nil, err
 	}
 	if object == nil {
-		return nil, nil, answer, missing(a.Kind().Kind)
+		return nil, nil, missing(a.Kind().Kind)
 	}
-	ranges, err = plugin.List[corev1.LimitRange](a, limitRanges, a.Namespace())
-	if err != nil {
-		return nil, nil, answer, err
+	if ranges, err = plugin.List[corev1.LimitRange](a, limitRanges, a.Namespace()); err != nil {
+		return nil, nil, err
 	}
-	return object, ranges, answer, nil
+	return object, ranges, nil
 }
 
 // maxComparisons bounds how many limits are compared with containers, which whoever may

@@ -18,16 +18,17 @@ func limitRange(name string, limits ...string) string {
 	return "{metadata: {name: " + name + ", namespace: shop}, spec: {limits: [" + strings.Join(limits, ", ") + "]}}"
 }
 
-// containers are n of the same resources, and init containers of others, of which a sidecar
-// is called so.
+// containers are n of the same resources, and init containers of others, which may begin with
+// their restart policy: Always is that of sidecars.
 func containers(n int, resources string, init ...string) string {
 	var list, before []string
 	for i := range n {
 		list = append(list, fmt.Sprintf("{name: c%d, resources: %s}", i, resources))
 	}
 	for i, r := range init {
-		if own, ok := strings.CutPrefix(r, "sidecar "); ok {
-			before = append(before, fmt.Sprintf("{name: i%d, restartPolicy: Always, resources: %s}", i, own))
+		policy, own, ok := strings.Cut(strings.TrimSpace(r), " {")
+		if ok && policy != "" && policy[0] != '{' {
+			before = append(before, fmt.Sprintf("{name: i%d, restartPolicy: %s, resources: {%s}", i, policy, own))
 		} else {
 			before = append(before, fmt.Sprintf("{name: i%d, resources: %s}", i, r))
 		}
@@ -102,8 +103,8 @@ func TestLimitRangerMutates(t *testing.T) {
 				"{requests: {cpu: 50m, memory: 5Mi}, limits: {cpu: 1, memory: 10Mi}, claims: [{name: a}], later: 1}") + "}}",
 		},
 		"all is": {
-			"{metadata: {name: web}, spec: {" + containers(1, all, "sidecar "+all) + "}}",
-			"{metadata: {name: web}, spec: {" + containers(1, all, "sidecar "+all) + "}}",
+			"{metadata: {name: web}, spec: {" + containers(1, all, "Always "+all) + "}}",
+			"{metadata: {name: web}, spec: {" + containers(1, all, "Always "+all) + "}}",
 		},
 		"there are no resources in a container": {
 			"{metadata: {name: web}, spec: {containers: [{name: c0}], initContainers: []}}",
@@ -209,6 +210,11 @@ func TestK12LimitRangerIsBounded(t *testing.T) {
 		{wide, containers(200, "{}"), refused},
 		{limitRange("a", many(1000, "{type: Container, default: {r%d: 1}}")), containers(101, "{}"), refused},
 		{limitRange("a", "{type: Pod, min: {cpu: 1}}"), "initContainers: [" + many(500, "{restartPolicy: Always, resources: {requests: {r%d: 1}}}") + "]", refused},
+		{limitRange("a", "{type: Pod, min: {cpu: 1}}"), "initContainers: [" + many(500, "{restartPolicy: Always, resources: {limits: {r%d: 1}}}") + "]", refused},
+		{limitRange("a", "{type: Container, max: {"+many(1000, "r%d: 1")+"}}"), containers(200, "{}"), refused},
+		{limitRange("a", "{type: Container, maxLimitRequestRatio: {"+many(1000, "r%d: 1")+"}}"), containers(200, "{}"), refused},
+		{limitRange("a", "{type: Container, default: {"+many(1000, "r%d: 1")+"}}"), containers(200, "{}"), refused},
+		{limitRange("a", "{type: Container, defaultRequest: {"+many(1000, "r%d: 1")+"}}"), containers(200, "{}"), refused},
 	} {
 		q := request{object: pod("", row.spec), caller: storing(t, limitRanges, row.limits)}
 		if row.want == "" {
@@ -220,5 +226,27 @@ func TestK12LimitRangerIsBounded(t *testing.T) {
 		}
 		p.validate(q).says(t, row.want)
 		p.mutate(q).says(t, row.want)
+	}
+	// As many as that are compared.
+	q := request{object: pod("", containers(100, "{}")), caller: storing(t, limitRanges, limitRange("a", "{type: Pod, defaultRequest: {"+many(1999, "r%d: 1")+"}}"))}
+	p.mutate(q).is(t, q.object)
+	p.validate(q).says(t, "allowed")
+	// What many containers violate is told once, and so is what one more does.
+	q = request{object: pod("", "containers: ["+many(130, "{name: c%d}")+", {name: d, resources: {requests: {a: 1}}}]"), caller: storing(t, limitRanges, limitRange("a", "{type: Container, min: {a: 2}}"))}
+	p.validate(q).says(t, `403 pods "web" is forbidden: [minimum a usage per Container is 2.  No request is specified, minimum a usage per Container is 2, but request is 1]`)
+}
+
+// What cannot be decoded has no answer.
+func TestLimitRangerUndecodable(t *testing.T) {
+	p := configured(t, "LimitRanger", "")
+	cluster := storing(t, limitRanges, bounded)
+	for _, q := range []request{
+		{object: "{spec: 1}"}, {operation: "UPDATE", subresource: "resize", object: pod("", ""), old: "{metadata: {deletionTimestamp: soon}}"},
+		{resource: "persistentvolumeclaims", object: "{spec: 1}"}, {resource: "persistentvolumeclaims"},
+	} {
+		q.caller = cluster
+		if got := p.validate(q); got.err == nil {
+			t.Errorf("%+v: it says %s", q, got)
+		}
 	}
 }
