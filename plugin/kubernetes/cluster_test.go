@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -144,5 +145,33 @@ func TestLists(t *testing.T) {
 		if got != want[p.Name] {
 			t.Errorf("%s lists %q, want %q", p.Name, got, want[p.Name])
 		}
+	}
+}
+
+// What a cluster stores is decoded once for all admissions, so nobody writes to it, not even
+// to the text that a quantity keeps: the race detector looks.
+func TestStoredObjectsAreRead(t *testing.T) {
+	for name, q := range map[string]request{
+		"LimitRanger": {object: pod("", containers(1, "{limits: {cpu: 2}}", "{}")), caller: storing(t, limitRanges, bounded,
+			limitRange("b", "{type: Container, max: {cpu: '100000000000.000000001'}}", "{type: Pod, min: {cpu: '100000000000.000000001', memory: 1Gi}, maxLimitRequestRatio: {cpu: 1.5}}"))},
+		"RuntimeClass": {object: pod("{key: a, operator: Exists}", "runtimeClassName: kata, overhead: {cpu: '100000000000.000000001'}"), caller: storing(t, runtimeClasses,
+			"{metadata: {name: kata}, overhead: {podFixed: {cpu: '100000000000.000000001'}}, scheduling: {nodeSelector: {a: b}, tolerations: [{operator: Exists}]}}")},
+		"PodTolerationRestriction": {object: pod(v, burstable), caller: storing(t, namespaces, annotated(map[string]string{defaultTolerations: "[" + v1 + "]"}))},
+		"PodNodeSelector":          {object: pod("", ""), caller: storing(t, namespaces, namespaceShop(nodeSelector, "a=b"))},
+		"Priority":                 {object: pod("", ""), caller: storing(t, priorityClasses, default1, default2)},
+	} {
+		p := configured(t, name, "")
+		var asking sync.WaitGroup
+		for range 4 {
+			asking.Go(func() {
+				for range 5 {
+					p.mutate(q)
+					if p.Validates() {
+						p.validate(q)
+					}
+				}
+			})
+		}
+		asking.Wait()
 	}
 }
