@@ -122,3 +122,30 @@ func TestObjectsThatAreNone(t *testing.T) {
 		}
 	}
 }
+
+// A name with a dot in front is the same variable, whatever is known of what an expression
+// looks at.
+func TestNamesWithADot(t *testing.T) {
+	params, err := NewParams([]byte(`{"max":3}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewCompiler()
+	condition, err := c.CompileWithParams(".params.max == 3 && .oldObject.spec.replicas == 2 && .object.spec.replicas == 3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !condition.ReadsObjects() {
+		t.Error("it is not known to look at objects")
+	}
+	variablesOf(decode(t, update)).Once(t, c.NewScope(Declarations{Params: true}), Given{Params: params}, time.Time{}, func(e *Evaluation) (any, bool) {
+		if holds, _, err := e.Condition(condition, Budget); !holds || err != nil {
+			t.Errorf("it is %v, %v", holds, err)
+		}
+		return nil, false
+	})
+	x, err := c.NewScope(Declarations{}).Compile(".object.spec.replicas == 3 && .namespaceObject.status.phase == 'Active'", Bool)
+	if err != nil || !x.ReadsObjects() || x.Namespace() != NamespaceWhole {
+		t.Errorf("%+v, %v", x, err)
+	}
+}

@@ -4,6 +4,7 @@ package celenv
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -35,7 +36,7 @@ func readsOf(of *ast.AST) (r reading) {
 		case ast.ComprehensionKind:
 			r.loops = true
 		case ast.IdentKind:
-			switch e.AsIdent() {
+			switch strings.TrimPrefix(e.AsIdent(), ".") { // .object is object in no container
 			case plugin.ObjectVarName, plugin.OldObjectVarName:
 				r.objects = true
 			case plugin.ParamsVarName:
