@@ -45,7 +45,8 @@ func NewCompiler() *Compiler {
 	return &Compiler{environment: env, compiler: plugin.NewCompiler(env)}
 }
 
-// withCluster declares the variable that kube-apiserver does not have.
+// withCluster declares the variable that kube-apiserver does not have, and bounds what it does
+// not.
 func withCluster(base *environment.EnvSet) (*environment.EnvSet, error) {
 	cluster := apiservercel.NewObjectType("dispatcher.Cluster", map[string]*apiservercel.DeclField{
 		"name":   apiservercel.NewDeclField("name", apiservercel.StringType, true, nil, nil),
@@ -54,6 +55,7 @@ func withCluster(base *environment.EnvSet) (*environment.EnvSet, error) {
 	return base.Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0), // always
 		EnvOptions:        []cel.EnvOption{cel.Variable(clusterVariable, cluster.CelType())},
+		ProgramOptions:    []cel.ProgramOption{cel.CustomDecoratorV2(boundQuantities)},
 		DeclTypes:         []*apiservercel.DeclType{cluster},
 	})
 }
