@@ -182,9 +182,7 @@ func (p *Params) Find(v *hook.View, deadline time.Time) ([]*Param, error) {
 	}
 	params := make([]*Param, len(stored))
 	for i, s := range stored {
-		if params[i], err = paramOf(s); err != nil {
-			return nil, err
-		}
+		params[i] = paramOf(s)
 	}
 	return params, nil
 }
@@ -218,19 +216,21 @@ func (p *Params) stored(objects hook.Objects, namespace string, deadline time.Ti
 	return slices.DeleteFunc(list, func(s *hook.Stored) bool { return !p.selector.Matches(labels.Set(s.Labels)) }), nil
 }
 
-// Param is one version of an object as expressions see it. It is frozen, and safe for
-// concurrent use.
-type Param struct {
-	stored *hook.Stored
-	object *celenv.Object
-}
+// Param is one version of an object, and the same one wherever it is found. It is frozen,
+// and safe for concurrent use. nil is null.
+type Param struct{ stored *hook.Stored }
 
-// Object returns what expressions see; nil of nil, which is null.
+type objectKey struct{}
+
+// Object returns what expressions see; nil of nil. A version is decoded once, for all
+// policies and admissions, by the first that asks: in the cluster's turn, as long as it is.
 func (p *Param) Object() *celenv.Object {
 	if p == nil {
 		return nil
 	}
-	return p.object
+	made, _ := p.stored.Once(objectKey{}, func() (any, error) { return celenv.NewParams(p.stored.JSON), nil }) // it does not fail
+	object, _ := made.(*celenv.Object)
+	return object
 }
 
 // Size is how long the object is, in bytes.
@@ -253,16 +253,10 @@ func (p *Param) String() string {
 
 type paramKey struct{}
 
-// paramOf decodes a version of an object once, for all policies and admissions.
-func paramOf(s *hook.Stored) (*Param, error) {
-	made, err := s.Once(paramKey{}, func() (any, error) {
-		object, err := celenv.NewParams(s.JSON)
-		return &Param{s, object}, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return made.(*Param), nil //nolint:forcetypeassert // it is what is made
+func paramOf(s *hook.Stored) *Param {
+	made, _ := s.Once(paramKey{}, func() (any, error) { return &Param{s}, nil }) // it does not fail
+	param, _ := made.(*Param)
+	return param
 }
 
 // Kind names the paramKind and where its objects come from, for those who explain.

@@ -17,10 +17,14 @@ import (
 type turns struct {
 	sizes []int
 	err   error
+	comes func() // nil: nothing happens then
 }
 
 func (a *turns) Turn(_ string, size int, _ time.Time) (done func(), err error) {
 	a.sizes = append(a.sizes, size)
+	if a.comes != nil {
+		a.comes()
+	}
 	return func() {}, a.err
 }
 
@@ -66,5 +70,16 @@ func TestParamsTakeTheClustersTurn(t *testing.T) {
 		if call, ok := errors.AsType[*hook.CallError](ask(fresh, b, time.Time{}).err); !ok || call.Cause != hook.Shed {
 			t.Errorf("%s: without a turn: %v", text, call)
 		}
+	}
+}
+
+// H11 To decode them is part of it: nothing is decoded before the turn comes.
+func TestParamsAreDecodedInTurn(t *testing.T) {
+	one := limits("shop", "a", 1)
+	v := asking(t, nil, "shop")
+	v.Account = &turns{comes: func() { one.JSON = limits("shop", "a", 9).JSON }}
+	b := bindingOf(t, "{paramKind: {}, validations: [{expression: \"params.data.max == '9'\"}]}", "", paramsOf(t, refTo("a", "", "Deny"), one), "Deny")
+	if got := ask(v, b, time.Time{}); !got.resp.Allowed || got.err != nil {
+		t.Errorf("%+v", got)
 	}
 }

@@ -17,13 +17,13 @@ type Given struct{ Params, Namespace *Object }
 type Object struct{ value ref.Val }
 
 // NewParams returns the params that raw is, as kube-apiserver has them: as decoded JSON,
-// whatever the kind.
-func NewParams(raw []byte) (*Object, error) {
+// whatever the kind. What is no object is an error to every expression that looks at it.
+func NewParams(raw []byte) *Object {
 	object, err := decoded(raw)
 	if err != nil {
-		return nil, fmt.Errorf("failed to prepare params for evaluation: %w", err)
+		return &Object{types.WrapErr(fmt.Errorf("failed to prepare params for evaluation: %w", err))}
 	}
-	return &Object{types.DefaultTypeAdapter.NativeToValue(object)}, nil
+	return &Object{types.DefaultTypeAdapter.NativeToValue(object)}
 }
 
 // NewNamespace returns the namespace that raw is, with what kube-apiserver shows of one

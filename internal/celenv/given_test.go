@@ -3,6 +3,7 @@
 package celenv
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -51,10 +52,7 @@ func TestUseOfNamespace(t *testing.T) {
 // Expressions see params and the namespace as they are given, and null where there is
 // none; conditions see params, and no namespace.
 func TestGiven(t *testing.T) {
-	params, err := NewParams([]byte(`{"kind":"Limits","spec":{"max":3,"names":["a","b"]}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	params := NewParams([]byte(`{"kind":"Limits","spec":{"max":3,"names":["a","b"]}}`))
 	namespace, err := NewNamespace([]byte(storedNamespace))
 	if err != nil {
 		t.Fatal(err)
@@ -114,9 +112,18 @@ func TestGiven(t *testing.T) {
 // What is no object is an error.
 func TestObjectsThatAreNone(t *testing.T) {
 	for _, raw := range []string{"[]", "null", "1", "{"} {
-		if o, err := NewParams([]byte(raw)); err == nil {
-			t.Errorf("%s: %v", raw, o)
+		s := NewCompiler().NewScope(Declarations{Params: true})
+		x, err := s.Compile("params == null", Bool)
+		if err != nil {
+			t.Fatal(err)
 		}
+		variablesOf(decode(t, update)).Once(t, s, Given{Params: NewParams([]byte(raw))}, time.Time{}, func(e *Evaluation) (any, bool) {
+			e.Pass(PolicyBudget)
+			if _, err := e.Evaluate(x); err == nil || !strings.Contains(err.Error(), "failed to prepare params for evaluation") {
+				t.Errorf("%s: %v", raw, err)
+			}
+			return nil, false
+		})
 		if o, err := NewNamespace([]byte(raw)); err == nil {
 			t.Errorf("%s: %v", raw, o)
 		}
