@@ -5,6 +5,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -312,9 +313,14 @@ func joined(errs []error) error {
 type several struct{ errs []error }
 
 func (s *several) Error() string {
-	texts := make([]string, len(s.errs))
-	for i, err := range s.errs {
-		texts[i] = err.Error()
+	var texts []string
+	for _, err := range s.errs {
+		if text := err.Error(); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) == 1 {
+		return texts[0]
 	}
 	return "[" + strings.Join(texts, ", ") + "]"
 }

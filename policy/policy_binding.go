@@ -70,22 +70,28 @@ func (b *Binding) Ask(_ context.Context, q hook.Question, to hook.Receiver) hook
 // decide evaluates until nothing is missing that the cluster's authorizer must answer. What
 // it waits for it waits for between two evaluations, outside of the turn and the lock.
 func (b *Binding) decide(q *hook.Question) (codec.Response, error) {
-	params, err := b.params.Find(q.View, q.Deadline)
-	if err != nil {
-		return b.unconfigured(err)
+	params, over := []*Param{nil}, given{}
+	if b.params != nil { // most policies have none, and make nothing for them
+		found, err := b.params.Find(q.View, q.Deadline)
+		if err != nil {
+			return b.unconfigured(err)
+		}
+		params = found
 	}
-	over := given{}
 	if b.compiled.namespace != celenv.NamespaceUnused {
-		if over.namespace, err = NamespaceObject(q.View, q.Deadline); err != nil {
+		namespace, err := NamespaceObject(q.View, q.Deadline)
+		if err != nil {
 			return codec.Response{}, err
 		}
+		over.namespace = namespace
 	}
 	variables := q.Variables()
 	if q.Shadow { // nobody waits for what a Shadow policy is evaluated with
 		variables = &celenv.Variables{Input: variables.Input}
 	}
 	for {
-		results, wanted, err := b.evaluate(q, variables, params, over)
+		var one [1]*result // which is what most policies come to
+		results, wanted, err := b.evaluate(q, variables, params, over, one[:0])
 		if err == nil && wanted == nil {
 			return b.answer(results)
 		}
@@ -99,8 +105,8 @@ func (b *Binding) decide(q *hook.Question) (codec.Response, error) {
 }
 
 // evaluate evaluates the policy with each param, in the cluster's turn where what must be
-// looked at is large. wanted is what it cannot be decided without.
-func (b *Binding) evaluate(q *hook.Question, variables *celenv.Variables, params []*Param, over given) (results []*result, wanted *celenv.Unanswered, err error) {
+// looked at is large, and appends the results to into. wanted is what it cannot be decided without.
+func (b *Binding) evaluate(q *hook.Question, variables *celenv.Variables, params []*Param, over given, into []*result) (results []*result, wanted *celenv.Unanswered, err error) {
 	if size := b.size(q.View, params); size > 0 {
 		done, err := q.Turn(size)
 		if err != nil {
@@ -108,7 +114,7 @@ func (b *Binding) evaluate(q *hook.Question, variables *celenv.Variables, params
 		}
 		defer done()
 	}
-	results = make([]*result, 0, 1)
+	results = into
 	for _, over.param = range params {
 		r := b.compiled.evaluate(variables, over, q.Deadline, false)
 		if results = append(results, r); r.late || r.unanswered != nil {

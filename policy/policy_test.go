@@ -122,6 +122,8 @@ func TestAnswers(t *testing.T) {
 			codec.Response{Warnings: []string{"Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': a"}}, hook.Evaluation},
 		{"H5 a condition that fails", "{matchConditions: [{name: a, expression: 'object.nothing == 1'}, {name: b, expression: 'object.other == 1'}], validations: [{expression: 'true'}]}", "Deny",
 			codec.Response{Code: 422, Reason: "Invalid", Message: "[expression 'object.nothing == 1' resulted in error: no such key: nothing, expression 'object.other == 1' resulted in error: no such key: other]"}, ""},
+		{"H5 conditions that fail alike", "{matchConditions: [{name: a, expression: 'object.nothing == 1'}, {name: b, expression: 'object.nothing == 1'}], validations: [{expression: 'true'}]}", "Deny",
+			codec.Response{Code: 422, Reason: "Invalid", Message: "expression 'object.nothing == 1' resulted in error: no such key: nothing"}, ""},
 		{"H5 beside one that is false", "{matchConditions: [{name: a, expression: 'object.nothing == 1'}, {name: b, expression: 'false'}], validations: [{expression: 'false'}]}", "Deny",
 			codec.Response{Allowed: true}, ""},
 		{"H5 an annotation that fails denies whatever the actions", "auditAnnotations: [{key: a, valueExpression: 'string(object.nothing)'}]", "Audit",
