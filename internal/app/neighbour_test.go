@@ -109,6 +109,11 @@ func (n *neighbourhood) ask(a admission) (allowed bool, text string) {
 
 // storm asks so often until it is ended. No more than 64 are under way.
 func (n *neighbourhood) storm(perSecond int, next func(i int) admission) (end func()) {
+	return n.stormOf(perSecond, next, func(bool, string) {})
+}
+
+// stormOf is a storm whose answers are told.
+func (n *neighbourhood) stormOf(perSecond int, next func(i int) admission, told func(allowed bool, text string)) (end func()) {
 	over, under := make(chan struct{}), make(chan struct{}, 64)
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -123,7 +128,7 @@ func (n *neighbourhood) storm(perSecond int, next func(i int) admission) (end fu
 			select {
 			case under <- struct{}{}:
 				all.Go(func() {
-					n.ask(next(i))
+					told(n.ask(next(i)))
 					<-under
 				})
 			default:

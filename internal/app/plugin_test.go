@@ -74,7 +74,9 @@ func compiledIn() plugin.Set {
 	own := plugin.New("Scripted", nil, func(s *scripted) (any, field.ErrorList) { return s, nil })
 	own.Rules = append(own.Rules, plugin.Rule("*", "*", []string{"*"}, "*"))
 	summing := plugin.New("Sum", own.Rules, func(s *sum) (any, field.ErrorList) { return s, nil })
-	return must(plugin.NewSet(kubernetes.Plugins(own, summing)...))
+	authorizing := plugin.New("Authorizing", own.Rules, func(*struct{}) (any, field.ErrorList) { return authorizing{}, nil })
+	authorizing.Authorizes = true
+	return must(plugin.NewSet(kubernetes.Plugins(own, summing, authorizing)...))
 }
 
 // pluginWires are the fields of Plugin.spec.
