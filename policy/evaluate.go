@@ -191,7 +191,7 @@ func (e *evaluator) writeMessages(untrue []bool) (messages []string, exhausted e
 	left := e.Left()
 	all := int64(e.messages+e.scope.Variables())*celenv.ExpressionBudget > left
 	messages = make([]string, len(untrue))
-	e.PassOfMessages(left)
+	e.PassWithoutAuthorizer(left)
 	for i := range e.validations {
 		x := e.validations[i].message
 		if x == nil || !untrue[i] && !all {
@@ -228,7 +228,7 @@ func usable(v celenv.Value) string {
 
 // annotate evaluates the audit annotations, from a budget of their own.
 func (e *evaluator) annotate() {
-	e.Pass(celenv.PolicyBudget)
+	e.PassWithoutAuthorizer(celenv.PolicyBudget)
 	for i := range e.Policy.annotations {
 		a := &e.Policy.annotations[i]
 		value, err := e.Evaluate(a.value)

@@ -37,8 +37,7 @@ const ownLibrary = "../../examples/policies"
 // is equal (H1 H2 H3 H4 H5 H8).
 //
 // CONFORMANCE_LIBRARY lists directories with further libraries, as PATH does. They need
-// not be valid in whole: what needs the authorizer is named and left out. Policies with a
-// paramKind are evaluated with null.
+// not be valid in whole. Policies with a paramKind are evaluated with null.
 func TestLibrary(t *testing.T) {
 	libraries := append([]string{ownLibrary}, filepath.SplitList(os.Getenv("CONFORMANCE_LIBRARY"))...)
 	requests := libraryRequests(t)
@@ -49,14 +48,9 @@ func TestLibrary(t *testing.T) {
 
 func playLibrary(t *testing.T, dir string, requests []*policyAdmission) {
 	oracle, ours := newPolicyOracle(t), newPolicySubject(t)
-	all, left, pairs := readLibrary(t, dir), 0, 0
+	all, pairs := readLibrary(t, dir), 0
 	var played []*validating.Policy
 	for _, p := range all {
-		if why := needs(p.policy); why != "" {
-			t.Logf("%s is left out: it needs %s", p.policy.Name, why)
-			left++
-			continue
-		}
 		came, bound := map[string]int{}, bindingsOf(p.policy)
 		if !ours.loadObjects(p.objects(bound)) {
 			t.Errorf("%s: %s is refused: %v", p.file, p.policy.Name, ours.refused[len(ours.refused)-1])
@@ -77,7 +71,7 @@ func playLibrary(t *testing.T, dir string, requests []*policyAdmission) {
 		played = append(played, p.policy)
 	}
 	pairs += playTogether(t, oracle, ours, played)
-	t.Logf("%d of %d policies ran, %d need what is not compared here, %d pairs", len(played), len(all), left, pairs)
+	t.Logf("%d of %d policies ran, %d pairs", len(played), len(all), pairs)
 	if len(played) == 0 {
 		t.Error("no policy ran")
 	}
@@ -254,15 +248,6 @@ func store(p *validating.Policy) {
 			}
 		}
 	}
-}
-
-// needs says what a policy needs that the dispatchers of this test do not have.
-func needs(p *validating.Policy) string {
-	text, _ := json.Marshal(p.Spec)
-	if strings.Contains(string(text), "authorizer.") {
-		return "the authorizer"
-	}
-	return ""
 }
 
 // bindingsOf are two bindings: one denies and audits, the other warns.

@@ -45,7 +45,7 @@ func newPolicyOracle(t *testing.T) *policyOracle {
 		t.Fatal(err)
 	}
 	matcher := generic.NewPolicyMatcher(matching.NewMatcher(listersv1.NewNamespaceLister(indexer), nil))
-	return &policyOracle{dispatcher: validating.NewDispatcher(nil, matcher), objects: admission.NewObjectInterfacesFromScheme(scheme)}
+	return &policyOracle{dispatcher: validating.NewDispatcher(inCluster{}, matcher), objects: admission.NewObjectInterfacesFromScheme(scheme)}
 }
 
 // hooks compiles policies as the plugin does (compilePolicy in

@@ -25,7 +25,7 @@ import (
 
 // TestPolicies has random policies decide random pods, with random params, in the API server's own dispatcher
 // of ValidatingAdmissionPolicies and in ours. The verdict, its code, reason and text, the
-// warnings and the audit annotations are equal (H1 H2 H3 H4 H5 H8 H11 H14).
+// warnings and the audit annotations are equal (H1 H2 H3 H4 H5 H8 H11 H14 J1).
 func TestPolicies(t *testing.T) {
 	pairs, seed := number(t, "CONFORMANCE_N", 2000), number(t, "CONFORMANCE_SEED", 1)
 	oracle, ours := newPolicyOracle(t), newPolicySubject(t)

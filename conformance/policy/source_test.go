@@ -61,7 +61,7 @@ func (g *policySource) policies() (policies []*validating.Policy, bindings []*va
 		}
 		for j := range g.IntN(3) {
 			p.Spec.AuditAnnotations = append(p.Spec.AuditAnnotations, admissionregistrationv1.AuditAnnotation{
-				Key: fmt.Sprintf("k%d", j), ValueExpression: g.one(g.text(names), g.text(names), "null")})
+				Key: fmt.Sprintf("k%d", j), ValueExpression: g.one(g.text(names), g.text(names), "null", g.check()+g.one(".reason()", ".error()"))})
 		}
 		policies = append(policies, p)
 		for j := range 1 + g.IntN(2) {
@@ -126,7 +126,7 @@ func (g *policySource) value(names []string, depth int) string {
 	}
 	if depth == 0 || g.some(40) {
 		return g.one("object.metadata.name", "object.spec.containers", "object.metadata.labels", "oldObject", "1", "'a'", "object.spec.priority", "request.userInfo.groups",
-			"[1, 2, 3].map(x, x * 2)", "request.name", "object.spec.containers.map(c, c.image)", "object.metadata.?labels.app.orValue('none')", "{'a': 1}", "duration('1h')", "dyn(1.5)")
+			"[1, 2, 3].map(x, x * 2)", "request.name", "object.spec.containers.map(c, c.image)", "object.metadata.?labels.app.orValue('none')", "{'a': 1}", "duration('1h')", "dyn(1.5)", g.check()+".reason()", g.asked())
 	}
 	return g.one("["+g.value(names, depth-1)+"]", g.condition(names, depth-1), "string(dyn("+g.value(names, 0)+"))", g.text(names))
 }
@@ -149,7 +149,7 @@ func (g *policySource) condition(names []string, depth int) string {
 	if depth == 0 || g.some(30) {
 		list := []string{"true", "false", "object.metadata.name == 'web'", "has(object.metadata.labels)", "object.spec.containers.all(c, c.image.startsWith('r/'))",
 			"request.operation == 'CREATE'", "object.spec.priority > 5", "oldObject == null", "'dev' in request.userInfo.groups", "object.spec.containers.exists(c, has(c.command))",
-			"object.metadata.labels.app == 'web'", "size(object.spec.containers) < 3", "namespaceless == 1", costlyCondition}
+			"object.metadata.labels.app == 'web'", "size(object.spec.containers) < 3", "namespaceless == 1", costlyCondition, g.asked(), g.asked()}
 		for _, name := range names {
 			list = append(list, "string(dyn("+name+")) == string(dyn("+g.value(names, 0)+"))", "string(dyn("+name+")) == 'a'", "bool(dyn("+name+"))", "size(dyn("+name+")) > 0")
 		}

@@ -40,7 +40,10 @@ func newPolicySubject(t *testing.T) *policySubject {
 		t.Fatal(err)
 	}
 	t.Cleanup(d.Wait)
-	return &policySubject{Dispatcher: d, compiler: compile.NewCompiler(compile.Options{}), api: clusterWithAPI(t)}
+	compiler := compile.NewCompiler(compile.Options{
+		Authorizer: func(string, manifest.KubeAccess) chain.AuthorizerSource { return authority{} },
+	})
+	return &policySubject{Dispatcher: d, compiler: compiler, api: clusterWithAPI(t)}
 }
 
 // load reports whether the policies are valid.

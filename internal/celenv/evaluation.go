@@ -117,12 +117,13 @@ func (n conditionNames) ResolveName(name string) (any, bool) {
 // Parent implements cel.Activation: there is no enclosing scope.
 func (n conditionNames) Parent() cel.Activation { return nil }
 
-// Pass begins a pass with a budget of its own: the validations or the audit annotations.
+// Pass begins a pass with a budget of its own: the validations.
 func (e *Evaluation) Pass(budget int64) { e.pass(budget, false) }
 
-// PassOfMessages begins the pass of messages. They see no authorizer, also not by way of a
-// variable: one that has asked it is evaluated again.
-func (e *Evaluation) PassOfMessages(budget int64) { e.pass(budget, true) }
+// PassWithoutAuthorizer begins the pass of the messages, or of the audit annotations. As in
+// kube-apiserver they see no authorizer, also not by way of a variable: one that has asked
+// it is evaluated again, and has no value.
+func (e *Evaluation) PassWithoutAuthorizer(budget int64) { e.pass(budget, true) }
 
 func (e *Evaluation) pass(budget int64, silent bool) {
 	if e.silent != silent {

@@ -133,10 +133,7 @@ func TestObjectsThatAreNone(t *testing.T) {
 // A name with a dot in front is the same variable, whatever is known of what an expression
 // looks at.
 func TestNamesWithADot(t *testing.T) {
-	params, err := NewParams([]byte(`{"max":3}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	params := NewParams([]byte(`{"max":3}`))
 	c := NewCompiler()
 	condition, err := c.CompileWithParams(".params.max == 3 && .oldObject.spec.replicas == 2 && .object.spec.replicas == 3")
 	if err != nil {

@@ -183,14 +183,14 @@ func (s *Scope) Authorizes() bool {
 func (s *Scope) Variables() int { return len(s.variables) }
 
 // compile uses the environment of stored expressions, as for conditions. Those of messages
-// have no authorizer.
+// have no authorizer; those of audit annotations compile with it, but never see it.
 func (s *Scope) compile(text string, result Result) (*Expression, *cel.Type, error) {
 	s.compiler.mu.Lock()
 	defer s.compiler.mu.Unlock()
 	env, x := s.env, &Expression{text: text}
 	checked, issues := env.Compile(text)
 	if issues != nil && result != Text && asksAuthorizer(issues) {
-		env, x.authorizer = s.withAuthorizer(), true
+		env, x.authorizer = s.withAuthorizer(), result != TextOrNull
 		checked, issues = env.Compile(text)
 	}
 	if issues != nil {
