@@ -3,6 +3,7 @@
 package hook
 
 import (
+	"errors"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -26,6 +27,10 @@ type Caller interface {
 	// serve: an allow for 5 min, any other for 30 s.
 	Authorize(access *authorizationv1.SubjectAccessReviewSpec, deadline time.Time) (authorizationv1.SubjectAccessReviewStatus, error)
 }
+
+// ErrNotAsked is the error of what a cluster would have to be asked for where nobody asks
+// any, such as for an explanation.
+var ErrNotAsked = errors.New("the cluster was not asked")
 
 // Objects are what a cluster stores of one resource, as a watch brings it. They are safe for
 // concurrent use. An error says that they are not known, never that there are none.

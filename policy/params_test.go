@@ -45,6 +45,12 @@ func (c *caller) Authorize(*authorizationv1.SubjectAccessReviewSpec, time.Time) 
 	return authorizationv1.SubjectAccessReviewStatus{}, errors.New("none")
 }
 
+// unasked is where nobody is contacted.
+type unasked struct{}
+
+func (unasked) Get(string, string, time.Time) (*hook.Stored, error) { return nil, hook.ErrNotAsked }
+func (unasked) List(string, time.Time) ([]*hook.Stored, error)      { return nil, hook.ErrNotAsked }
+
 // unsynced knows nothing.
 type unsynced struct{}
 
@@ -382,7 +388,12 @@ func TestExplainParams(t *testing.T) {
 		t.Error(x.Answer)
 	}
 	ofCluster, _ := policy.NewParams(ofMaps, refTo("a", "", "Deny"), nil)
-	if x, _ = bindingOf(t, atMost, "", ofCluster, "Deny").Explain(asking(t, &caller{}, "shop")); x.Answer != "depends on what the cluster stores, which was not asked" {
-		t.Error(x.Answer)
+	asked := &caller{objects: map[schema.GroupVersionResource]hook.Objects{configMaps: unasked{}, policy.Namespaces(): unasked{}}}
+	for _, c := range []*caller{{}, asked} {
+		for text, params := range map[string]*policy.Params{atMost: ofCluster, "validations: [{expression: namespaceObject == null}]": nil} {
+			if x, _ = bindingOf(t, text, "", params, "Deny").Explain(asking(t, c, "shop")); x.Answer != "depends on what the cluster stores, which was not asked" {
+				t.Errorf("%s: %s", text, x.Answer)
+			}
+		}
 	}
 }

@@ -293,19 +293,19 @@ func (b *Binding) Explain(v *hook.View) (hook.Explanation, error) {
 		results []*result
 		over    given
 	)
-	if b.params.unknown(v) || b.compiled.namespace != celenv.NamespaceUnused && namespacesOf(v) == nil && len(v.Review.Namespace) > 0 {
-		x.Answer = "depends on what the cluster stores, which was not asked"
-		return x, nil
-	}
 	deadline := time.Now().Add(explainTime)
 	params, err := b.params.Find(v, deadline)
 	if err == nil && b.compiled.namespace != celenv.NamespaceUnused {
 		over.namespace, err = NamespaceObject(v, deadline)
 	}
+	if errors.Is(err, hook.ErrNotAsked) || b.params.unknown(v) || b.compiled.namespace != celenv.NamespaceUnused && namespacesOf(v) == nil && len(v.Review.Namespace) > 0 {
+		x.Answer = "depends on what the cluster stores, which was not asked"
+		return x, nil
+	}
+	if err != nil {
+		params = nil
+	}
 	for _, over.param = range params {
-		if err != nil {
-			break
-		}
 		r := b.compiled.evaluate(&celenv.Variables{Input: v.Variables().Input}, over, time.Time{}, true)
 		if b.params != nil {
 			x.Steps = append(x.Steps, fmt.Sprintf("params: %s %s", b.params.Kind(), over.param))
@@ -313,7 +313,7 @@ func (b *Binding) Explain(v *hook.View) (hook.Explanation, error) {
 		x.Steps = append(x.Steps, r.steps...)
 		if r.unanswered != nil {
 			x.Answer = r.unanswered.Error()
-			return x, nil
+			return x, nil //nolint:nilerr // it is the answer
 		}
 		results = append(results, r)
 	}

@@ -139,7 +139,7 @@ func enumerate(names []string) string {
 // nobodyAsked is the source of namespaces where no cluster is contacted.
 type nobodyAsked struct{}
 
-var errNobodyAsked = errors.New("the cluster was not asked")
+var errNobodyAsked = hook.ErrNotAsked
 
 // NamespaceLabels implements match.Namespaces.
 func (nobodyAsked) NamespaceLabels(string) (labels map[string]string, err error) {
