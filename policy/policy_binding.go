@@ -162,9 +162,8 @@ func (b *Binding) answer(results []*result) (resp codec.Response, err error) {
 		ignored, late = append(ignored, r.ignored...), late || r.late
 	}
 	if len(results) > 1 { // most say the same of each param
-		denials = distinct(denials, func(d decision) decision { return d })
+		denials = distinct(denials)
 		denials = denials[:min(len(denials), maxTold)]
-		ignored = distinct(ignored, error.Error)
 	}
 	switch {
 	case len(denials) > 0:
@@ -225,13 +224,12 @@ func (b *Binding) act(r *result, resp *codec.Response, said *audited, denials []
 	return denials
 }
 
-// distinct returns the first ones of the list that say something.
-func distinct[T any, K comparable](list []T, says func(T) K) []T {
-	seen := make(map[K]bool, len(list))
-	return slices.DeleteFunc(list, func(one T) bool {
-		said := says(one)
-		again := seen[said]
-		seen[said] = true
+// distinct returns each decision of the list once, in the order in which they first come.
+func distinct(list []decision) []decision {
+	seen := make(map[decision]bool, len(list))
+	return slices.DeleteFunc(list, func(d decision) bool {
+		again := seen[d]
+		seen[d] = true
 		return again
 	})
 }
