@@ -63,6 +63,9 @@ func podWithin(pod *usage, r *corev1.LimitRange) error {
 			}
 		case corev1.LimitTypePod:
 			requests, limits := pod.sums()
+			if !areComputable(requests, limits) {
+				return errTooLarge
+			}
 			v.all(l, requests, limits)
 		}
 	}

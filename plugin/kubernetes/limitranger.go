@@ -36,8 +36,8 @@ func (limitRanger) Mutate(_ context.Context, a *plugin.Attributes) (plugin.Answe
 	if pod == nil {
 		return plugin.Answer{}, err
 	}
-	if comparisons(pod, ranges) > maxComparisons {
-		return tooManyLimits(a), nil
+	if answer := comparablePod(a, pod, ranges); answer.Denied != nil {
+		return answer, nil
 	}
 	d := newDefaults(pod)
 	for _, r := range ranges {
@@ -53,8 +53,8 @@ func (limitRanger) Validate(_ context.Context, a *plugin.Attributes) (plugin.Ans
 		if pod == nil {
 			return plugin.Answer{}, err
 		}
-		if comparisons(pod, ranges) > maxComparisons {
-			return tooManyLimits(a), nil
+		if answer := comparablePod(a, pod, ranges); answer.Denied != nil {
+			return answer, nil
 		}
 		used := &usage{Pod: pod}
 		for _, r := range ranges {
@@ -66,6 +66,9 @@ func (limitRanger) Validate(_ context.Context, a *plugin.Attributes) (plugin.Ans
 		claim, ranges, err := limitedBy[corev1.PersistentVolumeClaim](a)
 		if claim == nil {
 			return plugin.Answer{}, err
+		}
+		if len(ranges) > 0 && !areComputable(claim.Spec.Resources.Requests) {
+			return a.Forbid("%w", errTooLarge), nil
 		}
 		for _, r := range ranges {
 			if err := claimWithin(claim, r); err != nil {
@@ -127,6 +130,20 @@ func comparisons(pod *corev1.Pod, ranges []*corev1.LimitRange) int {
 	return len(containers)*limits + len(pod.Spec.InitContainers)*resources
 }
 
-func tooManyLimits(a *plugin.Attributes) plugin.Answer {
-	return a.Forbid("the pod has too many containers to compare with the limits of its namespace")
+// comparablePod denies a pod that takes long to compare with LimitRanges, or cannot be.
+func comparablePod(a *plugin.Attributes, pod *corev1.Pod, ranges []*corev1.LimitRange) plugin.Answer {
+	if len(ranges) == 0 {
+		return plugin.Answer{}
+	}
+	if comparisons(pod, ranges) > maxComparisons {
+		return a.Forbid("the pod has too many containers to compare with the limits of its namespace")
+	}
+	fine := pod.Spec.Resources == nil || areComputable(pod.Spec.Resources.Requests, pod.Spec.Resources.Limits)
+	visitContainers(&pod.Spec, func(c *corev1.Container, _ []any) {
+		fine = fine && areComputable(c.Resources.Requests, c.Resources.Limits)
+	})
+	if !fine {
+		return a.Forbid("%w", errTooLarge)
+	}
+	return plugin.Answer{}
 }

@@ -161,10 +161,10 @@ func boundsOf(ranges []*corev1.LimitRange, name corev1.ResourceName, least resou
 			if item.Type != corev1.LimitTypeContainer {
 				continue
 			}
-			if q, ok := item.Min[name]; ok && (b.least == nil || q.Cmp(*b.least) < 0) {
+			if q, ok := item.Min[name]; ok && isComputable(q) && (b.least == nil || q.Cmp(*b.least) < 0) {
 				b.least = &q
 			}
-			if q, ok := item.Max[name]; ok && (b.most == nil || q.Cmp(*b.most) > 0) {
+			if q, ok := item.Max[name]; ok && isComputable(q) && (b.most == nil || q.Cmp(*b.most) > 0) {
 				b.most = &q
 			}
 		}
@@ -198,7 +198,7 @@ func (w *resourceWriter) set(list string, name corev1.ResourceName, q resource.Q
 	if list == "requests" {
 		values = w.has.Requests
 	}
-	if old, ok := values[name]; ok && old.Cmp(q) == 0 {
+	if old, ok := values[name]; ok && isComputable(old) && old.Cmp(q) == 0 {
 		return
 	}
 	path := append(w.path[:len(w.path):len(w.path)], "resources", list)

@@ -95,7 +95,7 @@ func otherOverhead(a *plugin.Attributes) plugin.Answer {
 
 // sameResources reports whether two lists have the same quantities, however written.
 func sameResources(a, b corev1.ResourceList) bool {
-	if len(a) != len(b) {
+	if len(a) != len(b) || !areComputable(a, b) {
 		return false
 	}
 	for name, quantity := range a {

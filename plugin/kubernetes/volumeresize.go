@@ -38,7 +38,7 @@ func (volumeResize) Validate(_ context.Context, a *plugin.Attributes) (plugin.An
 		return plugin.Answer{}, missing("PersistentVolumeClaim")
 	}
 	now, before := claim.Spec.Resources.Requests[corev1.ResourceStorage], old.Spec.Resources.Requests[corev1.ResourceStorage]
-	if now.Cmp(before) <= 0 {
+	if !isLarger(now, before) {
 		return plugin.Answer{}, nil
 	}
 	if old.Status.Phase != corev1.ClaimBound {
