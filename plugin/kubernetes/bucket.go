@@ -4,13 +4,17 @@ package kubernetes
 
 import (
 	"container/list"
+	"crypto/sha256"
 	"sync"
 	"time"
 )
 
+// bucketKey is the sum of a key: an Event may have keys as long as itself.
+type bucketKey [sha256.Size]byte
+
 // bucket has tokens, which come at a steady rate up to some number. A new one is full.
 type bucket struct {
-	key    string
+	key    bucketKey
 	tokens float64
 	filled time.Time // when the tokens were counted
 }
@@ -22,12 +26,12 @@ type buckets struct {
 	most       int     // buckets
 
 	mu    sync.Mutex
-	known map[string]*list.Element // of order, by key
-	order list.List                // of *bucket, the one that was used last in front
+	known map[bucketKey]*list.Element // of order
+	order list.List                   // of *bucket, the one that was used last in front
 }
 
 func newBuckets(l eventLimit) *buckets {
-	b := &buckets{rate: float64(l.QPS), size: float64(l.Burst), most: int(l.CacheSize), known: map[string]*list.Element{}}
+	b := &buckets{rate: float64(l.QPS), size: float64(l.Burst), most: int(l.CacheSize), known: map[bucketKey]*list.Element{}}
 	if b.most == 0 {
 		b.most = defaultCacheSize
 	}
@@ -35,7 +39,8 @@ func newBuckets(l eventLimit) *buckets {
 }
 
 // take takes a token from the bucket of a key, if it has one.
-func (b *buckets) take(key string, now time.Time) bool {
+func (b *buckets) take(of string, now time.Time) bool {
+	key := bucketKey(sha256.Sum256([]byte(of)))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := b.known[key]

@@ -4,6 +4,7 @@ package kubernetes_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -143,4 +144,29 @@ func TestEventRateLimitConfiguration(t *testing.T) {
 	if _, got := configure(t, "EventRateLimit", "{limits: [{type: Server, qps: many}]}"); !strings.Contains(got, "limits.qps") {
 		t.Error(got)
 	}
+}
+
+// What is remembered of an Event is not as long as the Event, which may be as long as a
+// request.
+func TestEventRateLimitForgetsLongKeys(t *testing.T) {
+	const events, size = 64, 512 << 10
+	p := configured(t, "EventRateLimit", "{limits: [{type: SourceAndObject, qps: 1, burst: 1}]}")
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	for i := range events {
+		q := request{resource: "events", kind: "Event", object: event("a", "b", fmt.Sprint("c", i, strings.Repeat("x", size)))}
+		p.validate(q).says(t, "allowed")
+		if got := p.validate(q); got.Code != 429 {
+			t.Fatal(got)
+		}
+	}
+	if grown := heap() - before; grown > events*size/4 {
+		t.Errorf("it remembers %d B of %d Events", grown, events)
+	}
+	runtime.KeepAlive(p)
 }
