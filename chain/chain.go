@@ -9,6 +9,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -78,6 +80,23 @@ func (c *Cluster) SelectedLabels(into map[string]bool) {
 			}
 		}
 	}
+}
+
+// NeededObjects returns the resources whose stored objects the cluster's Hooks ask for,
+// each once and in order.
+func (c *Cluster) NeededObjects() (resources []schema.GroupVersionResource) {
+	for _, list := range []*Chain{c.Validating, c.Mutating} {
+		for _, w := range list.Webhooks {
+			resources = append(resources, w.Needs.Objects...)
+		}
+	}
+	slices.SortFunc(resources, CompareResources)
+	return slices.Compact(resources)
+}
+
+// CompareResources orders resources by group, name and version.
+func CompareResources(a, b schema.GroupVersionResource) int {
+	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource), strings.Compare(a.Version, b.Version))
 }
 
 // Chain is the webhooks of one phase.

@@ -5,6 +5,7 @@ package chain
 import (
 	"context"
 
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
 )
 
@@ -56,5 +57,11 @@ type NamespaceSource interface {
 // AuthorizerSource is an Authorizer that asks a cluster.
 type AuthorizerSource interface {
 	Authorizer
+	Resource
+}
+
+// ObjectSource is a source of the objects of a resource that has to be kept current.
+type ObjectSource interface {
+	hook.Objects
 	Resource
 }

@@ -9,17 +9,29 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/admission-dispatcher/dispatcher/command"
 	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
+	"github.com/admission-dispatcher/dispatcher/plugin"
 )
 
 var update = flag.Bool("update", false, "rewrite what the stories compare with")
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"dispatcher": func() {
-		os.Exit(command.Run(command.Options{Version: "devel"}, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) //nolint:forbidigo // it is the main of a process of its own
+		listing := plugin.New("Listing", nil, func(*struct{}) (any, field.ErrorList) { return validator{}, nil })
+		listing.Rules = append(listing.Rules, plugin.Rule("", "v1", []string{"pods"}, "CREATE"))
+		listing.Lists = []schema.GroupVersionResource{
+			{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, {Version: "v1", Resource: "secrets"}, {Version: "v1", Resource: "limitranges"},
+		}
+		os.Exit(command.Run(command.Options{Version: "devel", Plugins: []plugin.Plugin{listing}}, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) //nolint:forbidigo // it is the main of a process of its own
 	}})
 }
+
+// validator is a plugin that says what no script asks for.
+type validator struct{ plugin.Validator }
 
 // TestScripts runs the stories of testdata/script against the real command line.
 // Each starts in a directory with a certificate and the example manifests.

@@ -17,7 +17,7 @@ import (
 func newRegistration(o Options) *cobra.Command {
 	var r registering
 	cmd := &cobra.Command{
-		Use:   "registration --config FILE --cluster NAME [--phase PHASE] [--static] [--caller] | --rbac [--rbac-user NAME]",
+		Use:   "registration --config FILE --cluster NAME [--phase PHASE] [--static] [--caller] | --rbac [--config FILE --cluster NAME] [--rbac-user NAME]",
 		Short: "Print what a cluster applies to call the dispatcher",
 		Long: `Print what a cluster applies to call the dispatcher: a mutating and a validating
 webhook configuration, made from the webhooks that serve the cluster and from
@@ -25,7 +25,9 @@ the bypasses. The same configuration prints the same bytes. The configuration
 file's registration.url says where the dispatcher is.
 
 With --rbac, print instead what lets the dispatcher read the cluster's
-namespaces, for spec.kubeconfigFile of the Cluster. It is the same everywhere.`,
+namespaces, for spec.kubeconfigFile of the Cluster. It is the same everywhere,
+but for what plugins and policies read of a cluster: name a --config FILE and a
+--cluster NAME for these rights.`,
 	}
 	path := configFlag(cmd, false)
 	f := cmd.Flags()
@@ -33,7 +35,7 @@ namespaces, for spec.kubeconfigFile of the Cluster. It is the same everywhere.`,
 	f.StringVar(&r.phase, "phase", "", "validate or mutate: only that configuration (default both)")
 	f.BoolVar(&r.static, "static", false, "as a manifest for the control plane's disk instead of an API object")
 	f.BoolVar(&r.caller, "caller", false, "print instead the files that make kube-apiserver authenticate")
-	f.BoolVar(&r.rbac, "rbac", false, "print instead the rights to read namespaces")
+	f.BoolVar(&r.rbac, "rbac", false, "print instead the rights to read namespaces, and what plugins and policies read")
 	f.StringVar(&r.user, "rbac-user", "", "the user who gets them; default: a ServiceAccount, which is created")
 	cmd.MarkFlagsMutuallyExclusive("rbac", "static")
 	cmd.MarkFlagsMutuallyExclusive("rbac", "caller")
@@ -42,6 +44,8 @@ namespaces, for spec.kubeconfigFile of the Cluster. It is the same everywhere.`,
 		switch {
 		case !r.rbac && (*path == "" || r.cluster == ""):
 			return errors.New("name a --config FILE and a --cluster NAME, or --rbac")
+		case r.rbac && (*path == "") != (r.cluster == ""):
+			return errors.New("--rbac needs a --config FILE and a --cluster NAME, or neither")
 		case !r.rbac && r.user != "":
 			return errors.New("--rbac-user goes with --rbac")
 		}
@@ -67,8 +71,8 @@ type registering struct {
 }
 
 func (r registering) print(cmd *cobra.Command, o Options, path string) ([]byte, error) {
-	if r.rbac {
-		return registration.RBAC(r.user), nil
+	if r.rbac && path == "" {
+		return registration.RBAC(r.user, nil), nil
 	}
 	if _, ok := parsePhase(r.phase); r.phase != "" && !ok {
 		return nil, fmt.Errorf("--phase must be validate or mutate, not %q", r.phase)
@@ -77,11 +81,14 @@ func (r registering) print(cmd *cobra.Command, o Options, path string) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	options, err := registrationOptions(cfg, r.static)
+	cluster, err := compiledCluster(cmd.ErrOrStderr(), o, cfg, r.cluster)
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := compiledCluster(cmd.ErrOrStderr(), o, cfg, r.cluster)
+	if r.rbac {
+		return registration.RBAC(r.user, cluster.NeededObjects()), nil
+	}
+	options, err := registrationOptions(cfg, r.static)
 	if err != nil {
 		return nil, err
 	}

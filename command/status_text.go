@@ -40,6 +40,7 @@ func printStatus(w io.Writer, s *status.Status) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	printWebhooks(tw, s)
 	printClusters(tw, s)
+	printObjects(tw, s)
 	printDecisions(tw, s, "FAILED OPEN", s.FailOpens)
 	printDecisions(tw, s, "SHED", s.Sheds)
 	printDecisions(tw, s, "DENIED", s.Denials)
@@ -102,6 +103,27 @@ func printClusters(w io.Writer, s *status.Status) {
 			}
 		}
 		line(w, c.Name, c.Counts.Admissions, c.Counts.Denied, c.Counts.FailedOpen, c.Counts.Shed, c.Counts.Bypassed, namespaces)
+	}
+}
+
+// printObjects prints what is known of the objects of clusters, where somebody reads any.
+func printObjects(w io.Writer, s *status.Status) {
+	titled := false
+	for i := range s.Clusters {
+		for _, o := range s.Clusters[i].Objects {
+			if !titled {
+				section(w, "OBJECTS OF CLUSTER\tRESOURCE\tSTATE\tCACHED\tNOT KEPT\tBYTES\tASKED FOR\tERROR")
+				titled = true
+			}
+			state, unkept := "watched", fmt.Sprint(o.Unkept)
+			if o.Stale {
+				state = "stale"
+			}
+			if o.Partial {
+				unkept += "+"
+			}
+			line(w, s.Clusters[i].Name, o.Resource, state, o.Cached, unkept, o.Bytes, o.LiveGets, o.Error)
+		}
 	}
 }
 

@@ -207,7 +207,7 @@ func TestOnlyNamespaces(t *testing.T) {
 // What is printed says what it is for, and what the reader must do.
 func TestPrintedComments(t *testing.T) {
 	for text, want := range map[string][]string{
-		string(RBAC("")):                       {"# Lets the admission dispatcher read the namespaces", "# get: a namespace that the watch has not brought yet", "#   kubectl --namespace admission-dispatcher create token"},
+		string(RBAC("", nil)):                  {"# Lets the admission dispatcher read the namespaces", "# get: a namespace that the watch has not brought yet", "#   kubectl --namespace admission-dispatcher create token"},
 		string(Caller("d.example.com", false)): {"# The file of kube-apiserver's --admission-control-config-file.", "# /etc/kubernetes/admission-dispatcher/kubeconfig: the credential"},
 	} {
 		for _, comment := range want {

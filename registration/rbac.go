@@ -4,7 +4,13 @@ package registration
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // readerName is what the objects of RBAC are called; readerNamespace is where the
@@ -15,14 +21,19 @@ const (
 )
 
 // RBAC returns what a cluster applies so that the dispatcher may read its
-// namespaces and its version, and ask its authorizer, and nothing else: the rights behind
-// Cluster.spec.kubeconfigFile. They are given to the user of that name, a
+// namespaces, its version and the objects of the resources, and ask its authorizer, and
+// nothing else: the rights behind Cluster.spec.kubeconfigFile. They are given to the user
+// of that name, a
 // certificate's common name for instance; "" is a ServiceAccount, which is created.
-// The same name gives the same bytes.
-func RBAC(user string) []byte {
+// The same arguments give the same bytes.
+func RBAC(user string, resources []schema.GroupVersionResource) []byte {
 	var out bytes.Buffer
+	what := "labels, and its version"
+	if len(resources) > 0 {
+		what += ", what its plugins and policies read"
+	}
 	comment(&out, `Lets the admission dispatcher read the namespaces of this cluster, with their
-labels, and its version, and ask who may do what, and nothing else. Made by:
+`+what+`, and ask who may do what, and nothing else. Made by:
 dispatcher registration --rbac
 
 `)
@@ -41,7 +52,7 @@ rules:
 - apiGroups: [""]
   resources: ["namespaces"]
   verbs: ["get", "list", "watch"]
-- nonResourceURLs: ["/version"]
+%[3]s- nonResourceURLs: ["/version"]
   verbs: ["get"]
 - apiGroups: ["authorization.k8s.io"]
   resources: ["subjectaccessreviews"]
@@ -56,8 +67,27 @@ roleRef:
   kind: ClusterRole
   name: %[1]s
 subjects:
-%[2]s`, readerName, subject(user))
+%[2]s`, readerName, subject(user), readings(resources))
 	return out.Bytes()
+}
+
+// readings are the rights to read the resources, those of an API group together. Versions
+// do not matter to them.
+func readings(resources []schema.GroupVersionResource) string {
+	groups := map[string][]string{}
+	for _, r := range resources {
+		if r.GroupResource() != (schema.GroupResource{Resource: "namespaces"}) {
+			groups[r.Group] = append(groups[r.Group], r.Resource)
+		}
+	}
+	var out strings.Builder
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
+		list := groups[group]
+		slices.Sort(list)
+		names, _ := json.Marshal(slices.Compact(list)) // strings always have a form
+		fmt.Fprintf(&out, "- apiGroups: [%q]\n  resources: %s\n  verbs: [\"get\", \"list\", \"watch\"]\n", group, strings.ReplaceAll(string(names), ",", ", "))
+	}
+	return out.String()
 }
 
 func serviceAccount() string {

@@ -4,11 +4,13 @@ package registration_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/admission-dispatcher/dispatcher/registration"
@@ -20,13 +22,22 @@ func TestRBAC(t *testing.T) {
 	for _, tt := range []struct {
 		name, user string
 		want       rbacv1.Subject
+		resources  []schema.GroupVersionResource
+		more       []rbacv1.PolicyRule
 	}{
-		{"a ServiceAccount", "", account},
-		{"a user", `CN "quoted": #1`, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: `CN "quoted": #1`}},
+		{"a ServiceAccount", "", account, nil, nil},
+		{"a user", `CN "quoted": #1`, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: `CN "quoted": #1`}, nil, nil},
+		{"O6 what plugins read", "", account, []schema.GroupVersionResource{
+			{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, {Version: "v1", Resource: "namespaces"}, {Version: "v1", Resource: "limitranges"},
+			{Group: "storage.k8s.io", Version: "v1beta1", Resource: "storageclasses"}, {Version: "v1", Resource: "configmaps"},
+		}, []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"configmaps", "limitranges"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses"}, Verbs: []string{"get", "list", "watch"}},
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			printed := registration.RBAC(tt.user)
-			if again := registration.RBAC(tt.user); !bytes.Equal(printed, again) {
+			printed := registration.RBAC(tt.user, tt.resources)
+			if again := registration.RBAC(tt.user, tt.resources); !bytes.Equal(printed, again) {
 				t.Errorf("not the same bytes:\n%s\n%s", printed, again)
 			}
 			documents := bytes.Split(printed, []byte("---\n"))
@@ -44,11 +55,12 @@ func TestRBAC(t *testing.T) {
 			var binding rbacv1.ClusterRoleBinding
 			strictly(t, documents[0], &role)
 			strictly(t, documents[1], &binding)
-			rights := []rbacv1.PolicyRule{
+			rights := slices.Concat([]rbacv1.PolicyRule{
 				{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
+			}, tt.more, []rbacv1.PolicyRule{
 				{NonResourceURLs: []string{"/version"}, Verbs: []string{"get"}},
 				{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
-			}
+			})
 			if diff := cmp.Diff(rights, role.Rules); diff != "" {
 				t.Errorf("rights (-want +got):\n%s", diff)
 			}

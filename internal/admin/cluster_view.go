@@ -3,6 +3,7 @@
 package admin
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/admission-dispatcher/dispatcher/internal/status"
@@ -29,11 +30,30 @@ func namespaceBadge(n *status.Namespaces) badge {
 	return badge{"good", "watched"}
 }
 
+// objectsRow is a resource of which the cluster's objects are read.
+type objectsRow struct {
+	status.Objects
+	State badge
+	Size  string
+}
+
+func objectsRows(list []status.Objects) (rows []objectsRow) {
+	for _, o := range list {
+		state := badge{"good", "watched"}
+		if o.Stale {
+			state = badge{"warn", "stale"}
+		}
+		rows = append(rows, objectsRow{o, state, fmt.Sprintf("%.1f MiB", float64(o.Bytes)/(1<<20))})
+	}
+	return rows
+}
+
 // clusterView is the page of one cluster.
 type clusterView struct {
 	page
 	Cluster                   status.Cluster
 	NamespaceState            badge
+	Objects                   []objectsRow
 	Tiles                     []tile
 	Mutating, Validating      webhookTable
 	Denials, FailOpens, Sheds decisions
@@ -54,6 +74,7 @@ func newClusterView(s *status.Status, name string) *clusterView {
 		page:           newPage(s, name),
 		Cluster:        c,
 		NamespaceState: namespaceBadge(c.Namespaces),
+		Objects:        objectsRows(c.Objects),
 		Tiles:          countTiles(c.Counts),
 		Mutating:       index.table("Mutating webhooks of this cluster, in their order", chain.Mutating),
 		Validating:     index.table("Validating webhooks of this cluster", chain.Validating),

@@ -82,7 +82,7 @@ func (a *App) Run(ctx context.Context) error {
 		running.Go(func() { c.run(a.loops, a.cfg.ReloadInterval.Duration) })
 	}
 	running.Go(func() { a.status.Run(a.loops) })
-	running.Go(func() { a.namespaces.Run(a.loops) })
+	running.Go(func() { a.clusters.Run(a.loops) })
 	running.Go(func() { a.registry.Run(a.loops) })
 	if !a.awaitSnapshot(ctx) {
 		return nil

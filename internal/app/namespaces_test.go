@@ -127,7 +127,7 @@ func TestReadinessSaysNothingOfOthers(t *testing.T) {
 	})
 	p := w.start("lameDuck: 0s\n")
 	p.awaitReady()
-	want := "ok\nnamespaces of cluster east: never listed: the API does not let the dispatcher read namespaces\n"
+	want := "ok\nnamespaces of cluster east: never listed: the API does not let the dispatcher read them\n"
 	eventually(t, "the readiness says so", func() bool {
 		code, body := p.readiness()
 		if strings.Contains(body, "forged") {

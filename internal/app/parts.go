@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
@@ -36,7 +37,7 @@ type parts struct {
 	telemetry   telemetry
 	status      *status.Collector
 	registry    *registry.Registry
-	namespaces  *kube.Sources
+	clusters    *kube.Sources // what is read of their APIs
 	authorizers *kube.Authorizers
 	resolver    *transport.Resolver
 	client      *transport.Client
@@ -66,7 +67,7 @@ const keptWorkers = 64
 func (p *parts) wireRegistry(o Options, admin net.Addr) {
 	cfg := p.cfg
 	settings := cfg.Registry(ownAddresses(cfg.Listen, admin.String()), p.log)
-	p.namespaces = kube.New(kube.Config{
+	p.clusters = kube.New(kube.Config{
 		Allowed: settings.Compile.Addresses.Check,
 		Logger:  p.log,
 	})
@@ -87,14 +88,16 @@ func (p *parts) wireRegistry(o Options, admin net.Addr) {
 	p.workers = hook.NewWorkers(keptWorkers)
 	settings.Compile.Client = p.client
 	settings.Compile.Plugins, settings.Compile.Workers = o.Plugins, p.workers
-	settings.Compile.Namespaces, settings.Compile.Authorizer = p.namespaces.Namespaces, p.authorizers.Authorizer
+	settings.Compile.Namespaces, settings.Compile.Objects = p.clusters.Namespaces, p.clusters.Objects
+	settings.Compile.Authorizer = p.authorizers.Authorizer
 	settings.Changed = func(c registry.Change) { p.status.Changed(c) }
 	p.registry = registry.New(settings)
 	p.status = status.New(status.Config{
 		Version:      o.Version,
 		Registry:     p.registry,
 		Unready:      p.unready,
-		Namespaces:   p.namespaces.Status,
+		Namespaces:   p.clusters.Status,
+		Objects:      p.clusters.ObjectsStatus,
 		Authorizers:  p.authorizers.Status,
 		Certificates: func() []status.Certificate { return statusOf(p.certificates) },
 	})
@@ -168,7 +171,8 @@ func (p *parts) watch(version string) error {
 			InFlightOfEachCluster: limits.PerCluster,
 		},
 		Certificates: func() map[string]time.Time { return expiries(p.certificates, p.registry.Targets()) },
-		Namespaces:   func() map[string]bool { return stale(p.namespaces.Status()) },
+		Namespaces:   func() map[string]bool { return stale(p.clusters.Status()) },
+		Objects:      func() []metrics.Objects { return objectsOf(p.clusters.ObjectsStatus()) },
 		Dropped:      p.telemetry.dropped,
 		Build:        build(version, debug.ReadBuildInfo),
 	})
@@ -207,7 +211,7 @@ func (p *parts) unready() []string {
 // it, so it has no word of an API or a webhook: those could pass for ours.
 func (p *parts) notes() []string {
 	var notes []string
-	for _, s := range p.namespaces.Status() {
+	for _, s := range slices.Concat(p.clusters.Status(), p.clusters.ObjectsStatus()) {
 		if s.Stale || s.Credential != "" {
 			notes = append(notes, s.String())
 		}

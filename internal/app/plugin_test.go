@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/admission-dispatcher/dispatcher/plugin"
@@ -76,7 +77,9 @@ func compiledIn() plugin.Set {
 	summing := plugin.New("Sum", own.Rules, func(s *sum) (any, field.ErrorList) { return s, nil })
 	authorizing := plugin.New("Authorizing", own.Rules, func(*struct{}) (any, field.ErrorList) { return authorizing{}, nil })
 	authorizing.Authorizes = true
-	return must(plugin.NewSet(kubernetes.Plugins(own, summing, authorizing)...))
+	listing := plugin.New("Lister", own.Rules, func(*lister) (any, field.ErrorList) { return lister{}, nil })
+	listing.Lists = []schema.GroupVersionResource{configMaps}
+	return must(plugin.NewSet(kubernetes.Plugins(own, summing, authorizing, listing)...))
 }
 
 // pluginWires are the fields of Plugin.spec.

@@ -147,6 +147,17 @@ func stale(list []kube.Status) map[string]bool {
 	return stale
 }
 
+// objectsOf returns what is known of the objects of each cluster and resource.
+func objectsOf(list []kube.Status) (all []metrics.Objects) {
+	for _, s := range list {
+		all = append(all, metrics.Objects{
+			Cluster: s.Cluster, Resource: s.Resource, Stale: s.Stale,
+			Cached: s.Objects - s.Unkept, Bytes: s.Bytes, Requests: s.LiveGets,
+		})
+	}
+	return all
+}
+
 // build says what was built: the version as it was stamped, the rest as far as
 // the binary knows.
 func build(version string, read func() (*debug.BuildInfo, bool)) metrics.Build {

@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the list of tests in docs/contr
 
 // citation matches a row's number where it stands alone ("rows C3 to C5"), and where
 // a test (TestE15Skip) or a file (E07-strict.txtar) is named after it.
-var citation = regexp.MustCompile(`\b(?:Test|Fuzz)?([A-HJK])0*([1-9][0-9]?[a-z]?)(?:\b|[A-Z])`)
+var citation = regexp.MustCompile(`\b(?:Test|Fuzz)?([A-HJKO])0*([1-9][0-9]?[a-z]?)(?:\b|[A-Z])`)
 
 // cited returns the rows that text cites, in its order.
 func cited(text string) []string {
@@ -116,7 +116,7 @@ func rowsOf(t *testing.T) []string {
 	t.Helper()
 	rules, _, _ := strings.Cut(read(t, page), list)
 	var rows []string
-	for _, match := range regexp.MustCompile(`(?m)^\| ([A-HJK][1-9][0-9]?[a-z]?)(?: \+)? \|`).FindAllStringSubmatch(rules, -1) {
+	for _, match := range regexp.MustCompile(`(?m)^\| ([A-HJKO][1-9][0-9]?[a-z]?)(?: \+)? \|`).FindAllStringSubmatch(rules, -1) {
 		if !slices.Contains(rows, match[1]) { // C10 has two lines
 			rows = append(rows, match[1])
 		}

@@ -39,7 +39,7 @@ func packages() map[string][]string {
 		"registry/compile":    {"codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "plugin", "internal/celenv", "internal/trust"},
 		"registry":            {"chain", "transport", "registry/manifest", "registry/compile"},
 		"internal/trust":      {},
-		"registry/kube":       {"match", "chain", "registry/manifest"}, // match for the interface of sources
+		"registry/kube":       {"hook", "match", "chain", "registry/manifest"}, // hook and match for the interfaces of sources
 		"dispatcher/overload": {"codec", "internal/share"},
 		"dispatcher":          {"codec", "codec/jsonpatch", "match", "internal/crash", "internal/throttle", "chain", "exempt", "hook", "dispatcher/overload", "internal/tracecontext"},
 		"internal/server":     {"internal/tracecontext", "dispatcher", "registry", "codec", "internal/crash", "internal/throttle", "internal/trust", "chain"},

@@ -24,6 +24,7 @@ type Source struct {
 	Limits       Limits
 	Certificates func() map[string]time.Time // when the first of a role expires
 	Namespaces   func() map[string]bool      // by cluster: whether what is cached is stale
+	Objects      func() []Objects            // of clusters
 	Dropped      func() map[string]int64     // by signal
 	Build        Build
 }
@@ -34,6 +35,14 @@ type Limits struct {
 	BodyBytes             int64
 	InFlight              int // of all clusters together
 	InFlightOfEachCluster int
+}
+
+// Objects is what is known of the objects of one resource of a cluster.
+type Objects struct {
+	Cluster, Resource string
+	Stale             bool
+	Cached, Bytes     int
+	Requests          uint64 // since it is watched: of single objects, and lists
 }
 
 // Build says what was built.

@@ -23,6 +23,10 @@ const (
 	configProblems    = "dispatcher.config.problems"
 	certificateExpiry = "dispatcher.certificate.expiry.timestamp"
 	namespacesStale   = "dispatcher.namespaces.stale"
+	objectsStale      = "dispatcher.objects.stale"
+	objectsCached     = "dispatcher.objects.cached"
+	objectsBytes      = "dispatcher.objects.bytes"
+	objectsRequests   = "dispatcher.objects.requests"
 	telemetryDropped  = "dispatcher.telemetry.dropped"
 	buildInfo         = "dispatcher.build.info"
 )
@@ -51,6 +55,14 @@ func processFamilies() []Family {
 			"When the first certificate of a role expires, in Unix seconds.", nil},
 		{namespacesStale, ObservedGauge, "", labels(cluster()),
 			"1 where the cached namespaces of a cluster do not count and each is asked for, else 0. Clusters without namespaces of their own have no series.", nil},
+		{objectsStale, ObservedGauge, "", labels(cluster(), named("resource")),
+			"1 where the cached objects of a resource of a cluster do not count and each is asked for, else 0. There are series for what plugins and policies read.", nil},
+		{objectsCached, ObservedGauge, "{object}", labels(cluster(), named("resource")),
+			"Objects of a resource of a cluster that are cached.", nil},
+		{objectsBytes, ObservedGauge, "{byte}", labels(cluster(), named("resource")),
+			"Memory that they count as, with what they may be decoded into: at most 16 MiB of a resource of a cluster.", nil},
+		{objectsRequests, ObservedCounter, "{request}", labels(cluster(), named("resource")),
+			"Requests to the APIs of clusters for objects that were not cached, or did not count. It begins anew with the watch.", nil},
 		{telemetryDropped, ObservedCounter, "{item}", labels(closed("signal", "logs", "decisions", "spans", "metrics")),
 			"Log lines, decision log records, spans and pushes of metrics that were given up because their sink is slow or gone.", nil},
 		{buildInfo, ObservedGauge, "", labels(named("version"), named("revision"), named("goversion")),
@@ -78,6 +90,13 @@ func (r reading) process() {
 	}
 	for name, stale := range r.source.Namespaces() {
 		r.gauge(namespacesStale, number(stale), attribute.String("cluster", name))
+	}
+	for _, o := range r.source.Objects() {
+		of := []attribute.KeyValue{attribute.String("cluster", o.Cluster), attribute.String("resource", o.Resource)}
+		r.gauge(objectsStale, number(o.Stale), of...)
+		r.gauge(objectsCached, int64(o.Cached), of...)
+		r.gauge(objectsBytes, int64(o.Bytes), of...)
+		r.count(objectsRequests, int64(o.Requests), of...)
 	}
 	for signal, n := range r.source.Dropped() {
 		r.count(telemetryDropped, n, attribute.String("signal", signal))

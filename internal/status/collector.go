@@ -24,14 +24,16 @@ type Registry interface {
 	Draining() []*transport.Target
 }
 
-// Config is the configuration of a Collector. Everything but Namespaces, Authorizers and
-// Certificates is required; all functions are called by several goroutines.
+// Config is the configuration of a Collector. Everything but Namespaces, Objects,
+// Authorizers and Certificates is required; all functions are called by several
+// goroutines.
 type Config struct {
 	Version      string
 	Registry     Registry
 	Unready      func() []string // why the process should get no traffic
 	Namespaces   func() []kube.Status
 	Authorizers  func() []kube.AuthorizerStatus
+	Objects      func() []kube.Status
 	Certificates func() []Certificate
 }
 
@@ -55,6 +57,9 @@ func New(cfg Config) *Collector {
 	}
 	if cfg.Authorizers == nil {
 		cfg.Authorizers = func() []kube.AuthorizerStatus { return nil }
+	}
+	if cfg.Objects == nil {
+		cfg.Objects = func() []kube.Status { return nil }
 	}
 	if cfg.Certificates == nil {
 		cfg.Certificates = func() []Certificate { return nil }
@@ -136,6 +141,10 @@ func (c *Collector) serve(s *Status, served *registry.Snapshot) {
 	for _, a := range c.cfg.Authorizers() {
 		authorizers[a.Cluster] = &Authorizer{Answered: a.Answered, Cached: a.Cached, Failed: a.Failed, Shed: a.Shed, Waiting: a.Waiting, Error: a.LastError}
 	}
+	objects := map[string][]Objects{}
+	for _, o := range c.cfg.Objects() {
+		objects[o.Cluster] = append(objects[o.Cluster], newObjects(o))
+	}
 	for _, name := range sortedKeys(served.Clusters) {
 		cluster := served.Clusters[name]
 		s.Clusters = append(s.Clusters, Cluster{
@@ -147,6 +156,7 @@ func (c *Collector) serve(s *Status, served *registry.Snapshot) {
 			Counts:         c.tallies.counts(name),
 			Namespaces:     namespaces[name],
 			Authorizer:     authorizers[name],
+			Objects:        orEmpty(objects[name]),
 
 			KubernetesVersion: cluster.KubernetesVersion().String(),
 		})
@@ -171,6 +181,13 @@ func newNamespaces(n kube.Status) *Namespaces {
 	return &Namespaces{
 		Cached: n.Namespaces, Synced: n.Synced, Stale: n.Stale, Current: n.Current.UTC(), LiveGets: n.LiveGets,
 		Error: n.LastError, Credential: n.Credential,
+	}
+}
+
+func newObjects(o kube.Status) Objects {
+	return Objects{
+		Resource: o.Resource, Cached: o.Objects - o.Unkept, Bytes: o.Bytes, Unkept: o.Unkept, Partial: o.Lost,
+		Synced: o.Synced, Stale: o.Stale, Current: o.Current.UTC(), LiveGets: o.LiveGets, Error: o.LastError,
 	}
 }
 

@@ -52,6 +52,9 @@ func (s *Status) Notices() []Notice {
 		if c.Namespaces != nil && c.Namespaces.Stale {
 			say("The namespaces of cluster %s are stale", c.Name)
 		}
+		for i := range c.Objects {
+			c.Objects[i].notices(c.Name, say)
+		}
 		if last := c.Counts.LastOutdated; !last.IsZero() && s.Now.Sub(last) < lately {
 			say("Cluster %s applies an older registration", c.Name)
 		}
@@ -63,6 +66,16 @@ func (s *Status) Notices() []Notice {
 		say("%s is draining: not yet safe to stop", d.URL)
 	}
 	return append(critical, worth...)
+}
+
+// notices says what is not known of a cluster's objects.
+func (o *Objects) notices(cluster string, say sayer) {
+	switch {
+	case o.Stale:
+		say("The %s of cluster %s are stale", o.Resource, cluster)
+	case o.Unkept > 0 || o.Partial:
+		say("Cluster %s has more %s than are kept: each of the others is asked for", cluster, o.Resource)
+	}
 }
 
 type sayer func(format string, args ...any)

@@ -66,6 +66,7 @@ type Cluster struct {
 	Counts         Counts            `json:"counts"`
 	Namespaces     *Namespaces       `json:"namespaces"` // nil: no kubeconfigFile
 	Authorizer     *Authorizer       `json:"authorizer"` // nil: nobody asks it
+	Objects        []Objects         `json:"objects"`    // of the resources that plugins and policies read
 	// KubernetesVersion is as the Cluster or its API says; "": not known.
 	KubernetesVersion string `json:"kubernetesVersion"`
 }
@@ -104,6 +105,20 @@ type Authorizer struct {
 	Shed     uint64 `json:"shed"`
 	Waiting  int    `json:"waiting"`
 	Error    string `json:"error,omitempty"`
+}
+
+// Objects is how the objects of a resource of a cluster are known.
+type Objects struct {
+	Resource string    `json:"resource"` // with its version and group
+	Cached   int       `json:"cached"`   // that are known, but for those of Unkept
+	Bytes    int       `json:"bytes"`    // that they count as
+	Unkept   int       `json:"unkept"`   // that are known by name only: each is asked for
+	Partial  bool      `json:"partial"`  // there are more, of which nothing is known
+	Synced   bool      `json:"synced"`
+	Stale    bool      `json:"stale"`
+	Current  time.Time `json:"current,omitzero"`
+	LiveGets uint64    `json:"liveGets"`
+	Error    string    `json:"error,omitempty"`
 }
 
 // Chain is the webhooks of clusters that share them all, by ID, in the order in

@@ -62,7 +62,7 @@ webhooks:
 			t.Fatal(problems)
 		}
 		current = next
-		if s := next.Sources; len(s) != 1 || s[0] != next.Clusters["east"].Namespaces || s[0].(*source).cluster != "east" {
+		if s := next.Sources; len(s) != 1 || any(s[0]) != any(next.Clusters["east"].Namespaces) || s[0].(*source).cluster != "east" {
 			t.Errorf("sources %v, that of the cluster %v", s, next.Clusters["east"].Namespaces)
 		}
 		if _, is := next.Clusters["without-api"].Namespaces.(*source); is {

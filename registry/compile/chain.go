@@ -102,6 +102,7 @@ func (t *chains) compile(g *group, phase chain.Phase, entries [2][]*entry, plugi
 				t.problem(unsupplied(p.matcher.NeededLabels(), p.Origin, p.at.Child("namespaceSelector"), g)...)
 				t.problem(unsupplied(p.entries[phase].Needs.NamespaceLabels, p.Origin, p.object.Path("plugin"), g)...)
 				t.problem(p.unauthorized(phase, g)...)
+				t.problem(unstored(p.entries[phase].Needs.Objects, p.Origin, p.object.Path("plugin"), g)...)
 			}
 			list = append(list, listed{p.place, nil, t.plugin(p, phase)})
 		}

@@ -84,29 +84,39 @@ func (c *clusters) namespaces(m *manifest.Cluster) match.Namespaces {
 	return nobodyAsked{}
 }
 
-// sources gives each cluster that has an API the source of its namespaces, with the
-// labels that its webhooks' selectors name, and returns them. A webhook that waits for
-// its Target keeps its previous version in the chain, so the labels that the current
-// one names count too.
-func (c *clusters) sources(current *Compiled) (sources []chain.NamespaceSource) {
-	if c.options.Namespaces == nil {
-		return nil
-	}
+// sources gives each cluster that has an API the sources of its namespaces, with the
+// labels that its webhooks' selectors name, and of the objects that its Hooks ask for,
+// and returns them. A webhook that waits for its Target keeps its previous version in
+// the chain, so the labels that the current one names count too. What asks for objects
+// has no Target to wait for.
+func (c *clusters) sources(current *Compiled) (sources []chain.Resource) {
 	for _, cluster := range c.list {
 		a, ok := c.accesses[cluster.Name]
 		if !ok {
 			continue
 		}
-		keys := map[string]bool{}
+		keys, objects := map[string]bool{}, cluster.NeededObjects()
 		cluster.SelectedLabels(keys)
 		if current != nil {
 			if before := current.Clusters[cluster.Name]; before != nil {
 				before.SelectedLabels(keys)
 			}
 		}
-		source := c.options.Namespaces(cluster.Name, a, slices.Sorted(maps.Keys(keys)))
-		cluster.Namespaces = source
-		sources = append(sources, source)
+		if c.options.Namespaces != nil {
+			source := c.options.Namespaces(cluster.Name, a, slices.Sorted(maps.Keys(keys)))
+			cluster.Namespaces = source
+			sources = append(sources, source)
+		}
+		cluster.Stored = make(map[schema.GroupVersionResource]hook.Objects, len(objects))
+		for _, resource := range objects {
+			if c.options.Objects == nil {
+				cluster.Stored[resource] = nobodyAsked{}
+				continue
+			}
+			source := c.options.Objects(cluster.Name, a, resource)
+			cluster.Stored[resource] = source
+			sources = append(sources, source)
+		}
 	}
 	return sources
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/hook"
@@ -32,6 +34,8 @@ type Options struct {
 	// sorted. One that is a KubernetesVersioner says the cluster's version too.
 	// Default: one that knows nothing, for those who contact nobody.
 	Namespaces func(cluster string, access manifest.KubeAccess, labels []string) chain.NamespaceSource
+	// Objects, if not nil, returns the source of the objects of a resource, likewise.
+	Objects func(cluster string, access manifest.KubeAccess, resource schema.GroupVersionResource) chain.ObjectSource
 	// Authorizer, if not nil, returns who asks the authorizer of a cluster that has a
 	// kubeconfigFile, for clusters in which somebody may: as for Namespaces.
 	Authorizer func(cluster string, access manifest.KubeAccess) chain.AuthorizerSource
@@ -48,7 +52,7 @@ type Compiled struct {
 	Warnings []manifest.Problem // lint
 	// Targets, Sources and Authorizers are the Resources that it uses, each once.
 	Targets     []*transport.Target
-	Sources     []chain.NamespaceSource
+	Sources     []chain.Resource
 	Authorizers []chain.AuthorizerSource
 
 	identities

@@ -13,9 +13,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
@@ -126,6 +128,29 @@ func unsupplied(keys []string, of manifest.Origin, at *field.Path, g *group) []m
 		fmt.Sprintf("needs labels that nobody supplies: neither spec.namespaces nor spec.kubeconfigFile is set in %s", enumerate(without)))}
 }
 
+// unstored refuses what needs stored objects of a cluster that has no API to ask: of is
+// its object, and at the field that needs them.
+func unstored(needs []schema.GroupVersionResource, of manifest.Origin, at *field.Path, g *group) []manifest.Problem {
+	if len(needs) == 0 {
+		return nil
+	}
+	var without []string
+	for _, cluster := range g.clusters {
+		if _, asked := cluster.Namespaces.(nobodyAsked); !asked { // else it has an API
+			without = append(without, "Cluster/"+cluster.Name)
+		}
+	}
+	if len(without) == 0 {
+		return nil
+	}
+	var names []string
+	for _, resource := range slices.SortedFunc(slices.Values(needs), chain.CompareResources) {
+		names = append(names, resource.GroupResource().String())
+	}
+	return []manifest.Problem{of.Problem(at, strings.Join(slices.Compact(names), ", "),
+		fmt.Sprintf("needs objects of the cluster that nobody can read: spec.kubeconfigFile is not set in %s", enumerate(without)))}
+}
+
 // enumerated is how many names a Problem spells out.
 const enumerated = 5
 
@@ -136,7 +161,7 @@ func enumerate(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:enumerated], ", "), len(names)-enumerated)
 }
 
-// nobodyAsked is the source of namespaces where no cluster is contacted.
+// nobodyAsked is the source of namespaces and objects where no cluster is contacted.
 type nobodyAsked struct{}
 
 var errNobodyAsked = hook.ErrNotAsked
@@ -145,3 +170,9 @@ var errNobodyAsked = hook.ErrNotAsked
 func (nobodyAsked) NamespaceLabels(string) (labels map[string]string, err error) {
 	return nil, errNobodyAsked
 }
+
+// Get implements hook.Objects.
+func (nobodyAsked) Get(string, string, time.Time) (*hook.Stored, error) { return nil, errNobodyAsked }
+
+// List implements hook.Objects.
+func (nobodyAsked) List(string, time.Time) ([]*hook.Stored, error) { return nil, errNobodyAsked }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
@@ -41,10 +42,14 @@ func compiledIn(t *testing.T) plugin.Set {
 		return validator{}, errs
 	})
 	limited.Rules = append(limited.Rules, plugin.Rule("", "v1", []string{"events"}, "CREATE"))
+	listing := plugin.New("Listing", nil, func(*struct{}) (any, field.ErrorList) { return validator{}, nil })
+	listing.Rules, listing.Lists = limited.Rules, []schema.GroupVersionResource{
+		{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, {Version: "v1", Resource: "limitranges"},
+	}
 	nothing := plugin.New("Nothing", limited.Rules, func(*struct{}) (any, field.ErrorList) { return 1, nil })
 	authorized := plugin.New("Authorized", limited.Rules, func(*struct{}) (any, field.ErrorList) { return validator{}, nil })
 	authorized.Authorizes = true
-	set, err := plugin.NewSet(kubernetes.Plugins(limited, nothing, authorized)...)
+	set, err := plugin.NewSet(kubernetes.Plugins(limited, listing, nothing, authorized)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,9 @@ type api struct {
 	watches    map[chan metav1.WatchEvent]bool
 	served     map[string]int              // requests by verb
 	does       map[string]http.HandlerFunc // instead of answering, by verb
+
+	resource string            // not "": it has these objects, and no namespaces
+	objects  map[string]string // by namespace and name
 }
 
 func newAPI(t testing.TB) *api {
@@ -104,6 +107,9 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Query().Get("watch") != "":
 		verb = "watch"
 	}
+	if a.resource != "" && verb != "version" {
+		verb, name = a.asked(r)
+	}
 	a.mu.Lock()
 	a.served[verb]++
 	instead, token := a.does[verb], a.token
@@ -115,13 +121,17 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 		instead(w, r)
 	case verb == "watch":
 		a.watch(w, r)
-	case verb == "list":
+	case verb == "list" && a.resource == "":
 		a.list(w)
+	case verb == "list", verb == "live":
+		a.listObjects(w, name)
 	case verb == "version":
 		a.mu.Lock()
 		version := a.kubernetes
 		a.mu.Unlock()
 		answer(w, http.StatusOK, map[string]string{"major": "1", "gitVersion": version})
+	case a.resource != "":
+		a.getObject(w, name)
 	default:
 		a.get(w, name)
 	}
@@ -173,7 +183,7 @@ func (a *api) list(w http.ResponseWriter) {
 // watch streams what changes from now on; tests change nothing between a list
 // and its watch.
 func (a *api) watch(w http.ResponseWriter, r *http.Request) {
-	events := make(chan metav1.WatchEvent, 16)
+	events := make(chan metav1.WatchEvent, 1024) // nobody who sends waits
 	a.mu.Lock()
 	a.watches[events] = true
 	a.mu.Unlock()

@@ -26,7 +26,7 @@ const (
 	CauseTLS         Cause = "the API does not prove who it is"
 	CauseTimeout     Cause = "the API does not answer in time"
 	CauseRefused     Cause = "the API refuses the credential"
-	CauseForbidden   Cause = "the API does not let the dispatcher read namespaces"
+	CauseForbidden   Cause = "the API does not let the dispatcher read them"
 	CauseStatus      Cause = "the API answers with an error"
 	CauseAnswer      Cause = "the API sends something else than it was asked for"
 	CauseTooLarge    Cause = "the API sends more than is read"
@@ -40,6 +40,7 @@ const maxMessage = 256
 type failure struct {
 	cause  Cause
 	status *apierrors.StatusError // what the reflector and reason know of it; nil: there is none
+	stated bool                   // status has the API's own reason
 	err    error
 }
 
@@ -92,7 +93,7 @@ func (w words) Unwrap() error { return w.error }
 
 // refused maps an answer that is not 200.
 func refused(code int, s metav1.Status) error {
-	f := failure{cause: CauseStatus}
+	f := failure{cause: CauseStatus, stated: s.Reason != ""}
 	switch code {
 	case http.StatusUnauthorized:
 		f.cause = CauseRefused

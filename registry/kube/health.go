@@ -3,6 +3,7 @@
 package kube
 
 import (
+	"cmp"
 	"errors"
 	"sync"
 	"time"
@@ -25,13 +26,18 @@ type health struct {
 	credentialTold string
 }
 
-// Status is how the namespaces of one cluster are.
+// Status is how the namespaces of one cluster are, or the objects of one resource.
 type Status struct {
 	Cluster    string
+	Resource   string    // "": namespaces, with the labels that selectors name
 	Synced     bool      // the namespaces were listed once
 	Stale      bool      // what is cached does not count: each namespace is asked for
 	Current    time.Time // when the cache was last current; zero: never
 	Namespaces int       // in the cache
+	Objects    int       // that are known, of a resource
+	Unkept     int       // of these: each is asked for, because there is no room for it
+	Lost       bool      // there are more: nothing is listed that is not asked for
+	Bytes      int       // that the others take, with what may be made of them
 	LiveGets   uint64    // since the source was made
 	LastError  string    // of the list or watch; "" while it goes well. One line, bounded
 	Cause      Cause     // of LastError
@@ -42,7 +48,7 @@ type Status struct {
 
 // String says it in a line that holds nothing of what the API said.
 func (s Status) String() string {
-	line := "namespaces of cluster " + s.Cluster + ": "
+	line := cmp.Or(s.Resource, "namespaces") + " of cluster " + s.Cluster + ": "
 	switch {
 	case !s.Stale:
 		line += "watched"

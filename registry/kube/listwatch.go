@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"sync"
 	"time"
 
@@ -46,8 +47,10 @@ type listWatch struct {
 // room is what is left for the list that is being read. The reflector asks for its
 // pages one after the other.
 type room struct {
-	read    int64 // bytes
+	read    int64 // bytes, of the limit
+	limit   int64
 	objects int
+	weight  int // of what is kept
 }
 
 // listing is a list as it was read. Its continue token is empty where there is no room
@@ -79,7 +82,7 @@ func (l listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (r
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	if o.Continue == "" {
-		*l.room = room{read: maxList, objects: maxNamespaces}
+		*l.room = l.resource.room
 	}
 	list, err := l.listed(ctx, &o, l.room)
 	if err != nil {
@@ -109,7 +112,7 @@ func (w *watcher) listed(ctx context.Context, o *metav1.ListOptions, room *room,
 		return nil, err
 	}
 	defer func() { _ = body.Close() }()
-	bytes := &budget{body, room.read, maxList}
+	bytes := &budget{body, room.read, room.limit}
 	list, err := w.page(newDocument(bytes), room)
 	room.read = bytes.left
 	if err != nil {
@@ -158,11 +161,11 @@ func (w *watching) run(ctx context.Context) {
 	defer close(w.events)
 	defer func() { _ = w.body.Close() }()
 	bytes := &budget{from: w.body, limit: maxObject}
-	d := newDocument(bytes)
+	next := w.of.events(newDocument(bytes))
 	var pace pace
 	for {
 		bytes.left = maxObject
-		e, err := w.of.next(d)
+		e, err := next()
 		if err == nil {
 			err = pace.take(ctx, max(eventCost, maxObject-bytes.left))
 		}
@@ -172,11 +175,21 @@ func (w *watching) run(ctx context.Context) {
 			}
 			return
 		}
-		select {
-		case w.events <- e:
-		case <-ctx.Done():
+		if !w.send(ctx, e) || w.of.again != nil && w.of.again() && !w.send(ctx, event{Type: watch.Error, Object: &expired}) {
 			return
 		}
+	}
+}
+
+// expired makes the reflector list again.
+var expired = metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired}
+
+func (w *watching) send(ctx context.Context, e event) bool {
+	select {
+	case w.events <- e:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -46,9 +46,10 @@ func newSource(of *Sources, number int, cluster string, access manifest.KubeAcce
 	reading := func(d *document) namespaceReader { return namespaceReader{d, s.keys} }
 	s.watcher = newWatcher(of, number, cluster, access, resource{
 		name: "namespaces", path: []string{namespacesPath}, list: acceptList, watch: acceptObject,
+		room:    room{read: maxList, limit: maxList, objects: maxNamespaces},
 		example: &metav1.PartialObjectMetadata{}, store: &s.store,
-		page: func(d *document, room *room) (listing, error) { return reading(d).list(room) },
-		next: func(d *document) (event, error) { return reading(d).next() },
+		page:   func(d *document, room *room) (listing, error) { return reading(d).list(room) },
+		events: func(d *document) func() (event, error) { return reading(d).next },
 	})
 	s.owner, s.beside = s, func(ctx context.Context) { s.version.follow(ctx, s.client.version) }
 	s.live = newLookups(s.name, s.get)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kube reads the namespaces of clusters from their APIs: one watch for
-// each cluster that has a kubeconfigFile, and a live GET for what the watch has
-// not brought (docs/decisions/0007-namespace-source.md).
+// Package kube reads the namespaces of clusters from their APIs, and the objects that
+// their Hooks ask for: one watch of each resource of each cluster that has a
+// kubeconfigFile, and a live GET for what the watch has not brought
+// (docs/decisions/0007-namespace-source.md, docs/decisions/0026-objects-of-a-cluster.md).
 package kube
 
 import (
@@ -16,6 +17,8 @@ import (
 	"sync"
 	"time"
 	"weak"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
@@ -96,6 +99,20 @@ func (s *Sources) Namespaces(cluster string, access manifest.KubeAccess, labels 
 	return newSource(s, s.made, cluster, access, labels)
 }
 
+// Objects returns the source that is open for this cluster, access and resource, or else
+// a new one, which the registry opens. It serves compile.Options.
+func (s *Sources) Objects(cluster string, access manifest.KubeAccess, resource schema.GroupVersionResource) chain.ObjectSource {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.open[cluster] {
+		if source, ok := o.(*Objects); ok && source.access == access && source.gvr == resource {
+			return source
+		}
+	}
+	s.made++
+	return newObjects(s, s.made, cluster, access, resource)
+}
+
 // client returns the client that is used for this access to the cluster, or a new one.
 // It is there for as long as somebody has it. The Sources are locked.
 func (s *Sources) client(cluster string, access manifest.KubeAccess) (*client, error) {
@@ -154,12 +171,16 @@ func (s *Sources) watchFreshness() {
 			continue
 		}
 		status := source.status(now)
+		what := "the namespaces of a cluster"
+		log := s.cfg.Logger.With("cluster", status.Cluster)
+		if status.Resource != "" {
+			what, log = "objects of a cluster", log.With("resource", status.Resource)
+		}
 		if stale {
-			s.cfg.Logger.Warn("the namespaces of a cluster are stale: each is asked for", "cluster", status.Cluster,
-				"synced", status.Synced, "current", status.Current, "error", status.LastError)
+			log.Warn(what+" are stale: each is asked for", "synced", status.Synced, "current", status.Current, "error", status.LastError)
 			continue
 		}
-		s.cfg.Logger.Info("the namespaces of a cluster are watched again", "cluster", status.Cluster, "namespaces", status.Namespaces)
+		log.Info(what+" are watched again", "namespaces", status.Namespaces, "objects", status.Objects)
 	}
 }
 
@@ -175,15 +196,19 @@ func (s *Sources) watchCredentials() {
 		return
 	}
 	s.looked = now
-	for _, source := range s.sources() {
-		err, news := source.watched().lookAtCredential()
+	for _, o := range s.sources() {
+		source, ok := o.(*Source) // each cluster has one, with the credential of all others
+		if !ok {
+			continue
+		}
+		err, news := source.lookAtCredential()
 		switch {
 		case !news:
 		case err != nil:
 			s.cfg.Logger.Warn("the credential for a cluster's API cannot be read: the last good one is used, if there was one",
-				"cluster", source.watched().cluster, "error", err.Error())
+				"cluster", source.cluster, "error", err.Error())
 		default:
-			s.cfg.Logger.Info("the credential for a cluster's API is good again", "cluster", source.watched().cluster)
+			s.cfg.Logger.Info("the credential for a cluster's API is good again", "cluster", source.cluster)
 		}
 	}
 }
@@ -191,15 +216,27 @@ func (s *Sources) watchCredentials() {
 // Status returns how the namespaces of each cluster are, sorted by cluster. While
 // one source follows another it is the better one that counts.
 func (s *Sources) Status() []Status {
+	return s.statuses(func(o opened) bool { _, ok := o.(*Source); return ok })
+}
+
+// ObjectsStatus returns how the objects of each cluster and resource are, sorted by
+// both, as Status does.
+func (s *Sources) ObjectsStatus() []Status {
+	return s.statuses(func(o opened) bool { _, ok := o.(*Objects); return ok })
+}
+
+func (s *Sources) statuses(of func(opened) bool) []Status {
 	now := time.Now()
 	var all []Status
-	for _, source := range s.sources() {
-		all = append(all, source.status(now))
+	for _, o := range s.sources() {
+		if of(o) {
+			all = append(all, o.status(now))
+		}
 	}
 	slices.SortFunc(all, func(a, b Status) int {
-		return cmp.Or(strings.Compare(a.Cluster, b.Cluster), cmp.Compare(rank(a), rank(b)))
+		return cmp.Or(strings.Compare(a.Cluster, b.Cluster), strings.Compare(a.Resource, b.Resource), cmp.Compare(rank(a), rank(b)))
 	})
-	return slices.CompactFunc(all, func(a, b Status) bool { return a.Cluster == b.Cluster })
+	return slices.CompactFunc(all, func(a, b Status) bool { return a.Cluster == b.Cluster && a.Resource == b.Resource })
 }
 
 // rank is lower for what is better.

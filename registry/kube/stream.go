@@ -145,35 +145,46 @@ func (d *document) number() (int, error) {
 	if err := d.UnreadByte(); err != nil {
 		return 0, err
 	}
-	return n, d.literal()
+	return n, d.literal(nil)
 }
 
 // skip reads a value and drops it.
-func (d *document) skip() error {
+func (d *document) skip() error { return d.copy(nil) }
+
+// skipAfter is skip for a value whose first byte is c.
+func (d *document) skipAfter(c byte) error { return d.copyAfter(c, nil) }
+
+// copy reads a value and keeps it, without the white space around its tokens.
+func (d *document) copy(into *kept) error {
 	c, err := d.token()
 	if err != nil {
 		return err
 	}
-	return d.skipAfter(c)
+	return d.copyAfter(c, into)
 }
 
-// skipAfter is skip for a value whose first byte is c.
-func (d *document) skipAfter(c byte) error {
+// copyAfter is copy for a value whose first byte is c.
+func (d *document) copyAfter(c byte, into *kept) error {
 	for depth := 0; ; {
 		var err error
+		into.apart(c)
+		into.add(c)
 		switch c {
 		case '{', '[':
 			depth++
+			into.count()
 		case '}', ']':
 			depth--
 		case '"':
-			_, _, err = d.rest(0)
+			into.count()
+			err = d.skipString(into)
 		case ',', ':':
 			if depth == 0 {
 				return errNoJSON
 			}
 		default:
-			err = d.literal()
+			into.count()
+			err = d.literal(into)
 		}
 		if err != nil || depth < 0 {
 			return cmp.Or(err, errNoJSON)

@@ -39,11 +39,11 @@ func (t tokens) null() error {
 	if string(rest[:]) != "ull" {
 		return errNoJSON
 	}
-	return t.literal()
+	return t.literal(nil)
 }
 
 // literal reads what is left of a number, true, false or null.
-func (t tokens) literal() error {
+func (t tokens) literal(into *kept) error {
 	for {
 		c, err := t.ReadByte()
 		if errors.Is(err, io.EOF) {
@@ -58,6 +58,7 @@ func (t tokens) literal() error {
 		case '{', '[', '"', ':':
 			return errNoJSON
 		}
+		into.add(c)
 	}
 }
 
@@ -65,7 +66,7 @@ func (t tokens) literal() error {
 // limit it returns the beginning.
 func (t tokens) rest(limit int) (text string, whole bool, err error) {
 	if limit == 0 {
-		return "", false, t.skipString()
+		return "", false, t.skipString(nil)
 	}
 	kept := append(make([]byte, 0, 64), '"')
 	for len(kept) < 6*limit+2 { // an escape is six bytes for one at most
@@ -84,7 +85,7 @@ func (t tokens) rest(limit int) (text string, whole bool, err error) {
 			kept = append(kept, c)
 		}
 	}
-	ended := t.skipString()
+	ended := t.skipString(nil)
 	// What was kept may end in half an escape, or in half a pair of them.
 	for i := max(1, len(kept)-12); i < len(kept); i++ {
 		if kept[i] == '\\' {
@@ -96,7 +97,7 @@ func (t tokens) rest(limit int) (text string, whole bool, err error) {
 }
 
 // skipString reads up to the end of a string.
-func (t tokens) skipString() error {
+func (t tokens) skipString(into *kept) error {
 	for {
 		if _, err := t.Peek(1); err != nil {
 			return unexpected(err)
@@ -104,17 +105,21 @@ func (t tokens) skipString() error {
 		buffered, _ := t.Peek(t.Buffered())
 		i := bytes.IndexAny(buffered, "\"\\")
 		if i < 0 {
+			into.add(buffered...)
 			_, _ = t.Discard(len(buffered))
 			continue
 		}
 		end := buffered[i] == '"'
+		into.add(buffered[:i+1]...)
 		_, _ = t.Discard(i + 1)
 		if end {
 			return nil
 		}
-		if _, err := t.ReadByte(); err != nil { // what is escaped
+		escaped, err := t.ReadByte()
+		if err != nil {
 			return unexpected(err)
 		}
+		into.add(escaped)
 	}
 }
 

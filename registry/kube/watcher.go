@@ -37,13 +37,16 @@ type watcher struct {
 // resource is what one resource of an API is: where it is, how it is read, and where
 // it is kept.
 type resource struct {
-	name    string // as users know it
-	path    []string
-	list    string // the representation of lists, and that of a watch's events
-	watch   string
-	page    func(*document, *room) (listing, error)
-	next    func(*document) (event, error) // io.EOF: there is none
-	example runtime.Object                 // of the type of what page and next bring
+	name  string // as users know it
+	path  []string
+	list  string // the representation of lists, and that of a watch's events
+	watch string
+	page  func(*document, *room) (listing, error)
+	// events returns what reads the next event; io.EOF: there is none.
+	events  func(*document) func() (event, error)
+	room    room           // for a list
+	again   func() bool    // it should be listed again; nil: never
+	example runtime.Object // of the type of what page and events bring
 	store   cache.ReflectorStore
 }
 
@@ -99,7 +102,7 @@ func (w *watcher) run(ctx context.Context) {
 		besides.Go(func() { w.beside(ctx) })
 	}
 	var silent klog.Logger // what matters is in Status and in our own log
-	r := cache.NewReflectorWithOptions(listWatch{w, &room{}}, w.example, w.store, cache.ReflectorOptions{Name: w.String(), Logger: &silent})
+	r := cache.NewReflectorWithOptions(listWatch{w, new(room)}, w.example, w.store, cache.ReflectorOptions{Name: w.String(), Logger: &silent})
 	r.RunWithContext(klog.NewContext(ctx, silent))
 }
 
