@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -236,12 +237,17 @@ func TestO3StaleObjects(t *testing.T) {
 func TestO2LiveAnswersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newObjects(New(Config{}), 1, "east", manifest.KubeAccess{Server: "https://a"}, schema.GroupVersionResource{Version: "v1", Resource: "limitranges"})
+		var mu sync.Mutex
 		now, most := 0, 0
 		o.live.get = func(_ context.Context, q wanted) (answer, error) {
+			mu.Lock()
 			now++
 			most = max(most, now)
+			mu.Unlock()
 			<-time.After(time.Millisecond)
+			mu.Lock()
 			now--
+			mu.Unlock()
 			if q.namespace == "none" {
 				return answer{}, nil
 			}
