@@ -290,6 +290,7 @@ func (b *Binding) Explain(v *hook.View) (hook.Explanation, error) {
 		x       hook.Explanation
 		results []*result
 		over    given
+		wanted  *celenv.Unanswered
 	)
 	deadline := time.Now().Add(explainTime)
 	params, err := b.params.Find(v, deadline)
@@ -309,13 +310,15 @@ func (b *Binding) Explain(v *hook.View) (hook.Explanation, error) {
 			x.Steps = append(x.Steps, fmt.Sprintf("params: %s %s", b.params.Kind(), over.param))
 		}
 		x.Steps = append(x.Steps, r.steps...)
-		if r.unanswered != nil {
-			x.Answer = r.unanswered.Error()
-			return x, nil //nolint:nilerr // it is the answer
+		if wanted = r.unanswered; wanted != nil {
+			break
 		}
 		results = append(results, r)
 	}
 	x.Answer = b.explain(results, err)
+	if wanted != nil {
+		x.Answer = wanted.Error()
+	}
 	return x, nil
 }
 

@@ -99,12 +99,12 @@ func TestAuthorizersAnswersAreKept(t *testing.T) {
 				}
 				asks()
 				if row.lasts > 0 {
-					time.Sleep(row.lasts - time.Nanosecond)
+					<-time.After(row.lasts - time.Nanosecond)
 					asks()
 					if r.count() != 1 {
 						t.Errorf("asked %d times", r.count())
 					}
-					time.Sleep(2 * time.Nanosecond)
+					<-time.After(2 * time.Nanosecond)
 				}
 				asks()
 				if r.count() != 2 {
@@ -240,10 +240,10 @@ func TestAuthorizerThatHangs(t *testing.T) {
 		if status, err := well.Authorize(mayRead("ann"), start.Add(time.Second)); err != nil || !status.Allowed || time.Since(start) != 0 {
 			t.Errorf("the other cluster: %+v, %v", status, err)
 		}
+		all.Wait()
 		if hanging.most != maxReviews {
 			t.Errorf("%d requests at once", hanging.most)
 		}
-		all.Wait()
 		if s := a.status(); s.Shed != 1 || s.Failed != maxAskers || s.Waiting != 0 || len(a.flights) != 0 || len(a.places) != 0 {
 			t.Errorf("%+v, %d, %d", s, len(a.flights), len(a.places))
 		}
