@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/cel-go/cel"
@@ -161,7 +162,19 @@ type ExpressionError struct {
 }
 
 func (e *ExpressionError) Error() string {
-	return fmt.Sprintf("expression '%v' resulted in error: %v", e.expression, e.err)
+	return fmt.Sprintf("expression '%v' resulted in error: %v", e.expression, brief(e.err))
+}
+
+// maxError is how much is told of what CEL says of an error, in bytes: a key that is not
+// there may be as long as the object.
+const maxError = 5 << 10
+
+func brief(err error) string {
+	text := err.Error()
+	if len(text) <= maxError {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxError], "") + " ..."
 }
 
 // Unwrap returns what CEL said.
@@ -252,7 +265,7 @@ func (e *Evaluation) variable(i int) ref.Val {
 	case errors.Is(err, errNoCost):
 		value = types.NewErr("unable to calculate cost of variable %q", x.name)
 	case err != nil:
-		value = types.NewErr("composited variable %q fails to evaluate: %v", x.name, err)
+		value = types.NewErr("composited variable %q fails to evaluate: %v", x.name, brief(err))
 	}
 	k.value, k.cost = value, cost
 	e.charge(i)

@@ -4,9 +4,11 @@ package celenv
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // scopeOf compiles variables, in order.
@@ -162,4 +164,27 @@ func TestOnce(t *testing.T) {
 	if get(true); made != 3 {
 		t.Error("it was kept for another object")
 	}
+}
+
+// What an error quotes of the object is cut: each expression that fails would have a copy of
+// it in the answer, and each variable that asks for another one.
+func TestErrorsAreCut(t *testing.T) {
+	s := scopeOf(t, "a={'x': 1}[object.spec.long]", "b=variables.a + 1", "c=variables.b + 1")
+	review := strings.Replace(update, `"replicas":3`, `"replicas":3,"long":"`+strings.Repeat("é", 1<<20)+`"`, 1)
+	evaluation(t, s, review, time.Time{}, func(e *Evaluation) {
+		for _, text := range []string{"{'x': 1}[object.spec.long] == 1", "variables.c == 1"} {
+			_, err := e.Evaluate(expression(t, s, text))
+			if err == nil {
+				t.Fatal("it has a result")
+			}
+			if said := err.Error(); !strings.Contains(said, "no such key: éé") || !strings.HasSuffix(said, "é ...") || !utf8.ValidString(said) || len(said) > 6<<10 {
+				t.Errorf("%d B: %.200s", len(said), said)
+			}
+		}
+		for i := range e.known {
+			if text := fmt.Sprint(e.known[i].value); len(text) > 6<<10 {
+				t.Errorf("%d B of %s", len(text), s.variables[i].name)
+			}
+		}
+	})
 }
