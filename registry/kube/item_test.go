@@ -160,7 +160,6 @@ func TestO4MemoryOfAList(t *testing.T) {
 			if err := s.Replace(all, ""); err != nil {
 				t.Fatal(err)
 			}
-			list, all = nil, nil
 			grown := inUse() - before
 			t.Logf("100 MiB of %s: %d objects in %d KiB, charged %d KiB", name, s.objects, grown>>10, s.weight>>10)
 			if grown > maxStored+maxObjects*300 || s.weight > maxStored {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -127,7 +127,7 @@ func (o *Objects) unknown(err error) error { return fmt.Errorf("%s are not synce
 // isObject reports whether an object may have the name.
 func isObject(namespace, name string) bool {
 	return (namespace == "" || len(validation.IsDNS1123Label(namespace)) == 0) &&
-		name != "" && len(name) <= maxName && len(path.IsValidPathSegmentName(name)) == 0
+		name != "" && len(name) <= maxName && len(content.IsPathSegmentName(name)) == 0
 }
 
 // path is where the API has the object, or the objects of a namespace, or all.
