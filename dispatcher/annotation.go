@@ -167,7 +167,7 @@ func ownAnnotations(outcomes []Outcome) []codec.Annotation {
 		if o.Operations == 0 || denied {
 			return ""
 		}
-		return fmt.Sprintf("%s/%s (%d operations, round %d)", o.Webhook.Configuration, o.Webhook.Label(), o.Operations, o.Round)
+		return fmt.Sprintf("%s/%s (%d operations, round %d)", o.Webhook.Configuration, o.Webhook.Name, o.Operations, o.Round)
 	})
 	return appendFailures(all, outcomes)
 }

@@ -137,8 +137,11 @@ func (a *admission) hear(inv *invocation) *Outcome {
 	inv.waiting = false
 	resp, err, operations := inv.resp, inv.err, 0
 	if a.Phase == chain.Mutating {
-		if err == nil && resp.Allowed && resp.Patch != nil {
-			operations, err = a.apply(inv.webhook, resp.Patch)
+		if resp.Allowed && resp.Patch != nil && (err == nil || keeps(inv.webhook, err)) {
+			var failed error
+			if operations, failed = a.apply(inv.webhook, resp.Patch); failed != nil {
+				err = failed
+			}
 		}
 		if err != nil {
 			resp = codec.Response{Warnings: resp.Warnings, Annotations: resp.Annotations, DroppedAnnotations: resp.DroppedAnnotations}
@@ -149,6 +152,13 @@ func (a *admission) hear(inv *invocation) *Outcome {
 	settled := a.settle(o)
 	inv.endSpan(settled)
 	return settled
+}
+
+// keeps reports whether the patch beside a CallError is applied: the Hook has left out what
+// failed, as its failure policy says.
+func keeps(w *chain.Entry, err error) bool {
+	_, failed := errors.AsType[*hook.CallError](err)
+	return failed && w.FailurePolicy == chain.Ignore
 }
 
 // hearPresent settles the answers that are there although time is up: a process that

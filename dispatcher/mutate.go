@@ -33,8 +33,8 @@ func (a *admission) mutate() {
 // it.
 func (a *admission) round(positions []int, round int, again *reinvocation) {
 	for n, i := range positions {
-		if round > 0 && !again.isDue(i) {
-			if a.recheck(i, round); a.denied() {
+		if round > 0 && !again.isDue(i) && !a.recheck(i, round) {
+			if a.denied() {
 				return
 			}
 			continue
@@ -61,17 +61,22 @@ func (a *admission) round(positions []int, round int, again *reinvocation) {
 }
 
 // recheck matches a webhook against the mutated object although it is not due: as
-// in kube-apiserver, a match that can no longer be decided denies.
-func (a *admission) recheck(position, round int) {
+// in kube-apiserver, a match that can no longer be decided denies. It reports whether the
+// Hook is to answer for that.
+func (a *admission) recheck(position, round int) (ask bool) {
 	w := a.chain.Webhooks[position]
 	if w.Mode != chain.Enforce {
-		return
+		return false
 	}
 	m, _ := a.match(w) // without a slot nobody was called, and there is no second round
-	if m.Reason == match.ConditionRefusal || m.Reason == match.NamespaceUnknown {
+	switch m.Reason {
+	case match.ConditionRefusal, match.NamespaceUnknown:
 		inv := &invocation{inquiry: inquiry{webhook: w, position: position, round: round}}
 		a.settleUncalled(inv, a.judge(inv, codec.Response{}, refuseMatch(m), 0))
+	case match.Matched:
+		return m.Condition != ""
 	}
+	return false
 }
 
 // reinvocation keeps which webhooks are due a second time: those with

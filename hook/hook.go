@@ -54,7 +54,9 @@ type Receiver struct {
 func NewReceiver(asker Asker, ticket uint64) Receiver { return Receiver{asker, ticket} }
 
 // Receive notifies who asked. It does not block. The error is a *CallError, a *Refusal,
-// or a *codec.AnswerError whose Denies is set. Nothing of resp is borrowed.
+// or a *codec.AnswerError whose Denies is set. Nothing of resp is borrowed. The patch of an
+// allow beside a *CallError is what there is of the answer without what failed, and is
+// applied where failurePolicy Ignore has that left out.
 func (r Receiver) Receive(resp codec.Response, err error) { r.asker.Answered(r.ticket, resp, err) }
 
 // Asker takes the answers of Hooks. It is safe for concurrent use.

@@ -100,7 +100,7 @@ func (c *conditions) failed(by *condition, errs []error) Decision {
 	case c.ignore:
 		d.Reason = ConditionError
 	case c.answer:
-		return Decision{}
+		return Decision{Condition: by.name}
 	}
 	return d
 }

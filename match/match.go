@@ -255,7 +255,8 @@ type Decision struct {
 	// Rule is the index of the rule that selected the review, or would have in
 	// another version (NotConvertible); -1 if none did.
 	Rule int
-	// Condition is the name of the matchCondition that decided, if one did.
+	// Condition is the name of the matchCondition that decided, if one did. With Matched it
+	// is one that failed, which the Hook is to answer for.
 	Condition string
 	// Err explains ConditionError, ConditionRefusal, NamespaceUnknown,
 	// NamespaceNotLookedUp, AuthorizerNotAsked, NotConvertible, NoTimeLeft.

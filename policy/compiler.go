@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy decides ValidatingAdmissionPolicies: it compiles one, evaluates it over
-// a review, and answers for each of its bindings as kube-apiserver does.
+// Package policy decides Validating- and MutatingAdmissionPolicies: it compiles one,
+// evaluates it over a review, and answers for each of its bindings as kube-apiserver does.
 package policy
 
 import (
@@ -20,15 +20,21 @@ import (
 // requests it is for. It has no name: policies that say the same are one. It is frozen,
 // and safe for concurrent use.
 type Policy struct {
-	sum         string
-	ignore      bool // failurePolicy: an expression without a result is skipped
-	scope       *celenv.Scope
-	conditions  []*celenv.Condition
+	common
 	validations []validation
 	annotations []annotation
-	messages    int                 // how many messageExpressions there are
-	objects     bool                // an expression looks into the objects
-	namespace   celenv.NamespaceUse // by the expression that looks at most of it
+	messages    int // how many messageExpressions there are
+}
+
+// common is what policies that validate and policies that mutate have in common.
+type common struct {
+	sum        string
+	ignore     bool // failurePolicy: an expression without a result is skipped
+	scope      *celenv.Scope
+	conditions []*celenv.Condition
+	objects    bool                // an expression looks into the objects
+	namespace  celenv.NamespaceUse // by the expression that looks at most of it
+
 	namespaceAt *field.Path
 	authorizes  asking
 }
@@ -41,9 +47,13 @@ type asking struct {
 
 // Authorizes returns the first expression that may ask the cluster's authorizer, and its
 // path; nil: there is none.
-func (p *Policy) Authorizes() (at *field.Path, expression string) {
-	return p.authorizes.at, p.authorizes.text
+func (c *common) Authorizes() (at *field.Path, expression string) {
+	return c.authorizes.at, c.authorizes.text
 }
+
+// Namespace says what the expressions look at of namespaceObject, and which of them looks
+// at most of it.
+func (c *common) Namespace() (celenv.NamespaceUse, *field.Path) { return c.namespace, c.namespaceAt }
 
 // validation is one entry of validations.
 type validation struct {
@@ -58,26 +68,22 @@ type annotation struct {
 	value     *celenv.Expression
 }
 
-// Namespace says what the expressions look at of namespaceObject, and which of them looks
-// at most of it.
-func (p *Policy) Namespace() (celenv.NamespaceUse, *field.Path) { return p.namespace, p.namespaceAt }
-
 // Compiler compiles policies. It keeps what it has compiled for the next load: to compile
 // an expression takes about a millisecond. It is not safe for concurrent use.
 type Compiler struct {
 	cel      *celenv.Compiler
-	now      map[string]*Policy // of this load, by sum
-	before   map[string]*Policy // of the one before
+	now      map[string]any // *Policy or *Mutations of this load, by sum
+	before   map[string]any // of the one before
 	compiled int
 }
 
 // NewCompiler returns a Compiler whose expressions cel compiles.
 func NewCompiler(cel *celenv.Compiler) *Compiler {
-	return &Compiler{cel: cel, now: map[string]*Policy{}}
+	return &Compiler{cel: cel, now: map[string]any{}}
 }
 
 // Begin begins a load: what this one and the one before it do not use is forgotten.
-func (c *Compiler) Begin() { c.now, c.before = map[string]*Policy{}, c.now }
+func (c *Compiler) Begin() { c.now, c.before = map[string]any{}, c.now }
 
 // Compiled returns how many policies have been compiled so far.
 func (c *Compiler) Compiled() int { return c.compiled }
@@ -85,65 +91,49 @@ func (c *Compiler) Compiled() int { return c.compiled }
 // Compile compiles the expressions of a policy that is valid but for them. Every
 // expression that does not compile is an error, with its path below at.
 func (c *Compiler) Compile(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, at *field.Path) (*Policy, field.ErrorList) {
-	sum := sumOf(spec)
-	if p, ok := c.now[sum]; ok {
+	read := admissionregistrationv1.ValidatingAdmissionPolicySpec{
+		FailurePolicy: spec.FailurePolicy, MatchConditions: spec.MatchConditions, Variables: spec.Variables,
+		Validations: spec.Validations, AuditAnnotations: spec.AuditAnnotations, ParamKind: anyKind(spec.ParamKind),
+	}
+	return kept(c, sumOf(read), func(sum string) (*Policy, field.ErrorList) { return c.compile(spec, sum, at) })
+}
+
+// kept returns what is compiled already, or else compiles it.
+func kept[P any](c *Compiler, sum string, compile func(sum string) (*P, field.ErrorList)) (*P, field.ErrorList) {
+	if p, ok := c.now[sum].(*P); ok {
 		return p, nil
 	}
-	p, ok := c.before[sum]
+	p, ok := c.before[sum].(*P)
 	if !ok {
 		c.compiled++
 		var errs field.ErrorList
-		if p, errs = c.compile(spec, at); len(errs) > 0 {
+		if p, errs = compile(sum); len(errs) > 0 {
 			return nil, errs
 		}
-		p.sum = sum
 	}
 	c.now[sum] = p
 	return p, nil
 }
 
-// sumOf is over all that Compile reads.
-func sumOf(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec) string {
-	read := admissionregistrationv1.ValidatingAdmissionPolicySpec{
-		FailurePolicy: spec.FailurePolicy, MatchConditions: spec.MatchConditions, Variables: spec.Variables,
-		Validations: spec.Validations, AuditAnnotations: spec.AuditAnnotations,
+// anyKind is not nil where params are declared, of whatever kind: expressions may look at
+// them.
+func anyKind(of *admissionregistrationv1.ParamKind) *admissionregistrationv1.ParamKind {
+	if of == nil {
+		return nil
 	}
-	if spec.ParamKind != nil { // of whatever kind: expressions may look at params
-		read.ParamKind = &admissionregistrationv1.ParamKind{}
-	}
+	return &admissionregistrationv1.ParamKind{}
+}
+
+// sumOf is over all that is compiled.
+func sumOf(read any) string {
 	text, _ := json.Marshal(read) // plain data always has a text
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-func (c *Compiler) compile(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, at *field.Path) (*Policy, field.ErrorList) {
-	p := &Policy{
-		ignore: spec.FailurePolicy != nil && *spec.FailurePolicy == admissionregistrationv1.Ignore,
-		scope:  c.cel.NewScope(celenv.Declarations{Variables: len(spec.Variables) > 0, Params: spec.ParamKind != nil}),
-	}
-	condition := c.cel.Compile
-	if spec.ParamKind != nil {
-		condition = c.cel.CompileWithParams
-	}
-	b := builder{Policy: p}
-	for i, m := range spec.MatchConditions {
-		if blank(m.Expression) {
-			continue
-		}
-		compiled, err := condition(m.Expression)
-		at := at.Child("matchConditions").Index(i).Child("expression")
-		b.problem(at, m.Expression, err)
-		b.asks(at, m.Expression, compiled != nil && compiled.Authorizes())
-		p.conditions = append(p.conditions, compiled)
-	}
-	for i, v := range spec.Variables {
-		if blank(v.Expression) {
-			continue
-		}
-		at := at.Child("variables").Index(i).Child("expression")
-		b.problem(at, v.Expression, p.scope.Declare(v.Name, v.Expression))
-		b.asks(at, v.Expression, p.scope.Authorizes())
-	}
+func (c *Compiler) compile(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, sum string, at *field.Path) (*Policy, field.ErrorList) {
+	b := c.begin(sum, spec.FailurePolicy, spec.ParamKind, spec.MatchConditions, spec.Variables, at)
+	p := &Policy{}
 	for i, v := range spec.Validations {
 		at := at.Child("validations").Index(i)
 		compiled := validation{Validation: v, expression: b.expression(at.Child("expression"), v.Expression, celenv.Bool)}
@@ -157,18 +147,58 @@ func (c *Compiler) compile(spec *admissionregistrationv1.ValidatingAdmissionPoli
 		at := at.Child("auditAnnotations").Index(i).Child("valueExpression")
 		p.annotations = append(p.annotations, annotation{a.Key, a.ValueExpression, b.expression(at, a.ValueExpression, celenv.TextOrNull)})
 	}
-	if len(b.errs) > 0 {
-		return nil, b.errs
-	}
-	p.objects = p.objects || p.scope.ReadsObjects()
-	b.looks(at.Child("variables"), p.scope.Namespace())
-	return p, nil
+	var errs field.ErrorList
+	p.common, errs = b.end(at)
+	return p, errs
 }
 
-// builder collects what is wrong with a policy.
+// builder compiles what policies have in common, and collects what is wrong.
 type builder struct {
-	*Policy
+	common
 	errs field.ErrorList
+}
+
+// begin compiles the conditions and the variables.
+func (c *Compiler) begin(sum string, failurePolicy *admissionregistrationv1.FailurePolicyType, params *admissionregistrationv1.ParamKind,
+	conditions []admissionregistrationv1.MatchCondition, variables []admissionregistrationv1.Variable, at *field.Path,
+) *builder {
+	b := &builder{common: common{
+		sum:    sum,
+		ignore: failurePolicy != nil && *failurePolicy == admissionregistrationv1.Ignore,
+		scope:  c.cel.NewScope(celenv.Declarations{Variables: len(variables) > 0, Params: params != nil}),
+	}}
+	condition := c.cel.Compile
+	if params != nil {
+		condition = c.cel.CompileWithParams
+	}
+	for i, m := range conditions {
+		if blank(m.Expression) {
+			continue
+		}
+		compiled, err := condition(m.Expression)
+		at := at.Child("matchConditions").Index(i).Child("expression")
+		b.problem(at, m.Expression, err)
+		b.asks(at, m.Expression, compiled != nil && compiled.Authorizes())
+		b.conditions = append(b.conditions, compiled)
+	}
+	for i, v := range variables {
+		if blank(v.Expression) {
+			continue
+		}
+		at := at.Child("variables").Index(i).Child("expression")
+		b.problem(at, v.Expression, b.scope.Declare(v.Name, v.Expression))
+		b.asks(at, v.Expression, b.scope.Authorizes())
+	}
+	return b
+}
+
+// end returns what all compiled, if nothing is wrong.
+func (b *builder) end(at *field.Path) (common, field.ErrorList) {
+	if len(b.errs) == 0 {
+		b.objects = b.objects || b.scope.ReadsObjects()
+		b.looks(at.Child("variables"), b.scope.Namespace())
+	}
+	return b.common, b.errs
 }
 
 func (b *builder) expression(at *field.Path, text string, result celenv.Result) *celenv.Expression {

@@ -5,7 +5,6 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -42,15 +41,20 @@ type given struct {
 	namespace *celenv.Object // the review's: the same one for all
 }
 
-// key names what the policy comes to for one review.
-func (g given) key(p *Policy) any {
+// key names what a policy comes to for one review.
+func (g given) key(policy any) any {
 	if g.param == nil {
-		return p
+		return policy
 	}
 	return struct {
-		policy *Policy
+		policy any
 		param  *Param
-	}{p, g.param}
+	}{policy, g.param}
+}
+
+// sees is what expressions see of it.
+func (g given) sees() celenv.Given {
+	return celenv.Given{Params: g.param.Object(), Namespace: g.namespace}
 }
 
 // evaluator evaluates one policy over one review.
@@ -65,7 +69,7 @@ type evaluator struct {
 // (k8s.io/apiserver/pkg/admission/plugin/policy/validating/validator.go): conditions,
 // validations, the messages of those that do not hold, audit annotations.
 func (p *Policy) evaluate(v *celenv.Variables, over given, deadline time.Time, explains bool) *result {
-	made := v.Once(over.key(p), p.scope, celenv.Given{Params: over.param.Object(), Namespace: over.namespace}, deadline, func(e *celenv.Evaluation) (any, bool) {
+	made := v.Once(over.key(p), p.scope, over.sees(), deadline, func(e *celenv.Evaluation) (any, bool) {
 		run := &evaluator{Policy: p, Evaluation: e, explains: explains}
 		if run.conditionsHold() && run.validate() {
 			run.annotate()
@@ -78,28 +82,14 @@ func (p *Policy) evaluate(v *celenv.Variables, over given, deadline time.Time, e
 	return made.(*result) //nolint:forcetypeassert // it is what is made
 }
 
-// conditionsHold evaluates the matchConditions as the matcher has, which keeps what they
-// came to: here they are evaluated for what they fail with.
+// conditionsHold reports whether the policy is for the review. Where that fails it is
+// decided.
 func (e *evaluator) conditionsHold() bool {
-	var errs []error
-	budget, untrue := celenv.Budget, false
-	for i, c := range e.conditions {
-		holds, left, err := e.Condition(c, budget)
-		e.step(fmt.Sprintf("matchConditions[%d]", i), fmt.Sprint(holds), err)
-		switch {
-		case left < 0:
-			e.failed(err)
-			return false
-		case err != nil:
-			errs = append(errs, err)
-		}
-		untrue = untrue || err == nil && !holds
-		budget = left
+	holds, err := e.hold(e.Evaluation, e.step)
+	if err != nil {
+		e.failed(err)
 	}
-	if !untrue && len(errs) > 0 {
-		e.failed(joined(errs))
-	}
-	return !untrue && len(errs) == 0
+	return holds
 }
 
 // failed makes err the one decision: nothing else of the policy counts. It is late, or
@@ -251,20 +241,6 @@ func (e *evaluator) annotate() {
 	}
 }
 
-// isOwn reports whether the error is of the one expression alone.
-func isOwn(err error) bool {
-	var own *celenv.ExpressionError
-	return errors.As(err, &own)
-}
-
-func discreet(err error) error {
-	var own *celenv.ExpressionError
-	if errors.As(err, &own) {
-		return own.Discreet()
-	}
-	return err
-}
-
 // step notes what an expression came to.
 func (e *evaluator) step(field, came string, err error) {
 	if !e.explains {
@@ -277,52 +253,7 @@ func (e *evaluator) step(field, came string, err error) {
 }
 
 func (e *evaluator) explainVariables() {
-	if !e.explains {
-		return
-	}
-	for _, v := range e.Known() {
-		e.steps = append(e.steps, "variables."+v.Name+": "+cut(v.JSON()))
+	if e.explains {
+		e.steps = append(e.steps, shownVariables(e.Evaluation)...)
 	}
 }
-
-func shown(v celenv.Value, err error) string {
-	if err != nil {
-		return ""
-	}
-	return cut(v.JSON())
-}
-
-// maxShown is how much of a value explain shows, in bytes.
-const maxShown = 1 << 10
-
-func cut(text string) string {
-	if len(text) <= maxShown {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxShown], "") + " ..."
-}
-
-// joined is several errors in the words of an aggregate of apimachinery's.
-func joined(errs []error) error {
-	if len(errs) == 1 {
-		return errs[0]
-	}
-	return &several{errs}
-}
-
-type several struct{ errs []error }
-
-func (s *several) Error() string {
-	var texts []string
-	for _, err := range s.errs {
-		if text := err.Error(); !slices.Contains(texts, text) {
-			texts = append(texts, text)
-		}
-	}
-	if len(texts) == 1 {
-		return texts[0]
-	}
-	return "[" + strings.Join(texts, ", ") + "]"
-}
-
-func (s *several) Unwrap() []error { return s.errs }

@@ -11,13 +11,14 @@ import (
 type application struct {
 	*Document
 	limits    Limits
+	explicit  bool  // Patch.Explicit
 	comparing meter // what telling whether something changed may still cost
 	changed   bool
 }
 
 func newApplication(d *Document, p Patch, limits Limits) application {
 	d.meter.restart(limits)
-	return application{Document: d, limits: limits, comparing: meter{bounded: true, left: 8*p.bytes + stride}}
+	return application{Document: d, limits: limits, explicit: p.explicit, comparing: meter{bounded: true, left: 8*p.bytes + stride}}
 }
 
 func (a *application) run(p Patch) (changed bool, err error) {
@@ -156,7 +157,7 @@ func (a *application) source(op *operation) (*node, error) {
 func (a *application) test(op *operation) error {
 	holds, err := a.holds(op)
 	if err == nil && !holds {
-		return reason("the value is another one than tested for")
+		return untrue
 	}
 	return err
 }
@@ -176,7 +177,7 @@ func (a *application) holds(op *operation) (bool, error) {
 	case err != nil:
 		return false, err
 	case n == nil, n.isNull() && n.origin == given:
-		return want.isNull(), nil
+		return want.isNull() && !a.explicit, nil
 	case n.isNull():
 		return n.origin == added && want.origin == added, nil
 	}

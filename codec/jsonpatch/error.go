@@ -24,6 +24,8 @@ type Error struct {
 	Reason   string
 	// Limit is set where the patch exceeds a limit and might apply without it.
 	Limit bool
+	// Untrue is set where a test operation found another value than it tests for.
+	Untrue bool
 }
 
 // Error repeats nothing of the patch and nothing of the document: it goes into
@@ -69,8 +71,12 @@ func operationError(index int, op *operation, err error) *Error {
 		Path:   cut(op.path.value, maxErrorPath),
 		Reason: err.Error(),
 		Limit:  isLimit(err),
+		Untrue: errors.Is(err, untrue),
 	}
 }
+
+// untrue is the error of a test that does not hold.
+const untrue = reason("the value is another one than tested for")
 
 func isLimit(err error) bool {
 	_, ok := errors.AsType[limit](err)

@@ -29,6 +29,16 @@ import (
 type Patch struct {
 	operations []operation
 	bytes      int
+	explicit   bool
+}
+
+// Explicit returns p as if it had not been read: a null is a value then. To test for one
+// fails where there is nothing, or null as it was given, and passes where p has added one.
+// So it is where kube-apiserver applies what a policy makes, which nobody has written as
+// JSON.
+func (p Patch) Explicit() Patch {
+	p.explicit = true
+	return p
 }
 
 // Decode reads a JSON array of operations, or null for an empty patch. It

@@ -80,6 +80,24 @@ func (s *policySubject) loadObjects(objects *manifest.Objects) bool {
 
 func (s *policySubject) decide(t *testing.T, a *policyAdmission) decided {
 	t.Helper()
+	response := s.answer(t, a, chain.Validating)
+	d := decided{Allowed: response.Allowed, Code: response.Code, Reason: response.Reason, Message: unindented(response.Message), Annotations: map[string]string{}}
+	for _, w := range response.Warnings {
+		if strings.HasPrefix(w, "Validation failed for ") { // others are our own
+			d.Warnings = append(d.Warnings, w)
+		}
+	}
+	for _, kv := range response.Annotations {
+		if own := strings.HasPrefix(kv.Key, "dispatcher.dev."); !own || kv.Key == "dispatcher.dev.validation-failures" {
+			d.Annotations[kv.Key] = kv.Value
+		}
+	}
+	return d
+}
+
+// answer is what the dispatcher says about the admission.
+func (s *policySubject) answer(t *testing.T, a *policyAdmission, phase chain.Phase) codec.Response {
+	t.Helper()
 	dryRun := false
 	kind, resource := metav1.GroupVersionKind(a.Kind), metav1.GroupVersionResource(a.Resource)
 	review := admissionv1.AdmissionReview{
@@ -110,19 +128,8 @@ func (s *policySubject) decide(t *testing.T, a *policyAdmission) decided {
 		t.Fatal(err)
 	}
 	var v dispatcher.Verdict
-	s.Dispatch(t.Context(), dispatcher.Request{Review: r, Cluster: s.cluster, Phase: chain.Validating, Snapshot: "s", Deadline: time.Now().Add(time.Minute)}, &v)
-	d := decided{Allowed: v.Response.Allowed, Code: v.Response.Code, Reason: v.Response.Reason, Message: unindented(v.Response.Message), Annotations: map[string]string{}}
-	for _, w := range v.Response.Warnings {
-		if strings.HasPrefix(w, "Validation failed for ") { // others are our own
-			d.Warnings = append(d.Warnings, w)
-		}
-	}
-	for _, kv := range v.Response.Annotations {
-		if own := strings.HasPrefix(kv.Key, "dispatcher.dev."); !own || kv.Key == "dispatcher.dev.validation-failures" {
-			d.Annotations[kv.Key] = kv.Value
-		}
-	}
-	return d
+	s.Dispatch(t.Context(), dispatcher.Request{Review: r, Cluster: s.cluster, Phase: phase, Snapshot: "s", Deadline: time.Now().Add(time.Minute)}, &v)
+	return v.Response
 }
 
 // unindented is the message with what follows the first line of a denial where it began.

@@ -33,6 +33,8 @@ type Compiler struct {
 	mu       sync.Mutex // guards what follows; held while compiling
 	cache    cache
 	policies [2]*cel.Env // of the expressions of policies, without and with params; made for the first one
+	// mutations are of the expressions of mutations, each extending one of policies.
+	mutations map[*cel.Env]*cel.Env
 }
 
 // NewCompiler returns a Compiler with an empty cache.
@@ -42,7 +44,7 @@ func NewCompiler() *Compiler {
 		// The environment depends on nothing but code; every test makes sure of it.
 		panic(err)
 	}
-	return &Compiler{environment: env, compiler: plugin.NewCompiler(env)}
+	return &Compiler{environment: env, compiler: plugin.NewCompiler(env), mutations: map[*cel.Env]*cel.Env{}}
 }
 
 // withCluster declares the variable that kube-apiserver does not have, and bounds what it does

@@ -48,6 +48,7 @@ type Evaluation struct {
 	interrupted bool
 	wanted      *Unanswered // nothing is of use without that answer
 	silent      bool        // there is no authorizer in this pass
+	plain       bool        // objects are decoded JSON, whatever their kind
 }
 
 // knownVariable is what became of a variable.
@@ -306,8 +307,17 @@ func (e *Evaluation) ResolveName(name string) (any, bool) {
 			return nil, false
 		}
 	}
-	return e.variables.ResolveName(name)
+	value, ok := e.variables.ResolveName(name)
+	if object, typed := value.(*typedMap); typed && e.plain {
+		return types.DefaultTypeAdapter.NativeToValue(object.Value()), ok
+	}
+	return value, ok
 }
+
+// Plain has expressions see objects as those of custom resources, be they of a built-in
+// kind or not: so does kube-apiserver 1.37 where a policy that mutates has no
+// matchConditions (k8s.io/apiserver/pkg/admission/conversion.go, LazyObject).
+func (e *Evaluation) Plain() { e.plain = true }
 
 // Parent returns nil: there is no enclosing scope.
 func (e *Evaluation) Parent() cel.Activation { return nil }

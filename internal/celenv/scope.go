@@ -38,6 +38,7 @@ func (x *Expression) Authorizes() bool { return x.authorizer }
 type Scope struct {
 	compiler  *Compiler
 	env       *cel.Env
+	mutations *cel.Env                           // for the expressions of mutations; made for the first one
 	asking    *cel.Env                           // env with the authorizer; nil: no expression has asked it
 	fields    map[string]*apiservercel.DeclField // of the type of variables, which env has
 	variables []namedExpression
@@ -54,10 +55,12 @@ type Result uint8
 
 // The results.
 const (
-	Bool         Result = iota // a validation
-	Text                       // a messageExpression
-	TextOrNull                 // the valueExpression of an audit annotation
-	AnythingElse               // a variable
+	Bool          Result = iota // a validation
+	Text                        // a messageExpression
+	TextOrNull                  // the valueExpression of an audit annotation
+	AnythingElse                // a variable
+	Operations                  // the JSONPatch of a mutation
+	Configuration               // the ApplyConfiguration of a mutation
 )
 
 func (r Result) types() []*cel.Type {
@@ -68,6 +71,10 @@ func (r Result) types() []*cel.Type {
 		return []*cel.Type{cel.StringType}
 	case TextOrNull:
 		return []*cel.Type{cel.StringType, cel.NullType}
+	case Operations:
+		return []*cel.Type{operationsType}
+	case Configuration:
+		return []*cel.Type{configurationType}
 	}
 	return nil
 }
@@ -183,13 +190,14 @@ func (s *Scope) Authorizes() bool {
 func (s *Scope) Variables() int { return len(s.variables) }
 
 // compile uses the environment of stored expressions, as for conditions. Those of messages
-// have no authorizer; those of audit annotations compile with it, but never see it.
+// and of mutations have no authorizer; those of audit annotations compile with it, but never
+// see it.
 func (s *Scope) compile(text string, result Result) (*Expression, *cel.Type, error) {
 	s.compiler.mu.Lock()
 	defer s.compiler.mu.Unlock()
-	env, x := s.env, &Expression{text: text}
+	env, x := s.envFor(result), &Expression{text: text}
 	checked, issues := env.Compile(text)
-	if issues != nil && result != Text && asksAuthorizer(issues) {
+	if issues != nil && result != Text && env == s.env && asksAuthorizer(issues) {
 		env, x.authorizer = s.withAuthorizer(), result != TextOrNull
 		checked, issues = env.Compile(text)
 	}
@@ -219,6 +227,28 @@ func (s *Scope) withAuthorizer() *cel.Env {
 		s.asking = env
 	}
 	return s.asking
+}
+
+// envFor returns the environment of an expression, with the compiler locked.
+func (s *Scope) envFor(result Result) *cel.Env {
+	if result != Operations && result != Configuration {
+		return s.env
+	}
+	if s.mutations == nil {
+		s.mutations = s.compiler.mutations[s.env]
+	}
+	if s.mutations != nil {
+		return s.mutations
+	}
+	env, err := withMutations(s.env)
+	if err != nil {
+		panic(err) // as in NewCompiler
+	}
+	s.mutations = env
+	if slices.Contains(s.compiler.policies[:], s.env) { // others may ask for it, too
+		s.compiler.mutations[s.env] = env
+	}
+	return env
 }
 
 func mustBe(of *cel.Type, types []*cel.Type) error {

@@ -27,7 +27,8 @@ func packages() map[string][]string {
 		"hook":                  {"codec", "internal/celenv", "internal/crash", "internal/share", "internal/worker"},
 		"transport":             {"codec", "hook", "breaker", "internal/crash", "internal/worker", "internal/tracecontext"},
 		"webhook":               {"codec", "hook", "transport"},
-		"policy":                {"codec", "hook", "match", "internal/celenv"},
+		"policy":                {"codec", "codec/jsonpatch", "hook", "match", "internal/celenv", "policy/schema"},
+		"policy/schema":         {},
 		// What is compiled in: an API for others, and what they make of it as a Hook.
 		"plugin":             {"codec", "hook", "internal/crash"},
 		"plugin/kubernetes":  {"plugin", "plugin/podsecurity", "internal/objectpath"},
@@ -36,7 +37,7 @@ func packages() map[string][]string {
 		"chain":              {"hook", "match", "exempt"},
 		"registry/manifest":  {"chain", "exempt"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
-		"registry/compile":    {"codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "plugin", "internal/celenv", "internal/trust"},
+		"registry/compile":    {"codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "policy/schema", "plugin", "internal/celenv", "internal/trust"},
 		"registry":            {"chain", "transport", "registry/manifest", "registry/compile"},
 		"internal/trust":      {},
 		"registry/kube":       {"hook", "match", "chain", "registry/manifest"}, // hook and match for the interfaces of sources
@@ -114,12 +115,13 @@ func modules() map[string][]string {
 
 		"k8s.io/apiserver/pkg/authorization/authorizer": {"internal/celenv"},
 		"k8s.io/api":                           {"hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
-		"k8s.io/apimachinery":                  {"hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
+		"k8s.io/apimachinery":                  {"hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
 		"k8s.io/pod-security-admission":        {"plugin/podsecurity"},
 		"k8s.io/client-go":                     {"registry/kube"},
 		"k8s.io/klog":                          {"registry/kube"},  // to keep client-go silent
 		"golang.org/x/sys":                     {"loadtest/bench"}, // to pin processes
 		"sigs.k8s.io/json":                     {"internal/config", "codec/native", "registry/kube", "registry/manifest", "plugin"},
+		"sigs.k8s.io/structured-merge-diff":    {"policy", "policy/schema"},
 		"sigs.k8s.io/yaml":                     {"codec", "registration", "internal/config", "registry/manifest"},
 		"go.opentelemetry.io/otel":             {"internal/otlp"},
 		"go.opentelemetry.io/otel/attribute":   {anything}, // the API

@@ -59,15 +59,22 @@ func (s *Status) Registered() int {
 // Policy is what a policy with a binding decides, which has no Target.
 type Policy struct {
 	Validations []string `json:"validations"`
+	Mutations   []string `json:"mutations"` // of one that mutates
 	Actions     []string `json:"actions"`
 	Params      string   `json:"params,omitempty"` // the kind, and where they come from; "": there are none
 	Version     string   `json:"version"`          // the beginning of a hash over all that both say, in hex
 }
 
-func newPolicy(b *policy.Binding, w *chain.Entry) *Policy {
-	p := &Policy{Validations: b.Validations(), Actions: []string{}, Params: b.Params, Version: hex.EncodeToString(w.Sum())[:shownIdentity]}
-	for _, action := range b.Actions {
-		p.Actions = append(p.Actions, string(action))
+func newPolicy(w *chain.Entry) *Policy {
+	p := &Policy{Validations: []string{}, Mutations: []string{}, Actions: []string{}, Version: hex.EncodeToString(w.Sum())[:shownIdentity]}
+	switch b := w.Hook.(type) {
+	case *policy.Binding:
+		p.Validations, p.Params = b.Validations(), b.Params
+		for _, action := range b.Actions {
+			p.Actions = append(p.Actions, string(action))
+		}
+	case *policy.MutationBinding:
+		p.Mutations, p.Params = b.Mutations(), b.Params
 	}
 	return p
 }
@@ -103,8 +110,8 @@ func newVariant(w *chain.Entry, p chain.Phase) Webhook {
 	switch h := w.Hook.(type) {
 	case *webhook.Hook:
 		v.Retry, v.Hedge = h.Repeat.Failures, !h.Repeat.NoHedge && w.SideEffects.Repeatable(true)
-	case *policy.Binding:
-		v.Policy = newPolicy(h, w)
+	case *policy.Binding, *policy.MutationBinding:
+		v.Policy = newPolicy(w)
 	}
 	return v
 }

@@ -29,7 +29,7 @@ type claim struct {
 }
 
 // called is how a text names a webhook, or a policy with its binding.
-const called = `(?:webhook "|ValidatingAdmissionPolicy '[^']+' with binding ')([^"']+)["']`
+const called = `(?:webhook "|(?:ValidatingAdmissionPolicy|policy) '[^']+' with binding ')([^"']+)["']`
 
 // The texts are part of the contract: users of kube-apiserver search for them.
 var (

@@ -137,7 +137,7 @@ func (c *entries) identify(e *entry) {
 	switch {
 	case another == nil:
 	case (another.policy == nil) != (e.policy == nil): // policies come first
-		c.problem(e.configuration.Problem(e.path.Child("name"), e.spec.Name, "is the name of a ValidatingAdmissionPolicy and its binding, too"))
+		c.problem(e.configuration.Problem(e.path.Child("name"), e.spec.Name, "is the name of a "+policyKinds[e.configuration.Phase]+" and its binding, too"))
 		return
 	case another.name() != e.name():
 		c.problem(e.configuration.Problem(e.path.Child("name"), e.spec.Name,

@@ -29,16 +29,7 @@ const (
 func validatePolicy(p *admissionregistrationv1.ValidatingAdmissionPolicy) field.ErrorList {
 	errs := validation.ValidateObjectMeta(&p.ObjectMeta, false, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	spec, at := &p.Spec, field.NewPath("spec")
-	errs = append(errs, oneOf(at.Child("failurePolicy"), spec.FailurePolicy, "Fail", "Ignore")...)
-	errs = append(errs, validateParamKind(spec.ParamKind, at.Child("paramKind"))...)
-	if constraints := spec.MatchConstraints; constraints == nil {
-		errs = append(errs, field.Required(at.Child("matchConstraints"), ""))
-	} else {
-		errs = append(errs, validateMatchResources(constraints, at.Child("matchConstraints"))...)
-		if len(constraints.ResourceRules) == 0 {
-			errs = append(errs, field.Required(at.Child("matchConstraints", "resourceRules"), ""))
-		}
-	}
+	errs = append(errs, validateMatching(spec.FailurePolicy, spec.ParamKind, spec.MatchConstraints, at)...)
 	compiles := func(string) error { return nil } // package policy says what does not
 	errs = append(errs, validateConditions(spec.MatchConditions, compiles, at.Child("matchConditions"))...)
 	errs = append(errs, validateVariables(spec.Variables, at.Child("variables"))...)
@@ -51,6 +42,22 @@ func validatePolicy(p *admissionregistrationv1.ValidatingAdmissionPolicy) field.
 		errs = append(errs, validateValidation(&spec.Validations[i], at.Child("validations").Index(i))...)
 	}
 	return append(errs, validateAnnotations(p.Name, spec.AuditAnnotations, at.Child("auditAnnotations"))...)
+}
+
+// validateMatching checks for which requests a policy of either kind is.
+func validateMatching(failurePolicy *admissionregistrationv1.FailurePolicyType, params *admissionregistrationv1.ParamKind, constraints *admissionregistrationv1.MatchResources,
+	at *field.Path,
+) field.ErrorList {
+	errs := oneOf(at.Child("failurePolicy"), failurePolicy, "Fail", "Ignore")
+	errs = append(errs, validateParamKind(params, at.Child("paramKind"))...)
+	if constraints == nil {
+		return append(errs, field.Required(at.Child("matchConstraints"), ""))
+	}
+	errs = append(errs, validateMatchResources(constraints, at.Child("matchConstraints"))...)
+	if len(constraints.ResourceRules) == 0 {
+		errs = append(errs, field.Required(at.Child("matchConstraints", "resourceRules"), ""))
+	}
+	return errs
 }
 
 func validateMatchResources(m *admissionregistrationv1.MatchResources, at *field.Path) field.ErrorList {
@@ -160,22 +167,30 @@ func validateAnnotations(policy string, annotations []admissionregistrationv1.Au
 }
 
 func validatePolicyBinding(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) (*binding, field.ErrorList) {
-	errs := validation.ValidateObjectMeta(&b.ObjectMeta, false, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
-	clusters, err := readClusterSelector(&b.ObjectMeta)
+	clusters, errs := validateAnyBinding(&b.ObjectMeta, b.Spec.PolicyName, b.Spec.ParamRef, b.Spec.MatchResources)
+	return clusters, append(errs, validateActions(b.Spec.ValidationActions, field.NewPath("spec", "validationActions"))...)
+}
+
+// validateAnyBinding checks what bindings of both kinds say, and reads which clusters the
+// annotation selects.
+func validateAnyBinding(meta *metav1.ObjectMeta, policy string, params *admissionregistrationv1.ParamRef,
+	resources *admissionregistrationv1.MatchResources,
+) (*binding, field.ErrorList) {
+	errs := validation.ValidateObjectMeta(meta, false, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	clusters, err := readClusterSelector(meta)
 	if err != nil {
 		errs = append(errs, err)
 	}
 	at := field.NewPath("spec")
-	if b.Spec.PolicyName == "" {
+	if policy == "" {
 		errs = append(errs, field.Required(at.Child("policyName"), ""))
 	} else {
-		for _, reason := range validation.NameIsDNSSubdomain(b.Spec.PolicyName, false) {
-			errs = append(errs, field.Invalid(at.Child("policyName"), b.Spec.PolicyName, reason))
+		for _, reason := range validation.NameIsDNSSubdomain(policy, false) {
+			errs = append(errs, field.Invalid(at.Child("policyName"), policy, reason))
 		}
 	}
-	errs = append(errs, validateParamRef(b.Spec.ParamRef, at.Child("paramRef"))...)
-	errs = append(errs, validateMatchResources(b.Spec.MatchResources, at.Child("matchResources"))...)
-	return clusters, append(errs, validateActions(b.Spec.ValidationActions, at.Child("validationActions"))...)
+	errs = append(errs, validateParamRef(params, at.Child("paramRef"))...)
+	return clusters, append(errs, validateMatchResources(resources, at.Child("matchResources"))...)
 }
 
 func validateActions(actions []admissionregistrationv1.ValidationAction, at *field.Path) field.ErrorList {

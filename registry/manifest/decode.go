@@ -129,6 +129,10 @@ func (d *decoder) decode(at Origin, meta metav1.TypeMeta, doc json.RawMessage) (
 		return true, d.policy(at, doc)
 	case v1Version + " ValidatingAdmissionPolicyBinding", betaVersion + " ValidatingAdmissionPolicyBinding":
 		return true, d.policyBinding(at, doc)
+	case v1Version + " MutatingAdmissionPolicy", betaVersion + " MutatingAdmissionPolicy":
+		return true, d.mutatingPolicy(at, doc)
+	case v1Version + " MutatingAdmissionPolicyBinding", betaVersion + " MutatingAdmissionPolicyBinding":
+		return true, d.mutatingPolicyBinding(at, doc)
 	case ownVersion + " Cluster":
 		return true, d.cluster(at, doc)
 	case ownVersion + " WebhookBinding":

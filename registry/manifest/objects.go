@@ -24,6 +24,9 @@ type Objects struct {
 	Plugins        []Plugin
 	Admission      []AdmissionConfiguration
 
+	MutatingPolicies       []MutatingPolicy
+	MutatingPolicyBindings []MutatingPolicyBinding
+
 	Params          []Param
 	CustomResources []CustomResource
 }
@@ -53,7 +56,7 @@ type Plugin struct {
 // Len returns how many objects there are.
 func (o *Objects) Len() int {
 	return len(o.Configurations) + len(o.Clusters) + len(o.Bindings) + len(o.Policies) + len(o.PolicyBindings) + len(o.Plugins) +
-		len(o.Params) + len(o.CustomResources) + len(o.Admission)
+		len(o.Params) + len(o.CustomResources) + len(o.Admission) + len(o.MutatingPolicies) + len(o.MutatingPolicyBindings)
 }
 
 // Sort brings the objects into the order in which they take part, whatever
@@ -66,6 +69,10 @@ func (o *Objects) Sort() {
 	slices.SortStableFunc(o.Bindings, func(a, b Binding) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(o.Policies, func(a, b Policy) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(o.PolicyBindings, func(a, b PolicyBinding) int {
+		return cmp.Or(cmp.Compare(a.Spec.PolicyName, b.Spec.PolicyName), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortStableFunc(o.MutatingPolicies, func(a, b MutatingPolicy) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(o.MutatingPolicyBindings, func(a, b MutatingPolicyBinding) int {
 		return cmp.Or(cmp.Compare(a.Spec.PolicyName, b.Spec.PolicyName), cmp.Compare(a.Name, b.Name))
 	})
 	slices.SortStableFunc(o.Plugins, func(a, b Plugin) int { return cmp.Compare(a.Name, b.Name) })
@@ -113,6 +120,12 @@ func (o *Objects) origins() []Origin {
 	}
 	for i := range o.PolicyBindings {
 		all = append(all, o.PolicyBindings[i].Origin)
+	}
+	for i := range o.MutatingPolicies {
+		all = append(all, o.MutatingPolicies[i].Origin)
+	}
+	for i := range o.MutatingPolicyBindings {
+		all = append(all, o.MutatingPolicyBindings[i].Origin)
 	}
 	for i := range o.Plugins {
 		all = append(all, o.Plugins[i].Origin)

@@ -20,6 +20,19 @@ type PolicyBinding struct {
 	admissionregistrationv1.ValidatingAdmissionPolicyBinding
 }
 
+// MutatingPolicy is a MutatingAdmissionPolicy of either version, and where it stands.
+type MutatingPolicy struct {
+	Origin
+	admissionregistrationv1.MutatingAdmissionPolicy
+}
+
+// MutatingPolicyBinding is a MutatingAdmissionPolicyBinding of either version, and where
+// it stands.
+type MutatingPolicyBinding struct {
+	Origin
+	admissionregistrationv1.MutatingAdmissionPolicyBinding
+}
+
 // ClusterSelectorAnnotation of a PolicyBinding is a selector on the labels of Clusters,
 // as kubectl writes one: the binding is for those that it selects.
 const ClusterSelectorAnnotation = "dispatcher.dev/cluster-selector"
@@ -45,6 +58,30 @@ func (d *decoder) policyBinding(at Origin, doc []byte) error {
 	}
 	setMatchDefaults(b.Spec.MatchResources)
 	d.objects.PolicyBindings = append(d.objects.PolicyBindings, PolicyBinding{at, b})
+	return nil
+}
+
+// mutatingPolicy decodes v1 and v1beta1 alike, too.
+func (d *decoder) mutatingPolicy(at Origin, doc []byte) error {
+	var p admissionregistrationv1.MutatingAdmissionPolicy
+	err := d.into(doc, &p)
+	d.names(p.Spec.ParamKind)
+	if err != nil {
+		return err
+	}
+	setDefault(&p.Spec.FailurePolicy, admissionregistrationv1.Fail)
+	setMatchDefaults(p.Spec.MatchConstraints)
+	d.objects.MutatingPolicies = append(d.objects.MutatingPolicies, MutatingPolicy{at, p})
+	return nil
+}
+
+func (d *decoder) mutatingPolicyBinding(at Origin, doc []byte) error {
+	var b admissionregistrationv1.MutatingAdmissionPolicyBinding
+	if err := d.into(doc, &b); err != nil {
+		return err
+	}
+	setMatchDefaults(b.Spec.MatchResources)
+	d.objects.MutatingPolicyBindings = append(d.objects.MutatingPolicyBindings, MutatingPolicyBinding{at, b})
 	return nil
 }
 

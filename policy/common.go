@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/celenv"
+)
+
+// answer gives to what decide says, which it says on the goroutine that asks: the cost of a
+// policy is bounded, and its deadline is looked at in every loop.
+func answer(to hook.Receiver, decide func() (codec.Response, error)) {
+	begin := time.Now()
+	resp, err := decide()
+	var call *hook.CallError
+	if errors.As(err, &call) {
+		call.Elapsed = time.Since(begin)
+	}
+	to.Receive(resp, err)
+}
+
+// inTurn evaluates in the turn of the cluster, for which size bytes must be looked at.
+func inTurn(q *hook.Question, size int, evaluate func(*celenv.Variables) (codec.Response, error)) (codec.Response, error) {
+	if size > 0 {
+		done, err := q.Turn(size)
+		if err != nil {
+			return codec.Response{}, &hook.CallError{Cause: hook.Shed, Err: err}
+		}
+		defer done()
+	}
+	variables := q.Variables()
+	if q.Shadow { // nobody waits for what a Shadow policy is evaluated with
+		variables = &celenv.Variables{Input: variables.Input}
+	}
+	return evaluate(variables)
+}
+
+// found is what a policy is evaluated with besides the review: once with each of params.
+type found struct {
+	params    []*Param
+	namespace *celenv.Object
+}
+
+func (f found) each() iter.Seq[given] {
+	return func(yield func(given) bool) {
+		for _, p := range f.params {
+			if !yield(given{p, f.namespace}) {
+				return
+			}
+		}
+	}
+}
+
+// find asks the cluster, or the sources, for what the policy is evaluated with. The error
+// is a *hook.Refusal, or one of configuration.
+func (c *common) find(params *Params, v *hook.View, deadline time.Time) (f found, err error) {
+	if f.params, err = params.Find(v, deadline); err != nil {
+		return found{}, err
+	}
+	if c.namespace != celenv.NamespaceUnused {
+		if f.namespace, err = NamespaceObject(v, deadline); err != nil {
+			return found{}, err
+		}
+	}
+	return f, nil
+}
+
+// depends reports whether nobody can be asked for what the policy is evaluated with.
+func (c *common) depends(params *Params, v *hook.View) bool {
+	return params.unknown(v) || c.namespace != celenv.NamespaceUnused && namespacesOf(v) == nil && len(v.Review.Namespace) > 0
+}
+
+// dependsOnCluster is what Explain says then.
+const dependsOnCluster = "depends on what the cluster stores, which was not asked"
+
+// step names the param that the steps after it are about.
+func (p *Params) step(param *Param) []string {
+	if p == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("params: %s %s", p.Kind(), param)}
+}
+
+// hold evaluates the matchConditions as the matcher has, which keeps what they came to:
+// here they are evaluated for what they fail with. step notes what each came to.
+func (c *common) hold(e *celenv.Evaluation, step func(field, came string, err error)) (bool, error) {
+	var errs []error
+	budget, untrue := celenv.Budget, false
+	for i, condition := range c.conditions {
+		holds, left, err := e.Condition(condition, budget)
+		step(fmt.Sprintf("matchConditions[%d]", i), fmt.Sprint(holds), err)
+		switch {
+		case left < 0:
+			return false, err
+		case err != nil:
+			errs = append(errs, err)
+		}
+		untrue = untrue || err == nil && !holds
+		budget = left
+	}
+	if !untrue && len(errs) > 0 {
+		return false, joined(errs)
+	}
+	return !untrue, nil
+}
+
+// isOwn reports whether the error is of the one expression alone.
+func isOwn(err error) bool {
+	var own *celenv.ExpressionError
+	return errors.As(err, &own)
+}
+
+func discreet(err error) error {
+	var own *celenv.ExpressionError
+	if errors.As(err, &own) {
+		return own.Discreet()
+	}
+	if _, merging := errors.AsType[*mergeError](err); merging {
+		return errors.New("error applying patch")
+	}
+	return err
+}
+
+func shown(v celenv.Value, err error) string {
+	if err != nil {
+		return ""
+	}
+	return cut(v.JSON())
+}
+
+// maxShown is how much of a value explain shows, in bytes.
+const maxShown = 1 << 10
+
+func cut(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxShown], "") + " ..."
+}
+
+// shownVariables are the variables that somebody has asked for, a line each.
+func shownVariables(e *celenv.Evaluation) (lines []string) {
+	for _, v := range e.Known() {
+		lines = append(lines, "variables."+v.Name+": "+cut(v.JSON()))
+	}
+	return lines
+}
+
+// joined is several errors in the words of an aggregate of apimachinery's.
+func joined(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return &several{errs}
+}
+
+type several struct{ errs []error }
+
+func (s *several) Error() string {
+	var texts []string
+	for _, err := range s.errs {
+		if text := err.Error(); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+func (s *several) Unwrap() []error { return s.errs }

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/celenv"
+)
+
+// MutationBinding is a policy's Mutations with one binding, as a Hook.
+type MutationBinding struct {
+	Policy, Name string
+	Sum          string // over what the policy says, and its params in the registry
+	Params       string `json:",omitempty"` // what they are and where they come from; "": there are none
+
+	compiled *Mutations
+	params   *Params
+}
+
+// NewMutationBinding returns the Hook of a binding of m, with the names of both. params, if
+// it is not nil, finds what m is evaluated with.
+func NewMutationBinding(m *Mutations, policy, name string, params *Params) *MutationBinding {
+	b := &MutationBinding{Policy: policy, Name: name, Sum: m.sum, compiled: m, params: params}
+	if params != nil {
+		b.Sum, b.Params = b.Sum+params.sum, params.Kind()
+	}
+	return b
+}
+
+// MutationTitle names a policy that mutates with its binding in kube-apiserver's words.
+func MutationTitle(policy, binding string) string {
+	return fmt.Sprintf("policy '%s' with binding '%s'", policy, binding)
+}
+
+// Mutations are the expressions that change objects.
+func (b *MutationBinding) Mutations() []string {
+	list := make([]string, len(b.compiled.list))
+	for i := range b.compiled.list {
+		list[i] = strings.TrimSpace(b.compiled.list[i].text)
+	}
+	return list
+}
+
+// Ask implements hook.Hook.
+func (b *MutationBinding) Ask(_ context.Context, q hook.Question, to hook.Receiver) hook.Outstanding {
+	answer(to, func() (codec.Response, error) { return b.decide(&q) })
+	return nil
+}
+
+func (b *MutationBinding) decide(q *hook.Question) (codec.Response, error) {
+	found, err := b.compiled.find(b.params, q.View, q.Deadline)
+	if err != nil {
+		return b.unfound(err)
+	}
+	size := len(q.Object.Raw)
+	if b.compiled.objects {
+		size += len(q.Review.OldObject.Raw)
+	}
+	for _, p := range found.params {
+		size += p.Size()
+	}
+	return inTurn(q, size, func(v *celenv.Variables) (codec.Response, error) {
+		return b.answer(b.compiled.mutate(v, b.key(), b.params, found, kindOf(q.Review), mutable(q.View), q.Deadline, false))
+	})
+}
+
+// key names what the policy came to. Bindings without params share it.
+func (b *MutationBinding) key() any {
+	if b.params == nil {
+		return b.compiled
+	}
+	return b
+}
+
+// unfound is the answer where what the policy is evaluated with is not known.
+func (b *MutationBinding) unfound(err error) (codec.Response, error) {
+	if _, refused := errors.AsType[*hook.Refusal](err); refused {
+		return codec.Response{}, err
+	}
+	err = fmt.Errorf("failed to configure binding: %w", err)
+	if b.compiled.ignore {
+		return codec.Response{}, &hook.CallError{Cause: hook.Evaluation, Err: err}
+	}
+	return b.answer(&mutated{denial: &decision{reason: reasonForbidden, message: err.Error()}})
+}
+
+// mutable returns the object that may be mutated; nil: there is none. That of a CONNECT is
+// its options, which nobody stores.
+func mutable(v *hook.View) []byte {
+	if v.Object.IsNull() || v.Review.Operation == codec.Connect {
+		return nil
+	}
+	return v.Object.Raw
+}
+
+// answer is what the policy came to, as an answer. What failurePolicy Ignore skips is a
+// CallError beside the patch of the other mutations.
+func (b *MutationBinding) answer(m *mutated) (codec.Response, error) {
+	switch {
+	case m.late:
+		return codec.Response{}, &hook.CallError{Cause: hook.Timeout, Err: errLate}
+	case m.denial != nil:
+		return codec.Response{Code: codeOfFailure(m.denial.reason), Reason: m.denial.reason, Message: m.denial.message}, nil
+	}
+	resp := codec.Response{Allowed: true, Patch: m.patch}
+	if len(m.ignored) > 0 {
+		return resp, &hook.CallError{Cause: hook.Evaluation, Err: joined(m.ignored)}
+	}
+	return resp, nil
+}
+
+// Explain implements hook.Explainer: it says what each mutation came to, and the variables
+// that were asked for.
+func (b *MutationBinding) Explain(v *hook.View) (hook.Explanation, error) {
+	x := hook.Explanation{}
+	if b.compiled.depends(b.params, v) {
+		x.Answer = dependsOnCluster
+		return x, nil
+	}
+	var resp codec.Response
+	found, err := b.compiled.find(b.params, v, time.Now().Add(explainTime))
+	if err != nil {
+		resp, err = b.unfound(err)
+	} else {
+		m := b.compiled.mutate(&celenv.Variables{Input: v.Variables().Input}, b.key(), b.params, found, kindOf(v.Review), mutable(v), time.Time{}, true)
+		x.Steps = m.steps
+		resp, err = b.answer(m)
+	}
+	switch {
+	case err != nil && resp.Patch != nil:
+		x.Answer = "fails: " + err.Error() + "; allows and changes the object: " + cut(string(resp.Patch))
+	case err != nil:
+		x.Answer = "fails: " + err.Error()
+	case !resp.Allowed:
+		x.Answer = "denies: " + resp.Message
+	case resp.Patch != nil:
+		x.Answer = "allows and changes the object: " + cut(string(resp.Patch))
+	default:
+		x.Answer = "allows"
+	}
+	return x, nil
+}
