@@ -67,7 +67,7 @@ func (b *MutationBinding) decide(q *hook.Question) (codec.Response, error) {
 		size += p.Size()
 	}
 	return inTurn(q, size, func(v *celenv.Variables) (codec.Response, error) {
-		return b.answer(b.compiled.mutate(v, b.key(), b.params, found, kindOf(q.Review), mutable(q.View), q.Deadline, false))
+		return b.answer(b.compiled.mutate(v, b.key(), b.params, found, mutableOf(q.View), q.Deadline, false))
 	})
 }
 
@@ -91,13 +91,13 @@ func (b *MutationBinding) unfound(err error) (codec.Response, error) {
 	return b.answer(&mutated{denial: &decision{reason: reasonForbidden, message: err.Error()}})
 }
 
-// mutable returns the object that may be mutated; nil: there is none. That of a CONNECT is
-// its options, which nobody stores.
-func mutable(v *hook.View) []byte {
+// mutableOf returns the object that may be mutated. That of a CONNECT is its options, which
+// nobody stores.
+func mutableOf(v *hook.View) mutable {
 	if v.Object.IsNull() || v.Review.Operation == codec.Connect {
-		return nil
+		return mutable{}
 	}
-	return v.Object.Raw
+	return mutable{kindOf(v.Review), v.Object.Raw}
 }
 
 // answer is what the policy came to, as an answer. What failurePolicy Ignore skips is a
@@ -129,7 +129,7 @@ func (b *MutationBinding) Explain(v *hook.View) (hook.Explanation, error) {
 	if err != nil {
 		resp, err = b.unfound(err)
 	} else {
-		m := b.compiled.mutate(&celenv.Variables{Input: v.Variables().Input}, b.key(), b.params, found, kindOf(v.Review), mutable(v), time.Time{}, true)
+		m := b.compiled.mutate(&celenv.Variables{Input: v.Variables().Input}, b.key(), b.params, found, mutableOf(v), time.Time{}, true)
 		x.Steps = m.steps
 		resp, err = b.answer(m)
 	}

@@ -24,15 +24,20 @@ type mutated struct {
 	steps   []string  // for explain
 }
 
+// mutable is an object that may be mutated.
+type mutable struct {
+	kind   schema.GroupVersionKind
+	object []byte // nil: there is none
+}
+
 // mutator evaluates the mutations of one policy over one review.
 type mutator struct {
 	*Mutations
 	*celenv.Evaluation // over the object as mutated so far
 	mutated
+	mutable    // as mutated so far
 	over       given
-	kind       schema.GroupVersionKind
-	object     []byte // as mutated so far
-	operations int    // of patch
+	operations int // of patch
 	limits     jsonpatch.Limits
 	explains   bool
 }
@@ -42,13 +47,13 @@ type mutator struct {
 // (k8s.io/apiserver/pkg/admission/plugin/policy/mutating/dispatcher.go), and with each
 // param all of them. One that fails is the last under failurePolicy Fail, and left out
 // under Ignore. What this comes to is kept for the key.
-func (m *Mutations) mutate(v *celenv.Variables, key any, params *Params, with found, kind schema.GroupVersionKind, object []byte, deadline time.Time, explains bool) *mutated {
+func (m *Mutations) mutate(v *celenv.Variables, key any, params *Params, with found, o mutable, deadline time.Time, explains bool) *mutated {
 	if len(with.params) == 0 {
 		return &mutated{}
 	}
 	first := given{with.params[0], with.namespace}
 	made := v.Once(key, m.scope, first.sees(), deadline, func(e *celenv.Evaluation) (any, bool) {
-		run := &mutator{Mutations: m, Evaluation: e, kind: kind, object: object, limits: jsonpatch.DefaultLimits(), explains: explains}
+		run := &mutator{Mutations: m, Evaluation: e, mutable: o, limits: jsonpatch.DefaultLimits(), explains: explains}
 		run.limits.Deadline = deadline
 		if len(m.conditions) == 0 {
 			e.Plain()
