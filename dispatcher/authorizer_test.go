@@ -178,6 +178,48 @@ func TestPolicyThatAsks(t *testing.T) {
 	}
 }
 
+const askingMutations = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: asking}
+spec:
+  failurePolicy: %s
+  reinvocationPolicy: Never
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods]}]}
+  variables: [{name: may, expression: "authorizer.requestResource.check('break').allowed()"}]
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch: {expression: "[JSONPatch{op: 'add', path: '/metadata/annotations', value: {'may': string(variables.may)}}]"}
+  - patchType: ApplyConfiguration
+    applyConfiguration: {expression: "Object{metadata: Object.metadata{annotations: {'second': string(authorizer.requestResource.check('forbidden').allowed()) + string(variables.may)}}}"}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: asking}
+spec: {policyName: asking}
+`
+
+// J1 And a policy that mutates, also over what it has changed: each question is asked once,
+// and nothing that was evaluated without the answer counts, whatever the failurePolicy.
+func TestMutationsThatAsk(t *testing.T) {
+	for _, failurePolicy := range []string{"Fail", "Ignore"} {
+		for _, row := range []struct {
+			fails error
+			want  string
+		}{
+			{nil, `[{"op":"add","path":"/metadata/annotations","value":{"may":"true"}},{"op":"add","path":"/metadata/annotations/second","value":"falsetrue"}]`},
+			{errors.New("no"), `[{"op":"add","path":"/metadata/annotations","value":{"may":"false"}},{"op":"add","path":"/metadata/annotations/second","value":"falsefalse"}]`},
+		} {
+			d, s, asked := askingWorld(t, overload.Limits{}, fmt.Sprintf(askingMutations, failurePolicy))
+			asked.fails = row.fails
+			v := admitPhase(t, chain.Mutating, d, s, "east", selectedPod, time.Second)
+			if !v.Response.Allowed || string(v.Response.Patch) != row.want || asked.times() != 2 {
+				t.Errorf("%s, %v: %v %s %s, asked %q", failurePolicy, row.fails, v.Response.Allowed, v.Response.Message, v.Response.Patch, asked.asked)
+			}
+		}
+	}
+}
+
 // J5 Who waits for an authorizer that hangs holds no turn to work on large objects, which
 // clusters share, and has an answer in time; other clusters notice nothing.
 func TestAuthorizerThatHangs(t *testing.T) {

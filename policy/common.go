@@ -27,20 +27,25 @@ func answer(to hook.Receiver, decide func() (codec.Response, error)) {
 	to.Receive(resp, err)
 }
 
+// variablesOf returns what a policy is evaluated with: nobody waits for a Shadow policy.
+func variablesOf(q *hook.Question) *celenv.Variables {
+	if q.Shadow {
+		return &celenv.Variables{Input: q.Variables().Input}
+	}
+	return q.Variables()
+}
+
 // inTurn evaluates in the turn of the cluster, for which size bytes must be looked at.
-func inTurn(q *hook.Question, size int, evaluate func(*celenv.Variables) (codec.Response, error)) (codec.Response, error) {
+func inTurn(q *hook.Question, size int, evaluate func()) error {
 	if size > 0 {
 		done, err := q.Turn(size)
 		if err != nil {
-			return codec.Response{}, &hook.CallError{Cause: hook.Shed, Err: err}
+			return &hook.CallError{Cause: hook.Shed, Err: err}
 		}
 		defer done()
 	}
-	variables := q.Variables()
-	if q.Shadow { // nobody waits for what a Shadow policy is evaluated with
-		variables = &celenv.Variables{Input: variables.Input}
-	}
-	return evaluate(variables)
+	evaluate()
+	return nil
 }
 
 // found is what a policy is evaluated with besides the review: once with each of params.
@@ -73,9 +78,10 @@ func (c *common) find(params *Params, v *hook.View, deadline time.Time) (f found
 	return f, nil
 }
 
-// depends reports whether nobody can be asked for what the policy is evaluated with.
-func (c *common) depends(params *Params, v *hook.View) bool {
-	return params.unknown(v) || c.namespace != celenv.NamespaceUnused && namespacesOf(v) == nil && len(v.Review.Namespace) > 0
+// depends reports whether nobody can be asked for what the policy is evaluated with, for which
+// find has returned err.
+func (c *common) depends(params *Params, v *hook.View, err error) bool {
+	return errors.Is(err, hook.ErrNotAsked) || params.unknown(v) || c.namespace != celenv.NamespaceUnused && namespacesOf(v) == nil && len(v.Review.Namespace) > 0
 }
 
 // dependsOnCluster is what Explain says then.

@@ -54,7 +54,12 @@ func merge(object, configuration []byte, kind schema.GroupVersionKind) ([]byte, 
 	if err := utiljson.Unmarshal(configuration, &said); err != nil {
 		return nil, &mergeError{err}
 	}
-	said["apiVersion"], said["kind"] = live["apiVersion"], live["kind"]
+	for _, key := range []string{"apiVersion", "kind"} { // which stay what they are
+		delete(said, key)
+		if is, ok := live[key]; ok {
+			said[key] = is
+		}
+	}
 	merged, err := mergeTyped(of, live, said)
 	if err != nil {
 		return nil, &mergeError{err}

@@ -54,6 +54,8 @@ func (b *MutationBinding) Ask(_ context.Context, q hook.Question, to hook.Receiv
 	return nil
 }
 
+// decide evaluates until nothing is missing that the cluster's authorizer must answer, for
+// which it waits as Binding does.
 func (b *MutationBinding) decide(q *hook.Question) (codec.Response, error) {
 	found, err := b.compiled.find(b.params, q.View, q.Deadline)
 	if err != nil {
@@ -66,9 +68,21 @@ func (b *MutationBinding) decide(q *hook.Question) (codec.Response, error) {
 	for _, p := range found.params {
 		size += p.Size()
 	}
-	return inTurn(q, size, func(v *celenv.Variables) (codec.Response, error) {
-		return b.answer(b.compiled.mutate(v, b.key(), b.params, found, mutableOf(q.View), q.Deadline, false))
-	})
+	for variables := variablesOf(q); ; {
+		var m *mutated
+		err := inTurn(q, size, func() {
+			m = b.compiled.mutate(variables, b.key(), b.params, found, mutableOf(q.View), q.Deadline, false)
+		})
+		if err == nil && m.unanswered == nil {
+			return b.answer(m)
+		}
+		if err == nil {
+			err = q.Answer(variables, m.unanswered, q.Deadline, !q.Shadow)
+		}
+		if err != nil {
+			return codec.Response{}, err
+		}
+	}
 }
 
 // key names what the policy came to. Bindings without params share it.
@@ -120,17 +134,21 @@ func (b *MutationBinding) answer(m *mutated) (codec.Response, error) {
 // that were asked for.
 func (b *MutationBinding) Explain(v *hook.View) (hook.Explanation, error) {
 	x := hook.Explanation{}
-	if b.compiled.depends(b.params, v) {
+	found, err := b.compiled.find(b.params, v, time.Now().Add(explainTime))
+	if b.compiled.depends(b.params, v, err) {
 		x.Answer = dependsOnCluster
 		return x, nil
 	}
 	var resp codec.Response
-	found, err := b.compiled.find(b.params, v, time.Now().Add(explainTime))
 	if err != nil {
 		resp, err = b.unfound(err)
 	} else {
 		m := b.compiled.mutate(&celenv.Variables{Input: v.Variables().Input}, b.key(), b.params, found, mutableOf(v), time.Time{}, true)
 		x.Steps = m.steps
+		if m.unanswered != nil {
+			x.Answer = m.unanswered.Error()
+			return x, nil
+		}
 		resp, err = b.answer(m)
 	}
 	switch {

@@ -53,9 +53,6 @@ func (c *Compiler) compileMutations(spec *admissionregistrationv1.MutatingAdmiss
 			})
 		}
 	}
-	if asks, text := b.Authorizes(); asks != nil {
-		b.errs = append(b.errs, field.Invalid(asks, text, "authorizer is not supported in a policy that mutates: leave the policy to the clusters"))
-	}
 	var errs field.ErrorList
 	m.common, errs = b.end(at)
 	return m, errs

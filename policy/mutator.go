@@ -22,6 +22,8 @@ type mutated struct {
 	late    bool      // the deadline came before the end
 	ignored []error   // failures that failurePolicy Ignore skips, without what they quote
 	steps   []string  // for explain
+	// unanswered: nothing of this counts without that answer of the cluster's authorizer.
+	unanswered *celenv.Unanswered
 }
 
 // mutable is an object that may be mutated.
@@ -65,12 +67,12 @@ func (m *Mutations) mutate(v *celenv.Variables, key any, params *Params, with fo
 			if explains {
 				run.steps = append(run.steps, params.step(run.over.param)...)
 			}
-			if run.all(); run.late || run.denial != nil {
+			if run.all(); run.ended() {
 				break
 			}
 			run.explainVariables()
 		}
-		return &run.mutated, !run.late
+		return &run.mutated, !run.late && run.unanswered == nil
 	})
 	return made.(*mutated) //nolint:forcetypeassert // it is what is made
 }
@@ -90,7 +92,7 @@ func (m *mutator) all() {
 		if err != nil {
 			m.failed(discreet(err), err)
 		}
-		if m.late || m.denial != nil {
+		if m.ended() {
 			return
 		}
 	}
@@ -163,6 +165,7 @@ func (m *mutator) apply(operations []byte) (changed bool, err error) {
 // failed decides a failure by the failure policy. said is err without what it quotes.
 func (m *mutator) failed(said, err error) {
 	switch {
+	case errors.As(err, &m.unanswered):
 	case errors.Is(err, celenv.ErrInterrupted), !m.limits.Deadline.IsZero() && !time.Now().Before(m.limits.Deadline):
 		m.late = true
 	case m.ignore:
@@ -174,6 +177,9 @@ func (m *mutator) failed(said, err error) {
 		}
 	}
 }
+
+// ended reports whether nothing of the policy is evaluated any more.
+func (m *mutator) ended() bool { return m.late || m.denial != nil || m.unanswered != nil }
 
 // codeOfFailure is the code of a denial by a policy that mutates. A reason Invalid says
 // another one, in kube-apiserver as well.

@@ -57,13 +57,7 @@ var errLate = errors.New("the policy was not evaluated by the deadline")
 // Ask implements hook.Hook. It evaluates on the goroutine that asks: the cost of a policy
 // is bounded, and its deadline is looked at in every loop.
 func (b *Binding) Ask(_ context.Context, q hook.Question, to hook.Receiver) hook.Outstanding {
-	begin := time.Now()
-	resp, err := b.decide(&q)
-	var call *hook.CallError
-	if errors.As(err, &call) {
-		call.Elapsed = time.Since(begin)
-	}
-	to.Receive(resp, err)
+	answer(to, func() (codec.Response, error) { return b.decide(&q) })
 	return nil
 }
 
@@ -85,11 +79,7 @@ func (b *Binding) decide(q *hook.Question) (codec.Response, error) {
 		}
 		over.namespace = namespace
 	}
-	variables := q.Variables()
-	if q.Shadow { // nobody waits for what a Shadow policy is evaluated with
-		variables = &celenv.Variables{Input: variables.Input}
-	}
-	for {
+	for variables := variablesOf(q); ; {
 		var one [1]*result // which is what most policies come to
 		results, wanted, err := b.evaluate(q, variables, params, over, one[:0])
 		if err == nil && wanted == nil {
@@ -297,8 +287,8 @@ func (b *Binding) Explain(v *hook.View) (hook.Explanation, error) {
 	if err == nil && b.compiled.namespace != celenv.NamespaceUnused {
 		over.namespace, err = NamespaceObject(v, deadline)
 	}
-	if errors.Is(err, hook.ErrNotAsked) || b.params.unknown(v) || b.compiled.namespace != celenv.NamespaceUnused && namespacesOf(v) == nil && len(v.Review.Namespace) > 0 {
-		x.Answer = "depends on what the cluster stores, which was not asked"
+	if b.compiled.depends(b.params, v, err) {
+		x.Answer = dependsOnCluster
 		return x, nil
 	}
 	if err != nil {

@@ -105,6 +105,7 @@ func (e *Evaluation) Next(object *codec.Object, given Given) *Evaluation {
 		v = &Variables{Input: v.Input}
 		v.oldObject, v.request, v.cluster, v.matched = e.variables.oldObject, e.variables.request, e.variables.cluster, e.variables.matched
 		v.Object = object
+		v.access = e.variables.accesses() // what one asks is answered for all
 	}
 	next := newEvaluation(v, e.scope, given, e.deadline)
 	next.plain = e.plain

@@ -39,7 +39,7 @@ type Scope struct {
 	compiler  *Compiler
 	env       *cel.Env
 	mutations *cel.Env                           // for the expressions of mutations; made for the first one
-	asking    *cel.Env                           // env with the authorizer; nil: no expression has asked it
+	asking    map[*cel.Env]*cel.Env              // each with the authorizer, once an expression has asked it
 	fields    map[string]*apiservercel.DeclField // of the type of variables, which env has
 	variables []namedExpression
 	indexes   map[string]int
@@ -190,15 +190,14 @@ func (s *Scope) Authorizes() bool {
 func (s *Scope) Variables() int { return len(s.variables) }
 
 // compile uses the environment of stored expressions, as for conditions. Those of messages
-// and of mutations have no authorizer; those of audit annotations compile with it, but never
-// see it.
+// have no authorizer; those of audit annotations compile with it, but never see it.
 func (s *Scope) compile(text string, result Result) (*Expression, *cel.Type, error) {
 	s.compiler.mu.Lock()
 	defer s.compiler.mu.Unlock()
 	env, x := s.envFor(result), &Expression{text: text}
 	checked, issues := env.Compile(text)
-	if issues != nil && result != Text && env == s.env && asksAuthorizer(issues) {
-		env, x.authorizer = s.withAuthorizer(), result != TextOrNull
+	if issues != nil && result != Text && asksAuthorizer(issues) {
+		env, x.authorizer = s.withAuthorizer(env), result != TextOrNull
 		checked, issues = env.Compile(text)
 	}
 	if issues != nil {
@@ -217,16 +216,19 @@ func (s *Scope) compile(text string, result Result) (*Expression, *cel.Type, err
 	return x, of, nil
 }
 
-// withAuthorizer returns the environment of the expressions that ask it.
-func (s *Scope) withAuthorizer() *cel.Env {
-	if s.asking == nil {
-		env, err := s.env.Extend(authorizerVariables()...)
+// withAuthorizer returns the environment, one of the scope's, for expressions that ask it.
+func (s *Scope) withAuthorizer(env *cel.Env) *cel.Env {
+	if s.asking[env] == nil {
+		asking, err := env.Extend(authorizerVariables()...)
 		if err != nil {
 			panic(err) // as in NewCompiler
 		}
-		s.asking = env
+		if s.asking == nil {
+			s.asking = map[*cel.Env]*cel.Env{}
+		}
+		s.asking[env] = asking
 	}
-	return s.asking
+	return s.asking[env]
 }
 
 // envFor returns the environment of an expression, with the compiler locked.
