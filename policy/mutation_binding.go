@@ -139,29 +139,31 @@ func (b *MutationBinding) Explain(v *hook.View) (hook.Explanation, error) {
 		x.Answer = dependsOnCluster
 		return x, nil
 	}
-	var resp codec.Response
 	if err != nil {
-		resp, err = b.unfound(err)
-	} else {
-		m := b.compiled.mutate(&celenv.Variables{Input: v.Variables().Input}, b.key(), b.params, found, mutableOf(v), time.Time{}, true)
-		x.Steps = m.steps
-		if m.unanswered != nil {
-			x.Answer = m.unanswered.Error()
-			return x, nil
-		}
-		resp, err = b.answer(m)
+		x.Answer = shownMutation(b.unfound(err))
+		return x, nil //nolint:nilerr // it is the answer
 	}
-	switch {
-	case err != nil && resp.Patch != nil:
-		x.Answer = "fails: " + err.Error() + "; allows and changes the object: " + cut(string(resp.Patch))
-	case err != nil:
-		x.Answer = "fails: " + err.Error()
-	case !resp.Allowed:
-		x.Answer = "denies: " + resp.Message
-	case resp.Patch != nil:
-		x.Answer = "allows and changes the object: " + cut(string(resp.Patch))
-	default:
-		x.Answer = "allows"
+	m := b.compiled.mutate(&celenv.Variables{Input: v.Variables().Input}, b.key(), b.params, found, mutableOf(v), time.Time{}, true)
+	x.Steps = m.steps
+	if m.unanswered != nil {
+		x.Answer = m.unanswered.Error()
+	} else {
+		x.Answer = shownMutation(b.answer(m))
 	}
 	return x, nil
+}
+
+// shownMutation is an answer in words.
+func shownMutation(resp codec.Response, err error) string {
+	switch {
+	case err != nil && resp.Patch != nil:
+		return "fails: " + err.Error() + "; allows and changes the object: " + cut(string(resp.Patch))
+	case err != nil:
+		return "fails: " + err.Error()
+	case !resp.Allowed:
+		return "denies: " + resp.Message
+	case resp.Patch != nil:
+		return "allows and changes the object: " + cut(string(resp.Patch))
+	}
+	return "allows"
 }

@@ -35,7 +35,7 @@ func (authority) decide(user string, groups []string, verb, what string) (author
 
 // Authorize implements chain.Authorizer, as an API server's SubjectAccessReview does.
 func (a authority) Authorize(spec *authorizationv1.SubjectAccessReviewSpec, _ time.Time) (status authorizationv1.SubjectAccessReviewStatus, _ error) {
-	verb, what := "", ""
+	var verb, what string
 	if r := spec.ResourceAttributes; r != nil {
 		verb, what = r.Verb, strings.Join([]string{r.Group, r.Version, r.Resource, r.Subresource, r.Namespace, r.Name}, "/")
 	} else {

@@ -63,10 +63,13 @@ func TestMutations(t *testing.T) {
 	if len(ours.refused) > ours.loaded {
 		t.Errorf("most are refused: %v", ours.refused[0])
 	}
-	for _, kind := range []string{"allowed", "changed", "error", "does not apply", "type mismatch", "no pod", "atomic", "not merged"} {
+	for _, kind := range []string{"allowed", "changed", "error", "does not apply", "type mismatch", "atomic", "not merged"} {
 		if came[kind] == 0 {
 			t.Errorf("no pair was %s: %v", kind, came)
 		}
+	}
+	if came["no pod"]+came["no pod, denied"] == 0 {
+		t.Errorf("the object of no pair was no pod: %v", came)
 	}
 }
 

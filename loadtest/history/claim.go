@@ -28,13 +28,13 @@ type claim struct {
 	text    string // what the webhook is quoted with
 }
 
-// called is how a text names a webhook, or a policy with its binding.
-const called = `(?:webhook "|(?:ValidatingAdmissionPolicy|policy) '[^']+' with binding ')([^"']+)["']`
+// called is how a text names a webhook, a plugin, or a policy with its binding.
+const called = `(?:webhook "|plugin "|(?:ValidatingAdmissionPolicy|policy) '[^']+' with binding ')([^"']+)["']`
 
 // The texts are part of the contract: users of kube-apiserver search for them.
 var (
 	policyLine   = regexp.MustCompile(`^` + called + ` denied request: (.*)$`)
-	deniedLine   = regexp.MustCompile(`^admission webhook "([^"]+)" denied the request(?:: (.*)| without explanation)$`)
+	deniedLine   = regexp.MustCompile(`^admission (?:webhook|plugin) "([^"]+)" denied the request(?:: (.*)| without explanation)$`)
 	failedLine   = regexp.MustCompile(`^Internal error occurred: failed calling ` + called + `: .* \((\w+) after [^;]*; .*platform problem`)
 	refusedLine  = regexp.MustCompile(`^Internal error occurred: .* \(` + called + `, (\w+), whatever the failurePolicy\)$`)
 	matchLine    = regexp.MustCompile(`^it cannot be decided whether ` + called + ` must be asked: .* \((\w+)\)$`)

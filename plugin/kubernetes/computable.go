@@ -26,23 +26,25 @@ func areComputable(lists ...corev1.ResourceList) bool {
 }
 
 // isComputable reports whether a quantity is an int64, but for a fraction. The value of a
-// larger one is any number, such as 0. And one such as 1e999999999, which a user may write,
-// takes minutes to be compared or added.
+// larger one is any number, such as 0.
 func isComputable(q resource.Quantity) bool {
+	return isShort(q) && q.CmpInt64(math.MaxInt64) <= 0 && q.CmpInt64(-math.MaxInt64) >= 0
+}
+
+// isShort reports whether a quantity is compared and added at once: one such as 1e999999999,
+// which a user may write, takes minutes.
+func isShort(q resource.Quantity) bool {
 	const digits = 30 // more than an int64 has, and enough for fractions
 	if _, ok := q.AsInt64(); ok {
 		return true
 	}
 	d := q.AsDec() // of the copy
-	if s := d.Scale(); s < -digits || s > digits || d.UnscaledBig().BitLen() > 2*64 {
-		return false
-	}
-	return q.CmpInt64(math.MaxInt64) <= 0 && q.CmpInt64(-math.MaxInt64) >= 0
+	return d.Scale() >= -digits && d.Scale() <= digits && d.UnscaledBig().BitLen() <= 2*64
 }
 
 // isLarger reports whether a quantity is larger than another one, or perhaps is.
 func isLarger(q, than resource.Quantity) bool {
-	if !isComputable(q) || !isComputable(than) {
+	if !isShort(q) || !isShort(than) {
 		return q != than
 	}
 	return q.Cmp(than) > 0
