@@ -67,7 +67,7 @@ func newMutationOracle(t *testing.T) *mutationOracle {
 		t.Fatal(err)
 	}
 	return &mutationOracle{
-		dispatcher: mutating.NewDispatcher(nil, matching.NewMatcher(listersv1.NewNamespaceLister(indexer), nil), builtIn{applyconfigurations.NewTypeConverter(scheme)}),
+		dispatcher: mutating.NewDispatcher(inCluster{}, matching.NewMatcher(listersv1.NewNamespaceLister(indexer), nil), builtIn{applyconfigurations.NewTypeConverter(scheme)}),
 		objects:    admission.NewObjectInterfacesFromScheme(scheme),
 	}
 }
