@@ -122,7 +122,9 @@ func (e *evaluator) validate() bool {
 	errs := make([]error, len(e.validations))
 	for i := range e.validations {
 		value, err := e.Evaluate(e.validations[i].expression)
-		e.step(fmt.Sprintf("validations[%d]", i), shown(value, err), err)
+		if e.explains {
+			e.step(fmt.Sprintf("validations[%d]", i), shown(value, err), err)
+		}
 		if err != nil && !isOwn(err) {
 			if errors.Is(err, celenv.ErrInterrupted) {
 				e.decideWithoutTime(untrue[:i])
@@ -188,7 +190,9 @@ func (e *evaluator) writeMessages(untrue []bool) (messages []string, exhausted e
 			continue
 		}
 		value, err := e.Evaluate(x)
-		e.step(fmt.Sprintf("validations[%d].messageExpression", i), shown(value, err), err)
+		if e.explains {
+			e.step(fmt.Sprintf("validations[%d].messageExpression", i), shown(value, err), err)
+		}
 		switch {
 		case err == nil:
 			messages[i] = usable(value)
@@ -222,7 +226,9 @@ func (e *evaluator) annotate() {
 	for i := range e.Policy.annotations {
 		a := &e.Policy.annotations[i]
 		value, err := e.Evaluate(a.value)
-		e.step("auditAnnotations["+a.key+"]", shown(value, err), err)
+		if e.explains {
+			e.step("auditAnnotations["+a.key+"]", shown(value, err), err)
+		}
 		if err != nil && !isOwn(err) {
 			e.result.annotations, e.unpublished = nil, nil
 			e.failed(err)

@@ -3,12 +3,16 @@
 package celenv
 
 import (
-	"bytes"
 	"errors"
-	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 
 	"github.com/admission-dispatcher/dispatcher/codec/json"
 )
@@ -17,31 +21,59 @@ import (
 // at the clock: some 100 us of it.
 const usualPiece = 32 << 10
 
-// converter decodes JSON the way apimachinery's unstructured objects are, whole
-// numbers as int64, piece by piece, so that it ends at the deadline: an object of
-// some megabytes takes a good part of a second.
+// maxShared is the largest object whose strings share its text: what outlives the
+// admission is copied, and what is overlooked keeps no more than this.
+const maxShared = 64 << 10
+
+// converter makes values of CEL of JSON, with whole numbers as ints as in apimachinery's
+// unstructured objects, in one pass that ends at the deadline: an object of some
+// megabytes takes a good part of a second. They are those of a built-in kind.
 type converter struct {
 	deadline time.Time // zero: none
 	piece    int
-	buffer   []byte
-	scanner  *json.Scanner[[]byte] // made when it is needed
+	scanner  *json.Scanner[string]
+	looked   int // where the clock was looked at
+	shares   bool
+	of       *Variables // whose object it is, of which containers wait until they are asked for; nil: they do not
+	depth    int        // of what is converted in the object
+
+	// What the containers under way have so far, each behind those around it.
+	members  []member
+	elements []ref.Val
+}
+
+// textScanners weigh 16 KiB each.
+var textScanners = sync.Pool{New: func() any { return new(json.Scanner[string]) }}
+
+func putBackText(s *json.Scanner[string]) {
+	s.Reset("")
+	textScanners.Put(s)
 }
 
 // value decodes raw, which is valid JSON.
-func (c *converter) value(raw []byte) (v any, err error) {
+func (c *converter) value(raw []byte) (ref.Val, error) {
+	text := string(raw)
+	if !utf8.ValidString(text) {
+		text = string([]rune(text)) // U+FFFD for each byte, as encoding/json
+	}
+	c.shares = len(text) <= maxShared
+	return c.text(text)
+}
+
+// text decodes a text, which is valid JSON.
+func (c *converter) text(text string) (ref.Val, error) {
+	c.scanner = textScanners.Get().(*json.Scanner[string]) //nolint:forcetypeassert // nothing else is in it
+	defer putBackText(c.scanner)
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	raw = bytes.TrimSpace(raw)
-	if len(raw) > c.piece {
-		switch raw[0] {
-		case '[':
-			return c.array(raw)
-		case '{':
-			return c.object(raw)
-		}
+	c.scanner.Reset(text)
+	c.scanner.Lenient, c.looked = true, 0
+	v, err := c.next()
+	if err == nil && !c.scanner.End() {
+		err = errors.New(c.scanner.SyntaxError())
 	}
-	return v, utiljson.Unmarshal(raw, &v)
+	return v, err
 }
 
 // check fails once the deadline has come.
@@ -49,105 +81,145 @@ func (c *converter) check() error {
 	if !c.deadline.IsZero() && !time.Now().Before(c.deadline) {
 		return ErrInterrupted
 	}
+	c.looked = c.scanner.Pos
 	return nil
 }
 
-func (c *converter) array(raw []byte) (any, error) {
-	list := []any{}
-	err := c.split(raw, func(few []byte) error {
-		var part []any
-		err := utiljson.Unmarshal(c.enclose('[', few, ']'), &part)
-		list = append(list, part...)
-		return err
-	}, func(_, large []byte) error {
-		v, err := c.value(large)
-		list = append(list, v)
-		return err
-	})
-	return list, err
+// checkNow checks where a piece has been converted since.
+func (c *converter) checkNow() error {
+	if c.scanner.Pos-c.looked <= c.piece {
+		return nil
+	}
+	return c.check()
 }
 
-func (c *converter) object(raw []byte) (any, error) {
-	members := map[string]any{}
-	err := c.split(raw, func(few []byte) error {
-		part := map[string]any{}
-		err := utiljson.Unmarshal(c.enclose('{', few, '}'), &part)
-		maps.Copy(members, part)
-		return err
-	}, func(key, large []byte) error {
-		v, err := c.value(large)
-		members[string(json.AppendUnescaped(nil, key))] = v
-		return err
-	})
-	return members, err
-}
-
-// split calls few with what stands in the container raw, some of it at a time
-// without the comma at its end, and large with each member or element that is a
-// piece or more by itself: its key, if it has one, and its value.
-func (c *converter) split(raw []byte, few func([]byte) error, large func(key, value []byte) error) error {
-	if c.scanner == nil {
-		c.scanner = new(json.Scanner[[]byte])
+// next decodes the value at the scanner's position.
+func (c *converter) next() (ref.Val, error) {
+	if err := c.checkNow(); err != nil {
+		return nil, err
 	}
-	s, closer := c.scanner, raw[0]+2 // '}' and ']'
-	at := func(pos, depth int) {
-		s.Reset(raw)
-		s.Pos, s.Depth, s.Lenient = pos, depth, true
-	}
-	at(0, 0)
-	begin, end, scanned := 0, 0, 0 // of what few has not had; since the last look at the clock
-	flush := func() error {
-		part := raw[begin:end]
-		if begin = end; len(part) == 0 {
-			return nil
+	switch s := c.scanner; s.Next() {
+	case '{':
+		return c.object()
+	case '[':
+		return c.array()
+	case '"':
+		raw, escaped, ok := s.Quoted()
+		if !ok {
+			return nil, errors.New(s.SyntaxError())
 		}
-		return few(part)
+		return types.String(c.said(raw, escaped)), nil
 	}
+	return c.scalar()
+}
+
+func (c *converter) object() (ref.Val, error) {
+	s, begin := c.scanner, len(c.members)
 	s.Enter()
-	for first := true; s.More(first, closer); first = false {
-		var key []byte
-		start := s.Pos
-		if closer == '}' {
-			key, _, _ = s.Key()
-		}
-		value := s.Pos
-		if s.Fault != "" || !s.Skip() {
+	for first := true; s.More(first, '}'); first = false {
+		key, escaped, ok := s.Key()
+		if !ok {
 			break
 		}
-		if scanned += s.Pos - start; scanned > c.piece {
-			scanned = 0
-			if err := c.check(); err != nil {
-				return err
+		if raw := c.waiting(); raw != "" {
+			if err := c.checkNow(); err != nil {
+				return nil, err
 			}
-		}
-		if s.Pos-start > c.piece {
-			if err := flush(); err != nil {
-				return err
-			}
-			pos := s.Pos
-			if err := large(key, raw[value:pos]); err != nil {
-				return err
-			}
-			at(pos, 1) // large has used the scanner
+			c.members = append(c.members, member{key: c.said(key, escaped), raw: raw})
 			continue
 		}
-		if begin == end {
-			begin = start
+		v, err := c.next()
+		if err != nil {
+			return nil, err
 		}
-		if end = s.Pos; end-begin > c.piece {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
+		c.members = append(c.members, member{key: c.said(key, escaped), value: v})
 	}
 	if s.Fault != "" {
-		return errors.New(s.SyntaxError())
+		return nil, errors.New(s.SyntaxError())
 	}
-	return flush()
+	members := slices.Clone(c.members[begin:])
+	c.members = c.members[:begin]
+	m := newTypedMap(members)
+	m.of, m.depth, m.shares = c.of, c.depth, c.shares
+	return m, nil
 }
 
-// enclose returns inside between two brackets, until the next call.
-func (c *converter) enclose(open byte, inside []byte, closed byte) []byte {
-	c.buffer = append(append(append(c.buffer[:0], open), inside...), closed)
-	return c.buffer
+// What waits is at most so deep in the object, so that nothing is skipped more often
+// than that before it is converted, and of so many bytes at least.
+const (
+	deepest  = 6
+	smallest = 64
+)
+
+// waiting skips the container at the scanner's position, if it is one that waits, and
+// returns its text; "": it does not.
+func (c *converter) waiting() string {
+	s := c.scanner
+	if c.of == nil || c.depth >= deepest {
+		return ""
+	}
+	if next := s.Next(); next != '{' && next != '[' {
+		return ""
+	}
+	begin, depth := s.Pos, s.Depth
+	if !s.Skip() {
+		return ""
+	}
+	if s.Pos-begin < smallest {
+		s.Pos, s.Depth = begin, depth
+		return ""
+	}
+	return s.Data[begin:s.Pos]
+}
+
+func (c *converter) array() (ref.Val, error) {
+	s, begin := c.scanner, len(c.elements)
+	s.Enter()
+	for first := true; s.More(first, ']'); first = false {
+		v, err := c.next()
+		if err != nil {
+			return nil, err
+		}
+		c.elements = append(c.elements, v)
+	}
+	if s.Fault != "" {
+		return nil, errors.New(s.SyntaxError())
+	}
+	elements := slices.Clone(c.elements[begin:])
+	c.elements = c.elements[:begin]
+	return newTypedList(elements), nil
+}
+
+// said is what a string says.
+func (c *converter) said(raw string, escaped bool) string {
+	switch {
+	case escaped:
+		return string(json.AppendUnescaped(nil, raw))
+	case c.shares:
+		return raw
+	}
+	return strings.Clone(raw)
+}
+
+// scalar decodes a literal or a number: a whole one that fits is an int.
+func (c *converter) scalar() (ref.Val, error) {
+	s := c.scanner
+	begin := s.Pos
+	if !s.Skip() {
+		return nil, errors.New(s.SyntaxError())
+	}
+	switch text := s.Data[begin:s.Pos]; text {
+	case "null":
+		return types.NullValue, nil
+	case "true", "false":
+		return types.Bool(text == "true"), nil
+	default:
+		if !strings.ContainsAny(text, ".eE") {
+			if whole, err := strconv.ParseInt(text, 10, 64); err == nil {
+				return types.Int(whole), nil
+			}
+		}
+		f, err := strconv.ParseFloat(text, 64)
+		return types.Double(f), err
+	}
 }

@@ -46,9 +46,11 @@ type Evaluation struct {
 	known       []knownVariable
 	inside      int // the variable under way, as an index, or -1
 	interrupted bool
-	wanted      *Unanswered // nothing is of use without that answer
-	silent      bool        // there is no authorizer in this pass
-	plain       bool        // objects are decoded JSON, whatever their kind
+	wanted      *Unanswered     // nothing is of use without that answer
+	silent      bool            // there is no authorizer in this pass
+	plain       bool            // objects are decoded JSON, whatever their kind
+	ctx         context.Context // until the deadline; nil: nobody has looped
+	cancel      context.CancelFunc
 }
 
 // knownVariable is what became of a variable.
@@ -69,7 +71,9 @@ func (v *Variables) Once(key any, scope *Scope, given Given, deadline time.Time,
 	if known, ok := v.kept[key]; ok {
 		return known
 	}
-	made, keep := make(newEvaluation(v, scope, given, deadline))
+	e := newEvaluation(v, scope, given, deadline)
+	defer e.close()
+	made, keep := make(e)
 	if keep {
 		if v.kept == nil {
 			v.kept = map[any]any{}
@@ -81,6 +85,20 @@ func (v *Variables) Once(key any, scope *Scope, given Given, deadline time.Time,
 
 func newEvaluation(v *Variables, scope *Scope, given Given, deadline time.Time) *Evaluation {
 	return &Evaluation{variables: v, scope: scope, given: given, deadline: deadline, known: make([]knownVariable, len(scope.variables)), inside: -1}
+}
+
+// until returns what is done at the deadline, or when e is closed.
+func (e *Evaluation) until() context.Context {
+	if e.ctx == nil {
+		e.ctx, e.cancel = context.WithDeadline(context.Background(), e.deadline)
+	}
+	return e.ctx
+}
+
+func (e *Evaluation) close() {
+	if e.cancel != nil {
+		e.cancel()
+	}
 }
 
 // Condition evaluates a condition, as Condition.Evaluate does, over params too.
@@ -229,9 +247,7 @@ func (e *Evaluation) run(x *Expression) (value ref.Val, cost int64, err error) {
 	v.deadline, v.interrupted = e.deadline, false
 	var details *cel.EvalDetails
 	if timed && x.loops { // interrupts are looked at in loops only
-		ctx, cancel := context.WithDeadline(context.Background(), e.deadline)
-		defer cancel()
-		value, details, err = x.program.ContextEval(ctx, e)
+		value, details, err = x.program.ContextEval(e.until(), e)
 	} else {
 		value, details, err = x.program.Eval(e)
 	}

@@ -5,6 +5,7 @@ package celenv
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -16,13 +17,14 @@ type Value struct{ value ref.Val }
 // True reports whether it is true.
 func (v Value) True() bool { return v.value == types.True }
 
-// Text returns a string; ok is false for everything else.
+// Text returns a string, which keeps nothing of the object; ok is false for everything
+// else.
 func (v Value) Text() (text string, ok bool) {
 	if v.value == nil {
 		return "", false
 	}
 	text, ok = v.value.Value().(string)
-	return text, ok
+	return strings.Clone(text), ok
 }
 
 // IsNull reports whether it is null.

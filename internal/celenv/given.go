@@ -23,7 +23,7 @@ func NewParams(raw []byte) *Object {
 	if err != nil {
 		return &Object{types.WrapErr(fmt.Errorf("failed to prepare params for evaluation: %w", err))}
 	}
-	return &Object{types.DefaultTypeAdapter.NativeToValue(object)}
+	return &Object{types.DefaultTypeAdapter.NativeToValue(object.Value())}
 }
 
 // NewNamespace returns the namespace that raw is, with what kube-apiserver shows of one
@@ -33,38 +33,42 @@ func NewNamespace(raw []byte) (*Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to prepare the namespace for evaluation: %w", err)
 	}
-	metadata, _ := object["metadata"].(map[string]any)
-	shown := map[string]any{"metadata": only(metadata, "name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
-		"deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "finalizers")}
-	for _, part := range []string{"spec", "status"} {
-		value, _ := object[part].(map[string]any)
-		shown[part] = only(value, "finalizers", "phase", "conditions") // a struct is there, empty or not
+	parts := []member{{key: "metadata", value: object.only("metadata", "name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
+		"deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "finalizers")}}
+	for _, part := range []string{"spec", "status"} { // a struct is there, empty or not
+		parts = append(parts, member{key: part, value: object.only(part, "finalizers", "phase", "conditions")})
 	}
-	return &Object{typedAdapter{}.NativeToValue(shown)}, nil
+	return &Object{newTypedMap(parts)}, nil
 }
 
-func decoded(raw []byte) (map[string]any, error) {
+func decoded(raw []byte) (*typedMap, error) {
 	c := converter{piece: usualPiece}
 	value, err := c.value(raw)
 	if err != nil {
 		return nil, err
 	}
-	object, ok := value.(map[string]any)
+	object, ok := value.(*typedMap)
 	if !ok {
-		return nil, fmt.Errorf("it is no object, but %T", value)
+		return nil, fmt.Errorf("it is no object, but %T", nativeOf(value))
 	}
 	return object, nil
 }
 
-// only returns the members of those names.
-func only(object map[string]any, names ...string) map[string]any {
-	kept := map[string]any{}
-	for _, name := range names {
-		if value, ok := object[name]; ok {
-			kept[name] = value
+// only returns the members of those names of the part.
+func (m *typedMap) only(part string, names ...string) *typedMap {
+	var kept []member
+	if i := m.place(part); i >= 0 {
+		whole, _ := m.members[i].value.(*typedMap)
+		for _, name := range names {
+			if whole == nil {
+				break
+			}
+			if i := whole.place(name); i >= 0 {
+				kept = append(kept, whole.members[i])
+			}
 		}
 	}
-	return kept
+	return newTypedMap(kept)
 }
 
 func (o *Object) val() ref.Val {

@@ -103,12 +103,15 @@ func (e *Evaluation) Next(object *codec.Object, given Given) *Evaluation {
 	v := e.variables
 	if object != nil {
 		v = &Variables{Input: v.Input}
-		v.oldObject, v.request, v.cluster, v.matched = e.variables.oldObject, e.variables.request, e.variables.cluster, e.variables.matched
+		v.oldObject, v.request, v.cluster, v.matched = whole(e.variables.oldObject), e.variables.request, e.variables.cluster, e.variables.matched
 		v.Object = object
 		v.access = e.variables.accesses() // what one asks is answered for all
 	}
 	next := newEvaluation(v, e.scope, given, e.deadline)
 	next.plain = e.plain
+	if !e.deadline.IsZero() {
+		next.ctx = e.until() // which ends with the first of them
+	}
 	return next
 }
 

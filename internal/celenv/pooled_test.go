@@ -13,4 +13,6 @@ import (
 func TestPooledIsEmpty(t *testing.T) {
 	s := new(json.Scanner[[]byte])
 	pooled.Check(t, s, func() { putBack(s) }, "closers[]") // room that the next object overwrites
+	text := new(json.Scanner[string])
+	pooled.Check(t, text, func() { putBackText(text) }, "closers[]")
 }

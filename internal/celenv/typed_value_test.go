@@ -66,7 +66,7 @@ func TestTypedValues(t *testing.T) {
 			}
 		}
 	}
-	labels := typedAdapter{}.NativeToValue(map[string]any{"app": "web"}).(*typedMap)
+	labels := newTypedMap([]member{{key: "app", value: types.String("web")}})
 	for key, want := range map[ref.Val]string{types.Int(1): "unsupported map key type: types.Int", types.String("tier"): "no such key: tier", types.String("app"): "web"} {
 		if got := fmt.Sprint(labels.Get(key)); got != want {
 			t.Errorf("%v is %s, want %s", key, got, want)

@@ -57,12 +57,12 @@ func (v *Variables) SetObject(object *codec.Object) {
 }
 
 // Inherit makes v, which nobody uses yet, the variables of the same review, with what
-// they were converted to.
+// they were converted to: objects that both have are converted whole.
 func (v *Variables) Inherit(from *Variables) {
 	from.mu.Lock()
 	defer from.mu.Unlock()
 	v.Input = from.Input
-	v.object, v.oldObject, v.request, v.cluster, v.matched = from.object, from.oldObject, from.request, from.cluster, from.matched
+	v.object, v.oldObject, v.request, v.cluster, v.matched = whole(from.object), whole(from.oldObject), from.request, from.cluster, from.matched
 	v.access = from.access.inherit()
 }
 
@@ -137,13 +137,25 @@ func (v *Variables) objectValue(raw []byte) ref.Val {
 	if raw == nil {
 		return types.NullValue
 	}
+	typed := isTyped(v.Review.Kind.Group)
 	c := converter{deadline: v.deadline, piece: usualPiece}
-	object, err := c.value(raw)
-	if err != nil {
-		v.interrupted = errors.Is(err, ErrInterrupted)
-		return types.WrapErr(fmt.Errorf("failed to prepare the object for evaluation: %w", err))
+	if typed {
+		c.of = v
 	}
-	return adapterOf(v.Review.Kind.Group).NativeToValue(object)
+	object, err := c.value(raw)
+	switch {
+	case err != nil:
+		return v.unprepared(err)
+	case typed:
+		return object
+	}
+	return types.DefaultTypeAdapter.NativeToValue(nativeOf(object))
+}
+
+// unprepared is the value of what cannot be converted.
+func (v *Variables) unprepared(err error) ref.Val {
+	v.interrupted = v.interrupted || errors.Is(err, ErrInterrupted)
+	return types.WrapErr(fmt.Errorf("failed to prepare the object for evaluation: %w", err))
 }
 
 func (v *Variables) requestValue() ref.Val {

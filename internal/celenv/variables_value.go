@@ -5,6 +5,7 @@ package celenv
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -26,9 +27,11 @@ func (m variablesValue) Find(key ref.Val) (ref.Val, bool) {
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(key), true
 	}
-	name, ok := apiservercel.Unescape(string(text))
-	if !ok {
-		return nil, false
+	name := string(text)
+	if strings.Contains(name, "__") { // which no name has that is not escaped
+		if name, ok = apiservercel.Unescape(name); !ok {
+			return nil, false
+		}
 	}
 	i, ok := m.of.scope.indexes[name]
 	if !ok {
