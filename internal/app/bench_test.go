@@ -87,9 +87,15 @@ func usualAllocations(do func()) (objects, bytes uint64) {
 // asker starts a dispatcher with n webhooks, and returns what asks it once.
 func asker(b testing.TB, n int, webhook string) (ask func()) {
 	b.Helper()
-	w := newWorld(b)
-	review := payload.PodCreate()
+	w, review := newWorld(b), payload.PodCreate()
 	w.registerTerse(n, webhook, review.UID())
+	return w.asker()
+}
+
+// asker starts a dispatcher with what is registered, and returns what asks it once.
+func (w *world) asker() (ask func()) {
+	b, review := w.t, payload.PodCreate()
+	b.Helper()
 	address := w.start("lameDuck: 0s\nreloadInterval: 1h\nlog: {level: warn}\n").awaitReady()
 	certificate, err := tls.LoadX509KeyPair(w.dir+"/east.crt", w.dir+"/east.key")
 	if err != nil {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/admission-dispatcher/dispatcher/loadtest/payload"
 )
@@ -17,7 +18,7 @@ import (
 //   - costs, hedging, goodput and so on run a test that prints what it measures:
 //     printouts.go.
 func figures() []figure {
-	return append(cpuFigures(), []figure{
+	return slices.Concat(cpuFigures(), []figure{
 		{"P3", "throughput, 3 webhooks, 8 callers", plain, atLeast(5, times).or(6), throughput{8}},
 		{"P3", "throughput, 3 webhooks, 64 callers", plain, atLeast(5, times).or(6), throughput{64}},
 		{"P3", "throughput, 3 webhooks, 256 callers", plain, atLeast(5, times).or(6), throughput{256}},
@@ -59,7 +60,26 @@ func figures() []figure {
 		{"P14", "p99 of calls during the reload", "without reload", atMost(2, times), scale{reloadLatency}},
 		{"P15", "decoding in 5 webhooks, ProtobufNative", "JSON", atMost(0.3, times), decoding("ProtobufNative")},
 		{"P15", "decoding in 5 webhooks, Protobuf", "JSON", atMost(1, times), decoding("Protobuf")},
-	}...)
+	}, policyFigures())
+}
+
+// policyFigures are what policies in the process cost.
+func policyFigures() []figure {
+	const conformance, app = "conformance/policy", "internal/app"
+	cpu := func(ours, peer string) benchmark {
+		return benchmark{pkg: conformance, run: "^BenchmarkPolicy$", ours: "Policy/" + ours, peer: "Policy/" + peer, unit: "cpu-ns/op", per: 1e3, show: "us"}
+	}
+	held := func(ours, unit, show string) benchmark {
+		return benchmark{pkg: "registry/compile", run: "^BenchmarkPolicies$", ours: ours, unit: unit, show: show}
+	}
+	return []figure{
+		{"P19", "CPU of a policy of 5 validations, 6 KB", "kube-apiserver's validator", atMost(1, times), cpu("ours/1", "apiserver/1")},
+		{"P19", "CPU of 10 policies of 5 validations each, 6 KB", "1 policy", atMost(3, times), cpu("ours/10", "ours/1")},
+		{"P19", "CPU that a policy of 5 validations adds to an admission", "a webhook with the same", atMost(0.2, times),
+			benchmark{pkg: app, run: "^BenchmarkInPlaceOfAWebhook$", ours: "InPlaceOfAWebhook", peer: "InPlaceOfAWebhook", unit: "policy-us/op", against: "webhook-us/op", show: "us"}},
+		{"P19", "memory of 500 policies of 4 expressions", "", atMost(64, "MiB"), held("Policies", "MiB-held", "MiB")},
+		{"P19", "policies compiled after a change of 1 of 500", "", atMost(1, "compiled"), held("Policies", "compiled/op", "compiled")},
+	}
 }
 
 // cpuFigures are what an admission costs: against proxies, at saturation and at a

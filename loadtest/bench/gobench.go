@@ -21,9 +21,11 @@ type benchmark struct {
 	ours string // name without "Benchmark" and the number of processors
 	peer string // empty: the figure is absolute
 	unit string // ns/op, allocs/op, or one of the benchmark's own
-	per  float64
-	show string // the unit after division by per; empty: unit as it is
-	gain bool   // the score is how many times less ours is
+	// against is the unit of the peer. Default: unit.
+	against string
+	per     float64
+	show    string // the unit after division by per; empty: unit as it is
+	gain    bool   // the score is how many times less ours is
 	// aside says what else the rounds tell. Default: nothing.
 	aside func(rounds []metrics) string
 }
@@ -49,7 +51,7 @@ func (b benchmark) compare(rounds []metrics) (reading, error) {
 	if b.peer == "" {
 		return absolute(ours, unit), nil
 	}
-	peer := column(rounds, b.peer, b.unit, b.per)
+	peer := column(rounds, b.peer, cmp.Or(b.against, b.unit), b.per)
 	if len(peer) == 0 {
 		return reading{}, fmt.Errorf("no Benchmark%s in ./%s", b.peer, b.pkg)
 	}
@@ -138,8 +140,8 @@ func (l *lab) testBinary(pkg string) (string, error) {
 			return "", fmt.Errorf("there is no ./%s", pkg)
 		}
 		binary := filepath.Join(l.dir, strings.ReplaceAll(pkg, "/", "-")+".test")
-		cmd := exec.CommandContext(l.ctx, "go", "test", "-c", "-o", binary, "./"+pkg)
-		cmd.Dir = l.root
+		cmd := exec.CommandContext(l.ctx, "go", "test", "-c", "-o", binary, ".")
+		cmd.Dir = filepath.Join(l.root, pkg) // it may be of a module of its own
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("go test -c ./%s: %w: %s", pkg, err, lastLine(out))
 		}
