@@ -209,6 +209,12 @@ var matrix = []row{
 		{"asking", func(r *row) { r.injected = panicking("webhook/hook.go", "	call, err := h.call(&q)\n", "h.ID") }},
 		{"attempt", func(r *row) { r.injected = panicking("transport/exchange.go", "	if t.reader == nil {\n", "r.Owner") }},
 	}},
+	{id: "F39", what: "a plugin that panics", before: time.Millisecond, injected: inPlugin(`panic("injected")`), inside: decided("AlwaysAdmit"),
+		excuses: []excuse{{causes: []history.Cause{history.Panic}}}, objects: fmt.Sprintf(pluginObject, "2s")},
+	{id: "F40", what: "a plugin that hangs", before: time.Millisecond, during: 4 * time.Second, injected: inPlugin("<-make(chan struct{})"), inside: decided("AlwaysAdmit"),
+		excuses: []excuse{{causes: []history.Cause{history.Timeout, history.Shed}}}, objects: fmt.Sprintf(pluginObject, "200ms"), check: hangsInFew},
+	{id: "F41", what: "an expression that exceeds its cost", before: time.Millisecond, inside: decided("costly"),
+		excuses: []excuse{{causes: []history.Cause{history.Evaluation}}}, objects: costlyPolicy},
 }
 
 // panicking panics before a statement for each webhook that is hurt.

@@ -39,6 +39,8 @@ type row struct {
 	traced      bool   // every admission is traced, to a collector that takes nothing
 	refuses     bool   // the collector refuses connections; otherwise it hangs
 	hooks       []history.Webhook
+	objects     string            // further manifests, of what is decided in the process
+	inside      []history.Webhook // what these decide: nobody is called for them
 
 	rate      float64 // of each cluster, per second; 30
 	surge     float64 // calls per second of the cluster east on top, under the fault
@@ -131,6 +133,9 @@ func (r *row) webhooks() []history.Webhook {
 	}
 	return all
 }
+
+// deciders are all who have a say: what is in the process before the webhooks.
+func (r *row) deciders() []history.Webhook { return slices.Concat(r.inside, r.webhooks()) }
 
 // manifests registers the webhooks, one configuration a phase.
 func manifests(all []history.Webhook) []byte {
@@ -308,9 +313,9 @@ func (r *row) judged(w *world, rec *record) history.World {
 	if r.recovers > 0 {
 		until = rec.broken + r.recovers
 	}
-	for _, h := range r.webhooks() {
+	for _, h := range r.deciders() {
 		name := h.Name
-		if !strings.HasPrefix(name, "hurt-") {
+		if !strings.HasPrefix(name, "hurt-") && !slices.ContainsFunc(r.inside, func(in history.Webhook) bool { return in.Name == name }) {
 			continue
 		}
 		for _, e := range r.excuses {
@@ -362,7 +367,7 @@ func (r *row) configurations(w *world, rec *record) []history.Snapshot {
 	var all []history.Snapshot
 	for _, d := range w.servers {
 		for _, c := range d.configurations() {
-			all = append(all, history.Snapshot{Hash: c.hash, Until: never, Webhooks: r.webhooks()})
+			all = append(all, history.Snapshot{Hash: c.hash, Until: never, Webhooks: r.deciders()})
 		}
 	}
 	return slices.CompactFunc(all, func(a, b history.Snapshot) bool { return a.Hash == b.Hash })

@@ -246,6 +246,7 @@ func (w *world) configure(r *row) {
 	w.write("registry/clusters.yaml", []byte(clusters.String()))
 	w.write("registry/webhooks.yaml", manifests(r.webhooks()))
 	w.write("registry/bindings.yaml", w.bindings(r))
+	w.write("registry/objects.yaml", []byte("# what is decided in the process\n"+r.objects))
 }
 
 // bindings say where the webhooks are served.
