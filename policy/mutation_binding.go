@@ -141,7 +141,7 @@ func (b *MutationBinding) Explain(v *hook.View) (hook.Explanation, error) {
 	}
 	if err != nil {
 		x.Answer = shownMutation(b.unfound(err))
-		return x, nil //nolint:nilerr // it is the answer
+		return x, nil
 	}
 	m := b.compiled.mutate(&celenv.Variables{Input: v.Variables().Input}, b.key(), b.params, found, mutableOf(v), time.Time{}, true)
 	x.Steps = m.steps
