@@ -75,7 +75,7 @@ func compare(t *testing.T, own *ours, original *original, q *request, came map[s
 	if theirs.Mutates {
 		got, object := q.ask(t, p, true, theirs.Object, theirs.OldObject)
 		differs(t, q, "mutating", got, theirs.Mutation, came)
-		if theirs.Mutation == nil && !t.Failed() {
+		if theirs.Mutation == nil && got.Allowed && !t.Failed() {
 			same(t, q, object, theirs.Mutated)
 			if string(object) != string(theirs.Object) && !q.again {
 				came["mutated"]++
@@ -95,6 +95,8 @@ func compare(t *testing.T, own *ours, original *original, q *request, came map[s
 func differs(t *testing.T, q *request, phase string, got answer, want *denial, came map[string]int) {
 	t.Helper()
 	switch {
+	case q.plugin == "LimitRanger" && strings.Contains(got.Message, "a quantity is too large to be compared with the limits"):
+		came[phase+" too large"]++ // for which the original compares whatever is left of it in an int64
 	case got.err != nil:
 		t.Errorf("%s: it has no answer: %v, theirs %+v\n%s", phase, got.err, want, q)
 	case want == nil:

@@ -67,7 +67,7 @@ func (limitRanger) Validate(_ context.Context, a *plugin.Attributes) (plugin.Ans
 		if claim == nil {
 			return plugin.Answer{}, err
 		}
-		if len(ranges) > 0 && !areComputable(claim.Spec.Resources.Requests) {
+		if limitsClaims(ranges) && !areComputable(claim.Spec.Resources.Requests) {
 			return a.Forbid("%w", errTooLarge), nil
 		}
 		for _, r := range ranges {
@@ -77,6 +77,13 @@ func (limitRanger) Validate(_ context.Context, a *plugin.Attributes) (plugin.Ans
 		}
 	}
 	return plugin.Answer{}, nil
+}
+
+// limitsClaims reports whether one of the LimitRanges is about PersistentVolumeClaims.
+func limitsClaims(ranges []*corev1.LimitRange) bool {
+	return slices.ContainsFunc(ranges, func(r *corev1.LimitRange) bool {
+		return slices.ContainsFunc(r.Spec.Limits, func(l corev1.LimitRangeItem) bool { return l.Type == corev1.LimitTypePersistentVolumeClaim })
+	})
 }
 
 // isLimitedPod reports whether the review is about a pod that gets resources: one that is

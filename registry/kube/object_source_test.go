@@ -270,8 +270,8 @@ func TestO4LargeObject(t *testing.T) {
 // asked for, lists are an error, and once there is room all is listed again.
 func TestO4MoreThanIsKept(t *testing.T) {
 	a := newObjectsAPI(t)
-	padding := `,"padding":"` + strings.Repeat("x", 100<<10) + `"`
-	const many = 200 // 20 MB
+	padding := `,"padding":[` + strings.Repeat("{},", 1550) + `{}]` // which weighs 100 KiB
+	const many = 200
 	for i := range many {
 		a.holdMore("n"+string(rune('a'+i%20)), "o"+string(rune('a'+i/20)), padding)
 	}
