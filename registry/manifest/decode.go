@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -28,35 +29,69 @@ const (
 	alphaConfigVersion = "apiserver.k8s.io/v1alpha1"
 )
 
-// decoder turns manifests into objects and collects what is wrong with them.
+// decoder turns a manifest into objects and collects what is wrong with it.
 type decoder struct {
-	strict    *serializer.Serializer
-	objects   Objects
-	problems  []Problem
-	populated []bool // which of the Sources hold objects
+	strict *serializer.Serializer
+	decoded
+}
 
+// decoded is what came of manifests. Nobody changes it: it is used again for as long as
+// they are the same.
+type decoded struct {
+	objects    Objects
+	problems   []Problem
 	unread     []unread                 // until it is known which of them are Params
 	paramKinds map[metav1.TypeMeta]bool // that policies name
 }
 
 func newDecoder() *decoder {
 	scheme := runtime.NewScheme() // knows no type: whatever it is given is decoded as it stands
-	return &decoder{strict: serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme, scheme,
-		serializer.SerializerOptions{Strict: true}), paramKinds: map[metav1.TypeMeta]bool{}}
+	return &decoder{
+		strict: serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme, scheme,
+			serializer.SerializerOptions{Strict: true}),
+		decoded: decoded{paramKinds: map[metav1.TypeMeta]bool{}},
+	}
 }
 
-// decodeAll decodes the manifests of all Sources.
-func decodeAll(manifests [][]File) *decoder {
-	d := newDecoder()
+// whole is the manifests of all Sources, decoded.
+type whole struct {
+	decoded
+	populated []bool               // which of the Sources hold objects
+	files     map[fileSum]*decoded // each by itself
+}
+
+// decodeAll decodes the manifests of all Sources. What before has of them is taken from there:
+// a change of one file costs that file, and not the memory of all.
+func decodeAll(manifests [][]File, before *whole) *whole {
+	w := &whole{files: map[fileSum]*decoded{}}
+	all := newDecoder()
 	for _, files := range manifests {
-		before := d.objects.Len() + len(d.unread)
-		for _, f := range files {
-			d.file(f)
+		holds := false
+		for i := range files {
+			sum := sumOf(&files[i])
+			of := before.files[sum]
+			if of == nil {
+				d := newDecoder()
+				d.file(files[i])
+				of = &d.decoded
+			}
+			w.files[sum] = of
+			holds = holds || of.objects.Len()+len(of.unread) > 0
+			all.add(of)
 		}
-		d.populated = append(d.populated, d.objects.Len()+len(d.unread) > before)
+		w.populated = append(w.populated, holds)
 	}
-	d.params()
-	return d
+	all.params()
+	w.decoded = all.decoded
+	return w
+}
+
+// add appends what came of one more manifest.
+func (d *decoded) add(more *decoded) {
+	d.objects.add(&more.objects)
+	d.problems = append(d.problems, more.problems...)
+	d.unread = append(d.unread, more.unread...)
+	maps.Copy(d.paramKinds, more.paramKinds)
 }
 
 // file decodes every document of one manifest.

@@ -59,6 +59,21 @@ func (o *Objects) Len() int {
 		len(o.Params) + len(o.CustomResources) + len(o.Admission) + len(o.MutatingPolicies) + len(o.MutatingPolicyBindings)
 }
 
+// add appends the objects of one more manifest.
+func (o *Objects) add(more *Objects) {
+	o.Configurations = append(o.Configurations, more.Configurations...)
+	o.Clusters = append(o.Clusters, more.Clusters...)
+	o.Bindings = append(o.Bindings, more.Bindings...)
+	o.Policies = append(o.Policies, more.Policies...)
+	o.PolicyBindings = append(o.PolicyBindings, more.PolicyBindings...)
+	o.Plugins = append(o.Plugins, more.Plugins...)
+	o.Admission = append(o.Admission, more.Admission...)
+	o.MutatingPolicies = append(o.MutatingPolicies, more.MutatingPolicies...)
+	o.MutatingPolicyBindings = append(o.MutatingPolicyBindings, more.MutatingPolicyBindings...)
+	o.Params = append(o.Params, more.Params...)
+	o.CustomResources = append(o.CustomResources, more.CustomResources...)
+}
+
 // Sort brings the objects into the order in which they take part, whatever
 // files they came from.
 func (o *Objects) Sort() {

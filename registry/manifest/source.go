@@ -36,12 +36,12 @@ type File struct {
 	Err       error // why it cannot be read, in the same words for the same reason; it shows no secret
 }
 
-// Reader reads Sources and the files that their manifests name. It decodes only what
-// has changed.
+// Reader reads Sources and the files that their manifests name. It decodes only the
+// manifests that have changed.
 type Reader struct {
 	Sources   []Source
 	FileRoots []string // where files may lie, besides the directories of their manifests
-	decoded   *decoder // of the manifests with this sum
+	decoded   *whole   // of the manifests with this sum
 	sum       string
 	places    string                         // of the same manifests
 	parsed    map[reference]parsedKubeconfig // as of the last reading
@@ -117,8 +117,11 @@ func (r *Reader) Read(ctx context.Context) Input {
 	for i, source := range r.Sources {
 		manifests[i] = source.Read(ctx)
 	}
-	if sum, places := hashOf(manifests), placesOf(manifests); r.decoded == nil || r.sum != sum || r.places != places {
-		r.decoded, r.sum, r.places = decodeAll(manifests), sum, places
+	if r.decoded == nil {
+		r.decoded = &whole{}
+	}
+	if sum, places := hashOf(manifests), placesOf(manifests); r.sum != sum || r.places != places {
+		r.decoded, r.sum, r.places = decodeAll(manifests, r.decoded), sum, places
 	}
 	in := Input{
 		Objects: &r.decoded.objects, Problems: r.decoded.problems, Populated: r.decoded.populated,
@@ -253,6 +256,18 @@ func hashOf(manifests [][]File) string {
 		}
 	}
 	return string(h.Sum(nil))
+}
+
+// fileSum is of a manifest where it lies.
+type fileSum [sha256.Size]byte
+
+func sumOf(f *File) (sum fileSum) {
+	h := sha256.New()
+	WritePart(h, []byte(f.Name))
+	WritePart(h, []byte(f.Directory))
+	writeContent(h, f.Data, f.Err)
+	h.Sum(sum[:0])
+	return sum
 }
 
 func writeContent(h hash.Hash, data []byte, err error) {

@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/admission-dispatcher/dispatcher/internal/harness/manifests"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
@@ -99,6 +102,54 @@ func TestWritePart(t *testing.T) {
 		}
 		known[sum(parts...)] = parts
 	}
+}
+
+// What a Reader returns after any changes is what one returns that has never read before,
+// and a manifest that is as it was is not decoded again.
+func TestOnlyWhatHasChangedIsDecoded(t *testing.T) {
+	h := newHome(t)
+	param := "apiVersion: example.com/v1\nkind: Limit\nmetadata: {name: large}\n"
+	policy := `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: limits}
+spec:
+  paramKind: {apiVersion: example.com/v1, kind: Limit}
+  validations: [{expression: "true"}]
+`
+	h.put("kept.yaml", manifests.ClusterNamed("kept"))
+	kept := func() *byte { // where the name is that was decoded
+		clusters := h.read().Objects.Clusters
+		i := slices.IndexFunc(clusters, func(c manifest.Cluster) bool { return c.Name == "kept" })
+		return unsafe.StringData(clusters[i].Name)
+	}
+	first := kept()
+	for _, change := range []struct{ file, content string }{
+		{"a.yaml", manifests.ClusterNamed("east")},
+		{"b.yaml", manifests.ClusterNamed("west")},
+		{"param.yaml", param}, // of no policy: a problem
+		{"policy.yaml", policy},
+		{"a.yaml", "nonsense"},
+		{"a.yaml", manifests.ClusterNamed("west")}, // twice
+		{"policy.yaml", ""},
+		{"a.yaml", manifests.ClusterNamed("east")},
+		{"param.yaml", ""},
+		{"c.yaml", manifests.ClusterNamed("east")}, // what another file holds, too
+	} {
+		h.put(change.file, change.content)
+		got := h.read()
+		want := (&manifest.Reader{Sources: h.reader.Sources, FileRoots: h.reader.FileRoots}).Read(t.Context())
+		if !reflect.DeepEqual(said(want), said(got)) {
+			t.Errorf("after %s became %q:\n%+v\nwant what is read at once:\n%+v", change.file, change.content, said(got), said(want))
+		}
+		if kept() != first {
+			t.Errorf("kept.yaml was decoded again when %s changed", change.file)
+		}
+	}
+}
+
+// said is all that an Input says of manifests.
+func said(in manifest.Input) map[string]any {
+	return map[string]any{"objects": *in.Objects, "problems": in.Problems, "hash": in.Hash, "populated": in.Populated}
 }
 
 // A kubeconfig means what its content says now, also where it comes back to what it
