@@ -25,7 +25,7 @@ type group struct {
 
 // listed is a webhook, a policy or a plugin in its place of a chain.
 type listed struct {
-	place
+	*place
 	entry   *entry // nil: it is a plugin
 	variant *variant
 }
@@ -95,7 +95,7 @@ func compileChains(groups []*group, entries [2][]*entry, plugins []*plugged, v *
 // clusters, in order. Those that Compare as equal stay in this one: kube-apiserver asks
 // its policies after its plugins, too.
 func (t *chains) compile(g *group, phase chain.Phase, entries [2][]*entry, plugins []*plugged) *chain.Chain {
-	var list []listed
+	list := make([]listed, 0, len(plugins)+len(entries[phase]))
 	for _, p := range plugins {
 		if g.plugins[p] && p.entries[phase] != nil {
 			if phase == chain.Validating || p.entries[chain.Validating] == nil { // once for both phases
@@ -104,14 +104,16 @@ func (t *chains) compile(g *group, phase chain.Phase, entries [2][]*entry, plugi
 				t.problem(p.unauthorized(phase, g)...)
 				t.problem(unstored(p.entries[phase].Needs.Objects, p.Origin, p.object.Path("plugin"), g)...)
 			}
-			list = append(list, listed{p.place, nil, t.plugin(p, phase)})
+			list = append(list, listed{&p.place, nil, t.plugin(p, phase)})
 		}
 	}
 	for _, e := range entries[phase] {
 		if !e.serves(g.selected) {
 			continue
 		}
-		t.problem(unsupplied(e.matcher.NeededLabels(), e.selecting(), e.selectorPath(), g)...)
+		if needed := e.matcher.NeededLabels(); len(needed) > 0 {
+			t.problem(unsupplied(needed, e.selecting(), e.selectorPath(), g)...)
+		}
 		if e.policy != nil {
 			t.problem(e.policy.unsupplied(g)...)
 		}
@@ -119,7 +121,7 @@ func (t *chains) compile(g *group, phase chain.Phase, entries [2][]*entry, plugi
 		m := e.merge(g.selected)
 		t.reportConflicts(m.conflicts, e, g)
 		if v := t.of(e, m.dispatch); v != nil {
-			list = append(list, listed{*e.place(), e, v})
+			list = append(list, listed{e.place, e, v})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b listed) int { return chain.Compare(a.variant.Entry, b.variant.Entry) })

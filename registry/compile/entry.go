@@ -31,8 +31,9 @@ type entry struct {
 	bindingNames  []string    // of these; shared by all that is compiled
 	restricted    bool        // serves only clusters that one of them selects
 	policy        *policyPair // nil: it is a webhook
+	place         *place
 
-	merges   map[string]merge      // by the selected ones of bindings
+	merges   map[string]merge      // by the selected ones of bindings; shared by all that have these
 	variants map[dispatch]*variant // compiled
 }
 
@@ -44,6 +45,7 @@ type entries struct {
 	bindings []*binding
 	byPhase  [2][]*entry // in configuration and list order
 	pathIDs  map[pathKey]*entry
+	merges   map[string]map[string]merge // by the names of an entry's bindings
 }
 
 // pathKey is what must be unique of a webhook's id.
@@ -53,7 +55,7 @@ type pathKey struct {
 }
 
 func compileEntries(objects *manifest.Objects, params *params, bindings []*binding, files *credentials, k *Compiler) [2][]*entry {
-	c := &entries{credentials: files, cel: k.cel, params: params, bindings: bindings, pathIDs: map[pathKey]*entry{}}
+	c := &entries{credentials: files, cel: k.cel, params: params, bindings: bindings, pathIDs: map[pathKey]*entry{}, merges: map[string]map[string]merge{}}
 	c.compilePolicies(objects, k.policies)
 	for i := range objects.Configurations {
 		configuration := &objects.Configurations[i]
@@ -111,7 +113,7 @@ func (c *entries) compile(configuration *manifest.Configuration, i int) {
 // add adds the entry, with its Matcher and its bindings.
 func (c *entries) add(e *entry) {
 	e.number = uint32(len(c.byPhase[chain.Validating]) + len(c.byPhase[chain.Mutating]))
-	e.merges, e.variants = map[string]merge{}, map[dispatch]*variant{}
+	e.variants = map[dispatch]*variant{}
 	c.identify(e)
 	matcher, err := match.Compile(e.matchSpec(), c.cel)
 	if err != nil {
@@ -124,6 +126,12 @@ func (c *entries) add(e *entry) {
 			c.problem(e.bind(b)...)
 		}
 	}
+	bound := strings.Join(e.bindingNames, "/") // which is in no name
+	if c.merges[bound] == nil {
+		c.merges[bound] = map[string]merge{}
+	}
+	e.merges = c.merges[bound]
+	e.place = &place{Origin: e.configuration.Origin, at: e.path, rules: e.rules(), name: e.name(), number: e.number}
 	c.byPhase[e.configuration.Phase] = append(c.byPhase[e.configuration.Phase], e)
 }
 
@@ -181,11 +189,6 @@ func (e *entry) timeout() time.Duration { return time.Duration(*e.spec.TimeoutSe
 
 // name is the entry's name as the globs of bindings see it.
 func (e *entry) name() string { return e.configuration.Meta.Name + "/" + e.spec.Name }
-
-// place is where the entry is written down.
-func (e *entry) place() *place {
-	return &place{Origin: e.configuration.Origin, at: e.path, rules: e.rules(), name: e.name(), number: e.number}
-}
 
 // selection is which bindings select a group of clusters.
 type selection map[*binding]bool

@@ -127,14 +127,16 @@ func selectsNamespace(w *admissionregistrationv1.MutatingWebhook, name string) b
 func (l lint) short(groups []*group) map[*entry][]string {
 	short := map[*entry][]string{}
 	for _, g := range groups {
-		for _, w := range slices.Concat(g.listed[chain.Validating], g.listed[chain.Mutating]) {
-			for _, cluster := range g.clusters {
-				limit := l.maxTimeout // as far as that is known
-				if cluster.Timeout > 0 {
-					limit = min(limit, cluster.Timeout)
-				}
-				if w.entry != nil && w.entry.policy == nil && w.variant.Timeout > limit {
-					short[w.entry] = append(short[w.entry], fmt.Sprintf("Cluster/%s (%s)", cluster.Name, limit))
+		for _, cluster := range g.clusters {
+			limit := l.maxTimeout // as far as that is known
+			if cluster.Timeout > 0 {
+				limit = min(limit, cluster.Timeout)
+			}
+			for _, list := range g.listed {
+				for _, w := range list {
+					if w.entry != nil && w.entry.policy == nil && w.variant.Timeout > limit {
+						short[w.entry] = append(short[w.entry], fmt.Sprintf("Cluster/%s (%s)", cluster.Name, limit))
+					}
 				}
 			}
 		}
@@ -159,7 +161,7 @@ func (l lint) paths(groups []*group) {
 		for _, phase := range []chain.Phase{chain.Validating, chain.Mutating} {
 			list := g.listed[phase]
 			for _, pair := range apart(g.clusters[0].Chain(phase)) {
-				first, second := &list[pair[0]].place, &list[pair[1]].place
+				first, second := list[pair[0]].place, list[pair[1]].place
 				if told[[2]uint32{first.number, second.number}] {
 					continue
 				}
