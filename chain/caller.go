@@ -13,21 +13,26 @@ import (
 	"github.com/admission-dispatcher/dispatcher/match"
 )
 
-var _ hook.Caller = (*Cluster)(nil)
+var _ hook.KnownCaller = (*Cluster)(nil)
 
 // errNoNamespaces is the error where nobody can be asked.
 var errNoNamespaces = errors.New("the cluster has no source of namespaces")
 
 // StoredLabels implements hook.Caller.
 func (c *Cluster) StoredLabels(namespace string, deadline time.Time) (map[string]string, error) {
-	if c.Namespaces == nil {
-		return nil, errNoNamespaces
-	}
-	labels, err := c.Namespaces.NamespaceLabels(namespace)
+	labels, err := c.KnownLabels(namespace)
 	if source, ok := c.Namespaces.(match.NamespaceLookup); ok && errors.Is(err, match.ErrNotLookedUp) {
 		return source.LookUpNamespace(namespace, deadline)
 	}
 	return labels, err
+}
+
+// KnownLabels implements hook.KnownCaller.
+func (c *Cluster) KnownLabels(namespace string) (map[string]string, error) {
+	if c.Namespaces == nil {
+		return nil, errNoNamespaces
+	}
+	return c.Namespaces.NamespaceLabels(namespace)
 }
 
 // Version implements hook.Caller.
@@ -52,4 +57,15 @@ func (c *Cluster) Authorize(access *authorizationv1.SubjectAccessReviewSpec, dea
 		return authorizationv1.SubjectAccessReviewStatus{}, errNoAuthorizer
 	}
 	return c.Authorizer.Authorize(access, deadline)
+}
+
+// KnownAccess implements hook.KnownCaller.
+func (c *Cluster) KnownAccess(access *authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
+	if c.Authorizer == nil {
+		return authorizationv1.SubjectAccessReviewStatus{}, errNoAuthorizer
+	}
+	if known, ok := c.Authorizer.(KnownAuthorizer); ok {
+		return known.Known(access)
+	}
+	return authorizationv1.SubjectAccessReviewStatus{}, hook.ErrNotLookedUp
 }

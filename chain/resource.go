@@ -7,6 +7,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
+	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
 // A Resource is what a Snapshot uses and what outlives it: a Target with its
@@ -52,6 +53,12 @@ type DryRun struct {
 type NamespaceSource interface {
 	match.Namespaces
 	Resource
+}
+
+// KnownAuthorizer is an Authorizer that knows some of its answers without a request to the
+// cluster. The error is hook.ErrNotLookedUp for others.
+type KnownAuthorizer interface {
+	Known(access *authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error)
 }
 
 // AuthorizerSource is an Authorizer that asks a cluster.

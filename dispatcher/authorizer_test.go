@@ -117,6 +117,14 @@ const mayBreak = `authorizer.requestResource.check('break').allowed()`
 // askingWorld is two clusters with an API, and what is configured for both.
 func askingWorld(t *testing.T, limits overload.Limits, manifests ...string) (*dispatcher.Dispatcher, *registry.Snapshot, *authorizers) {
 	t.Helper()
+	asked := &authorizers{}
+	d, s := worldWithAPIs(t, limits, compile.Options{Authorizer: asked.of}, manifests...)
+	return d, s, asked
+}
+
+// worldWithAPIs is two clusters whose APIs are what the options say.
+func worldWithAPIs(t *testing.T, limits overload.Limits, options compile.Options, manifests ...string) (*dispatcher.Dispatcher, *registry.Snapshot) {
+	t.Helper()
 	dir := t.TempDir()
 	const kubeconfig = `{"current-context":"a","contexts":[{"name":"a","context":{"cluster":"a","user":"a"}}],` +
 		`"clusters":[{"name":"a","cluster":{"server":"https://api.example.com"}}],"users":[{"name":"a","user":{"token":"abc"}}]}`
@@ -125,10 +133,9 @@ func askingWorld(t *testing.T, limits overload.Limits, manifests ...string) (*di
 			t.Fatal(err)
 		}
 	}
-	asked := &authorizers{}
-	caller := calling(func(call transport.Call, to hook.Receiver) { answer(call, to, codec.Response{Allowed: true}, nil) })
+	options.Client = calling(func(call transport.Call, to hook.Receiver) { answer(call, to, codec.Response{Allowed: true}, nil) })
 	r := registry.New(registry.Settings{
-		Sources: manifest.Directories(dir), Compile: compile.Options{Client: caller, Authorizer: asked.of}, Logger: slog.New(slog.DiscardHandler),
+		Sources: manifest.Directories(dir), Compile: options, Logger: slog.New(slog.DiscardHandler),
 	})
 	if problems := r.Load(); len(problems) > 0 {
 		t.Fatal(problems)
@@ -137,7 +144,7 @@ func askingWorld(t *testing.T, limits overload.Limits, manifests ...string) (*di
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d, r.Snapshot(), asked
+	return d, r.Snapshot()
 }
 
 // J1 A matchCondition decides by what the cluster's authorizer says, which is asked once.

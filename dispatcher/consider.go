@@ -100,13 +100,11 @@ func (a *admission) lookUpNamespace(m match.Decision) error {
 	if !ok {
 		return refuseMatch(m)
 	}
-	if !a.shadows {
-		done, err := a.dispatcher.capacity.LookUp(a.Cluster.Name)
-		if err != nil {
-			return &hook.CallError{Cause: hook.Shed, Err: err}
-		}
-		defer done()
+	done, err := a.subject.LookUp(!a.shadows)
+	if err != nil {
+		return err
 	}
+	defer done()
 	labels, err := source.LookUpNamespace(string(a.Review.Namespace), a.Deadline)
 	if errors.Is(err, match.ErrNotLookedUp) { // after all
 		err = errNotLookedUp

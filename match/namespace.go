@@ -11,6 +11,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
+	"github.com/admission-dispatcher/dispatcher/hook"
 )
 
 // A namespaceSelector is asked about the labels of the namespace that the request
@@ -119,7 +120,7 @@ var (
 	// ErrNoNamespace is the error for a namespace that does not exist.
 	ErrNoNamespace = errors.New("not found")
 	// ErrNotLookedUp is the error for a namespace that the cluster must be asked for.
-	ErrNotLookedUp = errors.New("the cluster must be asked for them")
+	ErrNotLookedUp = hook.ErrNotLookedUp
 )
 
 // storedNamespace is what is known of the review's namespace, once a webhook needed

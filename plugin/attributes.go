@@ -101,10 +101,7 @@ func (a *Attributes) User() authenticationv1.UserInfo {
 // stored: those that the Plugin names. It may ask the cluster, by the deadline. The labels
 // are read only.
 func (a *Attributes) NamespaceLabels() (map[string]string, error) {
-	if a.question.Caller == nil {
-		return nil, errNoCaller
-	}
-	return a.question.Caller.StoredLabels(a.Namespace(), a.question.Deadline)
+	return a.question.StoredLabels(a.Namespace())
 }
 
 var errNoCaller = errors.New("nothing is known of the cluster")

@@ -22,7 +22,7 @@ func Get[T any](a *Attributes, resource schema.GroupVersionResource, namespace, 
 	if err != nil {
 		return nil, err
 	}
-	stored, err := objects.Get(namespace, name, a.question.Deadline)
+	stored, err := a.question.Stored(objects, namespace, name)
 	if err != nil || stored == nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func List[T any](a *Attributes, resource schema.GroupVersionResource, namespace 
 	if err != nil {
 		return nil, err
 	}
-	stored, err := objects.List(namespace, a.question.Deadline)
+	stored, err := a.question.StoredList(objects, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +81,5 @@ func storedAs[T any](s *hook.Stored) (*T, error) {
 // Authorize asks the authorizer of the cluster whether it would let the user of access do
 // that; of a plugin whose Authorizes is set only. An answer of late may serve.
 func (a *Attributes) Authorize(access *authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
-	if a.question.Caller == nil {
-		return authorizationv1.SubjectAccessReviewStatus{}, errNoCaller
-	}
-	return a.question.Caller.Authorize(access, a.question.Deadline)
+	return a.question.Authorize(access)
 }

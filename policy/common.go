@@ -65,18 +65,33 @@ func (f found) each() iter.Seq[given] {
 }
 
 // find asks the cluster, or the sources, for what the policy is evaluated with. The error
-// is a *hook.Refusal, or one of configuration.
-func (c *common) find(params *Params, v *hook.View, deadline time.Time) (f found, err error) {
-	if f.params, err = params.Find(v, deadline); err != nil {
+// is a *hook.CallError, a *hook.Refusal, or one of configuration.
+func (c *common) find(params *Params, q *hook.Question) (f found, err error) {
+	if f.params, err = params.Find(q); err != nil {
 		return found{}, err
 	}
 	if c.namespace != celenv.NamespaceUnused {
-		if f.namespace, err = NamespaceObject(v, deadline); err != nil {
+		if f.namespace, err = NamespaceObject(q); err != nil {
 			return found{}, err
 		}
 	}
 	return f, nil
 }
+
+// isAnswer reports whether an error of find is what the Hook answers, whatever it is about.
+func isAnswer(err error) bool {
+	_, shed := errors.AsType[*hook.CallError](err)
+	_, refused := errors.AsType[*hook.Refusal](err)
+	return shed || refused
+}
+
+// explained is the Question of who explains: nobody waits for its answer.
+func explained(v *hook.View) *hook.Question {
+	return &hook.Question{View: v, Deadline: time.Now().Add(explainTime), Shadow: true}
+}
+
+// explainTime is how long Explain waits for what a cluster stores.
+const explainTime = 5 * time.Second
 
 // depends reports whether nobody can be asked for what the policy is evaluated with, for which
 // find has returned err.

@@ -4,7 +4,6 @@ package policy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -57,7 +56,7 @@ func (b *MutationBinding) Ask(_ context.Context, q hook.Question, to hook.Receiv
 // decide evaluates until nothing is missing that the cluster's authorizer must answer, for
 // which it waits as Binding does.
 func (b *MutationBinding) decide(q *hook.Question) (codec.Response, error) {
-	found, err := b.compiled.find(b.params, q.View, q.Deadline)
+	found, err := b.compiled.find(b.params, q)
 	if err != nil {
 		return b.unfound(err)
 	}
@@ -95,7 +94,7 @@ func (b *MutationBinding) key() any {
 
 // unfound is the answer where what the policy is evaluated with is not known.
 func (b *MutationBinding) unfound(err error) (codec.Response, error) {
-	if _, refused := errors.AsType[*hook.Refusal](err); refused {
+	if isAnswer(err) {
 		return codec.Response{}, err
 	}
 	err = fmt.Errorf("failed to configure binding: %w", err)
@@ -134,7 +133,7 @@ func (b *MutationBinding) answer(m *mutated) (codec.Response, error) {
 // that were asked for.
 func (b *MutationBinding) Explain(v *hook.View) (hook.Explanation, error) {
 	x := hook.Explanation{}
-	found, err := b.compiled.find(b.params, v, time.Now().Add(explainTime))
+	found, err := b.compiled.find(b.params, explained(v))
 	if b.compiled.depends(b.params, v, err) {
 		x.Answer = dependsOnCluster
 		return x, nil

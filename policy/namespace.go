@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,18 +23,21 @@ func Namespaces() schema.GroupVersionResource {
 // NamespaceObject returns the namespace that a request is in, as expressions see it: nil,
 // which is null, for what is in none, and for a Namespace itself. As in kube-apiserver a
 // request whose namespace is not known is denied whatever the failure policy: the error is
-// a *hook.Refusal.
-func NamespaceObject(v *hook.View, deadline time.Time) (*celenv.Object, error) {
-	r := v.Review
+// a *hook.Refusal. Where too many wait for the cluster's API it is a *hook.CallError.
+func NamespaceObject(q *hook.Question) (*celenv.Object, error) {
+	r := q.Review
 	itself := len(r.Kind.Group) == 0 && string(r.Kind.Version) == "v1" && string(r.Kind.Kind) == "Namespace"
 	if len(r.Namespace) == 0 || itself {
 		return nil, nil
 	}
 	namespace := string(r.Namespace)
-	object, err := storedNamespace(v, namespace, deadline)
+	object, err := storedNamespace(q, namespace)
+	shed, isShed := errors.AsType[*hook.CallError](err)
 	switch {
 	case err == nil:
 		return object, nil
+	case isShed:
+		return nil, shed
 	case errors.Is(err, match.ErrNoNamespace):
 		return nil, &hook.Refusal{Cause: hook.MatchError, Code: http.StatusNotFound, Err: fmt.Errorf("namespaces %q %w", namespace, err)}
 	}
@@ -47,12 +49,12 @@ var errNoNamespaces = errors.New("the cluster has no source of namespaces")
 type namespaceKey struct{}
 
 // storedNamespace decodes a version of a Namespace once, for all policies and admissions.
-func storedNamespace(v *hook.View, name string, deadline time.Time) (*celenv.Object, error) {
-	objects := namespacesOf(v)
+func storedNamespace(q *hook.Question, name string) (*celenv.Object, error) {
+	objects := namespacesOf(q.View)
 	if objects == nil {
 		return nil, errNoNamespaces
 	}
-	stored, err := objects.Get("", name, deadline)
+	stored, err := q.Stored(objects, "", name)
 	if stored == nil && err == nil {
 		err = match.ErrNoNamespace
 	}

@@ -67,13 +67,13 @@ func TestNamespaceOfANamespace(t *testing.T) {
 	about := func(kind string) *hook.View {
 		return viewOfText(t, nil, strings.Replace(review, `"group":"","version":"v1","kind":"Pod"`, kind, 1))
 	}
-	if o, err := policy.NamespaceObject(about(`"group":"","version":"v1","kind":"Namespace"`), time.Time{}); o != nil || err != nil {
+	if o, err := policy.NamespaceObject(&hook.Question{View: about(`"group":"","version":"v1","kind":"Namespace"`)}); o != nil || err != nil {
 		t.Errorf("%v, %v", o, err)
 	}
-	if o, err := policy.NamespaceObject(about(`"group":"","version":"v2","kind":"Namespace"`), time.Time{}); o != nil || err == nil {
+	if o, err := policy.NamespaceObject(&hook.Question{View: about(`"group":"","version":"v2","kind":"Namespace"`)}); o != nil || err == nil {
 		t.Errorf("of another version: %v, %v", o, err)
 	}
-	if o, err := policy.NamespaceObject(about(`"group":"example.com","version":"v1","kind":"Namespace"`), time.Time{}); o != nil || err == nil {
+	if o, err := policy.NamespaceObject(&hook.Question{View: about(`"group":"example.com","version":"v1","kind":"Namespace"`)}); o != nil || err == nil {
 		t.Errorf("of another group: %v, %v", o, err)
 	}
 }

@@ -87,7 +87,7 @@ func (r *RegistryParams) of(cluster string) ParamList {
 // ParamList is objects in the order of their namespaces and names.
 type ParamList []*hook.Stored
 
-var _ hook.Objects = ParamList(nil)
+var _ hook.KnownObjects = ParamList(nil)
 
 func sorted(list []*hook.Stored) ParamList {
 	return slices.SortedFunc(slices.Values(list), func(a, b *hook.Stored) int {
@@ -103,6 +103,11 @@ func (l ParamList) find(namespace, name string) (int, bool) {
 
 // Get implements hook.Objects.
 func (l ParamList) Get(namespace, name string, _ time.Time) (*hook.Stored, error) {
+	return l.Known(namespace, name)
+}
+
+// Known implements hook.KnownObjects: all of them are known.
+func (l ParamList) Known(namespace, name string) (*hook.Stored, error) {
 	if i, ok := l.find(namespace, name); ok {
 		return l[i], nil
 	}
@@ -111,6 +116,11 @@ func (l ParamList) Get(namespace, name string, _ time.Time) (*hook.Stored, error
 
 // List implements hook.Objects.
 func (l ParamList) List(namespace string, _ time.Time) ([]*hook.Stored, error) {
+	return l.KnownList(namespace)
+}
+
+// KnownList implements hook.KnownObjects.
+func (l ParamList) KnownList(namespace string) ([]*hook.Stored, error) {
 	if namespace == "" {
 		return slices.Clone(l), nil
 	}
@@ -156,24 +166,27 @@ func (p *Params) Needed() (resource schema.GroupVersionResource, ok bool) {
 
 // Find returns the params for a review, in the order of their namespaces and names, each of
 // which the policy is evaluated with. None without an error: the policy is not for the
-// review. nil of p, and a nil Param, are null. An error is one of configuration, in
-// kube-apiserver's words, of which "failed to configure binding" is told (CollectParams in
+// review. nil of p, and a nil Param, are null. An error is a *hook.CallError where too many
+// wait for the cluster's API, or else one of configuration, in kube-apiserver's words, of which "failed to configure binding" is told (CollectParams in
 // k8s.io/apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go).
-func (p *Params) Find(v *hook.View, deadline time.Time) ([]*Param, error) {
+func (p *Params) Find(q *hook.Question) ([]*Param, error) {
 	if p == nil {
 		return []*Param{nil}, nil
 	}
 	namespace := ""
 	if p.namespaced {
-		if namespace = cmp.Or(p.ref.Namespace, string(v.Review.Namespace)); namespace == "" {
+		if namespace = cmp.Or(p.ref.Namespace, string(q.Review.Namespace)); namespace == "" {
 			return nil, errors.New("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")
 		}
 	}
-	objects := p.objects(v)
+	objects := p.objects(q.View)
 	if objects == nil {
 		return nil, fmt.Errorf("paramKind kind `%v` not known", p.kind.String())
 	}
-	stored, err := p.stored(objects, namespace, deadline)
+	stored, err := p.stored(q, objects, namespace)
+	if shed, ok := errors.AsType[*hook.CallError](err); ok {
+		return nil, shed
+	}
 	if err != nil {
 		return nil, fmt.Errorf("paramKind kind `%v` not yet synced to use for admission: %w", p.kind.String(), err)
 	}
@@ -201,15 +214,15 @@ func (p *Params) objects(v *hook.View) hook.Objects {
 }
 
 // stored returns what the paramRef selects.
-func (p *Params) stored(objects hook.Objects, namespace string, deadline time.Time) ([]*hook.Stored, error) {
+func (p *Params) stored(q *hook.Question, objects hook.Objects, namespace string) ([]*hook.Stored, error) {
 	if p.selector == nil {
-		found, err := objects.Get(namespace, p.ref.Name, deadline)
+		found, err := q.Stored(objects, namespace, p.ref.Name)
 		if found == nil {
 			return nil, err
 		}
 		return []*hook.Stored{found}, err
 	}
-	list, err := objects.List(namespace, deadline)
+	list, err := q.StoredList(objects, namespace)
 	if err != nil {
 		return nil, err
 	}

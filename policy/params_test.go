@@ -161,7 +161,7 @@ func TestParams(t *testing.T) {
 				c.objects = map[schema.GroupVersionResource]hook.Objects{configMaps: row.objects}
 			}
 			v := asking(t, c, row.namespace)
-			found, err := p.Find(v, time.Time{})
+			found, err := p.Find(&hook.Question{View: v})
 			var got []string
 			said := ask(v, bindingOf(t, "{paramKind: {}, validations: [{expression: params == null, messageExpression: string(params.data.max)}]}", "", p, "Warn"), time.Time{})
 			for i, param := range found {
@@ -354,11 +354,11 @@ func TestParamsAreKeptByVersion(t *testing.T) {
 	c := &caller{objects: map[schema.GroupVersionResource]hook.Objects{configMaps: list}}
 	b := policy.NewBinding(compiled, "p", "b", []admissionregistrationv1.ValidationAction{"Deny"}, p)
 	v := asking(t, c, "shop")
-	first, err := p.Find(v, time.Time{})
+	first, err := p.Find(&hook.Question{View: v})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := p.Find(asking(t, c, "shop"), time.Time{}); again[0] != first[0] {
+	if again, _ := p.Find(&hook.Question{View: asking(t, c, "shop")}); again[0] != first[0] {
 		t.Error("one version is decoded twice")
 	}
 	if got := ask(v, b, time.Time{}); got.resp.Message != "1" {

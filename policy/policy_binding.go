@@ -66,14 +66,14 @@ func (b *Binding) Ask(_ context.Context, q hook.Question, to hook.Receiver) hook
 func (b *Binding) decide(q *hook.Question) (codec.Response, error) {
 	params, over := []*Param{nil}, given{}
 	if b.params != nil { // most policies have none, and make nothing for them
-		found, err := b.params.Find(q.View, q.Deadline)
+		found, err := b.params.Find(q)
 		if err != nil {
 			return b.unconfigured(err)
 		}
 		params = found
 	}
 	if b.compiled.namespace != celenv.NamespaceUnused {
-		namespace, err := NamespaceObject(q.View, q.Deadline)
+		namespace, err := NamespaceObject(q)
 		if err != nil {
 			return codec.Response{}, err
 		}
@@ -128,6 +128,9 @@ func (b *Binding) size(v *hook.View, params []*Param) (size int) {
 // unconfigured is the answer where the params are not known: a denial, whatever the
 // actions are, unless failurePolicy Ignore skips it.
 func (b *Binding) unconfigured(err error) (resp codec.Response, _ error) {
+	if isAnswer(err) {
+		return resp, err
+	}
 	err = fmt.Errorf("failed to configure binding: %w", err)
 	if b.compiled.ignore {
 		return resp, &hook.CallError{Cause: hook.Evaluation, Err: err}
@@ -282,10 +285,10 @@ func (b *Binding) Explain(v *hook.View) (hook.Explanation, error) {
 		over    given
 		wanted  *celenv.Unanswered
 	)
-	deadline := time.Now().Add(explainTime)
-	params, err := b.params.Find(v, deadline)
+	q := explained(v)
+	params, err := b.params.Find(q)
 	if err == nil && b.compiled.namespace != celenv.NamespaceUnused {
-		over.namespace, err = NamespaceObject(v, deadline)
+		over.namespace, err = NamespaceObject(q)
 	}
 	if b.compiled.depends(b.params, v, err) {
 		x.Answer = dependsOnCluster
@@ -312,15 +315,12 @@ func (b *Binding) Explain(v *hook.View) (hook.Explanation, error) {
 	return x, nil
 }
 
-// explainTime is how long Explain waits for what a cluster stores.
-const explainTime = 5 * time.Second
-
 // explain is the answer in words. err says why what it takes is not known.
 func (b *Binding) explain(results []*result, err error) string {
 	var resp codec.Response
-	if _, refuses := errors.AsType[*hook.Refusal](err); err != nil && !refuses {
+	if err != nil {
 		resp, err = b.unconfigured(err)
-	} else if err == nil {
+	} else {
 		resp, err = b.answer(results)
 	}
 	switch {

@@ -143,8 +143,8 @@ func (c *Capacity) Hold(cluster string, body *codec.Body, admitted bool) error {
 	return nil
 }
 
-// LookUp takes one of the lookups in clusters that may be under way, of namespaces and of
-// what their authorizers decide, for an admission that has a slot, until done.
+// LookUp takes one of the lookups in clusters that may be under way, whatever those are
+// asked for, for an admission that has a slot, until done.
 func (c *Capacity) LookUp(cluster string) (done func(), err error) {
 	if !c.lookups.Take(cluster, 1, 0) {
 		return nil, errShed

@@ -4,6 +4,7 @@ package kube_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
 )
 
@@ -138,5 +141,22 @@ func TestAuthorizersOfClusters(t *testing.T) {
 	_, _ = table.Authorizer("west", a.access()).Authorize(other, time.Time{})
 	if s := table.Status()[1]; s.Failed != 1 || !strings.Contains(s.LastError, `HTTP status 403, with the message "the words of the API"`) {
 		t.Errorf("%+v", s)
+	}
+}
+
+// O8 What the authorizer has said of late is known without a request, and nothing else is.
+func TestO8KnownAccess(t *testing.T) {
+	a := newAPI(t)
+	a.now("review", allows)
+	authorizer := kube.NewAuthorizers(kube.AuthorizersConfig{}).Authorizer("east", a.access())
+	known := authorizer.(chain.KnownAuthorizer)
+	if _, err := known.Known(ofAnn()); !errors.Is(err, hook.ErrNotLookedUp) || a.times("review") != 0 {
+		t.Errorf("before it is asked: %v, %d requests", err, a.times("review"))
+	}
+	if _, err := authorizer.Authorize(ofAnn(), time.Time{}); err != nil {
+		t.Error(err)
+	}
+	if status, err := known.Known(ofAnn()); err != nil || !status.Allowed || a.times("review") != 1 {
+		t.Errorf("afterwards: %+v, %v, %d requests", status, err, a.times("review"))
 	}
 }

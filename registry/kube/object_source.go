@@ -88,13 +88,8 @@ func (o *Objects) Identity() string { return fmt.Sprint("objects ", o.number) }
 // Get implements hook.Objects: what the watch has brought, while it is fresh, or else
 // a live GET.
 func (o *Objects) Get(namespace, name string, deadline time.Time) (*hook.Stored, error) {
-	if !isObject(namespace, name) {
-		return nil, nil // it would be another path of the API
-	}
-	if o.health.fresh(time.Now()) {
-		if stored, ok := o.store.object(namespace, name); ok {
-			return stored, nil
-		}
+	if stored, err := o.Known(namespace, name); !errors.Is(err, hook.ErrNotLookedUp) {
+		return stored, err
 	}
 	a, err := o.live.ask(wanted{namespace, name}, deadline)
 	if err != nil {
@@ -103,9 +98,38 @@ func (o *Objects) Get(namespace, name string, deadline time.Time) (*hook.Stored,
 	return a.stored, nil
 }
 
+// Known implements hook.KnownObjects: what the watch has brought, while it is fresh, or a
+// live GET a moment ago.
+func (o *Objects) Known(namespace, name string) (*hook.Stored, error) {
+	if !isObject(namespace, name) {
+		return nil, nil //nolint:nilnil // it would be another path of the API
+	}
+	if o.health.fresh(time.Now()) {
+		if stored, ok := o.store.object(namespace, name); ok {
+			return stored, nil
+		}
+	}
+	if a, ok := o.live.known(wanted{namespace, name}); ok {
+		return a.stored, nil
+	}
+	return nil, hook.ErrNotLookedUp
+}
+
 // List implements hook.Objects: what the watch has brought, while it is fresh and all
 // of it is kept, or else a live LIST.
 func (o *Objects) List(namespace string, deadline time.Time) ([]*hook.Stored, error) {
+	if list, err := o.KnownList(namespace); !errors.Is(err, hook.ErrNotLookedUp) {
+		return list, err
+	}
+	a, err := o.live.ask(wanted{namespace: namespace}, deadline)
+	if err != nil {
+		return nil, o.unknown(err)
+	}
+	return slices.Clone(a.list), nil
+}
+
+// KnownList implements hook.KnownObjects, as Known does.
+func (o *Objects) KnownList(namespace string) ([]*hook.Stored, error) {
 	if namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
 		return nil, nil
 	}
@@ -114,11 +138,10 @@ func (o *Objects) List(namespace string, deadline time.Time) ([]*hook.Stored, er
 			return slices.Clone(list), nil
 		}
 	}
-	a, err := o.live.ask(wanted{namespace: namespace}, deadline)
-	if err != nil {
-		return nil, o.unknown(err)
+	if a, ok := o.live.known(wanted{namespace: namespace}); ok {
+		return slices.Clone(a.list), nil
 	}
-	return slices.Clone(a.list), nil
+	return nil, hook.ErrNotLookedUp
 }
 
 // unknown is the error of what is not known.

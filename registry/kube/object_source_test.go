@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
 )
 
@@ -151,6 +153,32 @@ func TestO2AskedWhileClosed(t *testing.T) {
 	}
 	if a.times("get") != 1 || a.times("live") != 2 || a.times("list") != 0 {
 		t.Errorf("%d GETs, %d LISTs, %d lists of a watch", a.times("get"), a.times("live"), a.times("list"))
+	}
+}
+
+// O8 What is known is so without a request: what the watch has brought, what was asked for a
+// moment ago, and what none can have. Else nobody is asked, and nothing is said of it.
+func TestO8KnownWithoutARequest(t *testing.T) {
+	a := newObjectsAPI(t)
+	a.hold("shop", "a")
+	for name, o := range map[string]chain.ObjectSource{"closed": newWorld(t).Objects("east", a.access(), limitRanges), "open": newWorld(t).objects("east", a)} {
+		before := a.times("get") + a.times("live")
+		k := o.(hook.KnownObjects)
+		knows := func(what, object, list string, want bool) {
+			stored, err := k.Known("shop", object)
+			_, errList := k.KnownList(list)
+			if (err == nil && errList == nil) != want || !want && !(errors.Is(err, hook.ErrNotLookedUp) && errors.Is(errList, hook.ErrNotLookedUp)) || stored != nil && stored.Name != "a" {
+				t.Errorf("%s, %s: %v, %v, %v", name, what, stored, err, errList)
+			}
+		}
+		knows("no name", "..", "a/b", true)
+		knows("at first", "a", "shop", name == "open")
+		if after := a.times("get") + a.times("live"); after != before {
+			t.Errorf("%s: %d requests", name, after-before)
+		}
+		_, _ = o.Get("shop", "a", time.Time{})
+		_, _ = o.List("shop", time.Time{})
+		knows("then", "a", "shop", true)
 	}
 }
 
