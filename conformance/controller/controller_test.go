@@ -5,7 +5,6 @@ package controller_test
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"regexp"
 	"slices"
@@ -20,6 +19,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/admission-dispatcher/dispatcher/internal/harness/sample"
 )
 
 // requests is how many each plugin is asked about, unless CONFORMANCE_N says another number.
@@ -38,15 +39,14 @@ func TestK10Controllers(t *testing.T) {
 	}
 	t.Logf("CONFORMANCE_SEED=%d", seed)
 	original, own := startOriginal(t), newOurs(t)
-	for i, c := range controllers {
-		t.Run(c.name, func(t *testing.T) {
-			d := dice{rand.New(rand.NewPCG(seed, uint64(i)))}
+	for i, c := range sample.Controllers {
+		t.Run(c.Name, func(t *testing.T) {
+			d := sample.NewDice(seed, uint64(i))
 			came := map[string]int{}
 			for range n {
-				q := c.random(d)
-				q.plugin = c.name
-				if q.namespace == "" && !c.clustered {
-					q.namespace = "shop"
+				q := &request{Request: *c.Random(d), plugin: c.Name}
+				if q.Namespace == "" && !c.Clustered {
+					q.Namespace = "shop"
 				}
 				compare(t, own, original, q, came)
 				if t.Failed() {
@@ -54,7 +54,7 @@ func TestK10Controllers(t *testing.T) {
 				}
 			}
 			t.Log(n, "requests:", came)
-			for _, what := range c.comes {
+			for _, what := range c.Comes {
 				if came[what] < n/100 {
 					t.Errorf("%s came up %d times in %d", what, came[what], n)
 				}
@@ -77,10 +77,10 @@ func compare(t *testing.T, own *ours, original *original, q *request, came map[s
 		differs(t, q, "mutating", got, theirs.Mutation, came)
 		if theirs.Mutation == nil && got.Allowed && !t.Failed() {
 			same(t, q, object, theirs.Mutated)
-			if string(object) != string(theirs.Object) && !q.again {
+			if string(object) != string(theirs.Object) && q.again == nil {
 				came["mutated"]++
 				again := *q
-				again.object, again.again = object, true
+				again.again = object
 				compare(t, own, original, &again, came)
 			}
 		}
@@ -158,7 +158,7 @@ func sameText(ours, theirs string) bool {
 // same fails the test unless the objects are, whatever their quantities are written as.
 func same(t *testing.T, q *request, ours, theirs json.RawMessage) {
 	t.Helper()
-	switch q.kind {
+	switch q.Kind {
 	case "Pod":
 		sameAs[corev1.Pod](t, q, ours, theirs)
 	case "PersistentVolumeClaim":
@@ -170,7 +170,7 @@ func same(t *testing.T, q *request, ours, theirs json.RawMessage) {
 	case "CertificateSigningRequest":
 		sameAs[certificatesv1.CertificateSigningRequest](t, q, ours, theirs)
 	default:
-		t.Fatal(q.kind)
+		t.Fatal(q.Kind)
 	}
 }
 
@@ -191,8 +191,8 @@ func sameAs[T any](t *testing.T, q *request, ours, theirs json.RawMessage) {
 // String is the request as it can be read.
 func (q *request) String() string {
 	text, _ := json.MarshalIndent(map[string]any{
-		"plugin": q.plugin, "configuration": q.configuration, "stored": q.stored, "operation": q.operation, "subresource": q.subresource,
-		"namespace": q.namespace, "name": q.name, "object": q.object, "oldObject": q.old,
+		"plugin": q.plugin, "configuration": q.Configuration, "stored": q.Stored, "operation": q.Operation, "subresource": q.Subresource,
+		"namespace": q.Namespace, "name": q.Name, "object": q.asked(), "oldObject": q.Old,
 	}, "", " ")
 	return string(text)
 }

@@ -71,10 +71,10 @@ func startOriginal(t *testing.T) *original {
 func (o *original) ask(t *testing.T, q *request) (answer theirs) {
 	t.Helper()
 	err := o.in.Encode(map[string]any{
-		"plugin": q.plugin, "configuration": q.configuration, "stored": q.stored, "operation": q.operation,
-		"kind":     metav1.GroupVersionKind{Group: q.resource.Group, Version: q.resource.Version, Kind: q.kind},
-		"resource": metav1.GroupVersionResource(q.resource), "subresource": q.subresource,
-		"namespace": q.namespace, "name": q.name, "object": q.object, "oldObject": q.old,
+		"plugin": q.plugin, "configuration": q.Configuration, "stored": q.Stored, "operation": q.Operation,
+		"kind":     metav1.GroupVersionKind{Group: q.Resource.Group, Version: q.Resource.Version, Kind: q.Kind},
+		"resource": metav1.GroupVersionResource(q.Resource), "subresource": q.Subresource,
+		"namespace": q.Namespace, "name": q.Name, "object": q.asked(), "oldObject": q.Old,
 	})
 	if err != nil {
 		t.Fatal(err)

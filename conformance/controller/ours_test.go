@@ -19,6 +19,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/sample"
 	"github.com/admission-dispatcher/dispatcher/plugin"
 	"github.com/admission-dispatcher/dispatcher/plugin/kubernetes"
 )
@@ -26,22 +27,24 @@ import (
 // request is what plugins are asked about, and what their cluster has.
 type request struct {
 	hook.Caller // for what is not asked
+	sample.Request
 
-	plugin, configuration string
-	stored                []runtime.Object
+	plugin string
+	again  json.RawMessage // the object as it has been mutated; nil: as it was drawn
+}
 
-	operation                    admissionv1.Operation
-	resource                     schema.GroupVersionResource
-	kind                         string
-	subresource, namespace, name string
-	object, old                  any
-	again                        bool // the object has been mutated
+// asked is the object that plugins are asked about.
+func (q *request) asked() any {
+	if q.again != nil {
+		return q.again
+	}
+	return q.Object
 }
 
 // Objects implements hook.Caller: of each kind there are those that are stored.
 func (q *request) Objects(r schema.GroupVersionResource) hook.Objects {
 	var list objects
-	for _, o := range q.stored {
+	for _, o := range q.Stored {
 		raw, err := json.Marshal(o)
 		if err != nil {
 			panic(err)
@@ -106,15 +109,15 @@ func (o *ours) configured(t *testing.T, q *request) *plugin.Instance {
 		t.Fatalf("there is no %s", q.plugin)
 	}
 	var raw []byte
-	if q.configuration != "" {
+	if q.Configuration != "" {
 		var err error
-		if raw, err = yaml.YAMLToJSON([]byte(q.configuration)); err != nil {
+		if raw, err = yaml.YAMLToJSON([]byte(q.Configuration)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	made, invalid, undecodable := o.plugins[i].Configure(raw, o.workers)
 	if made == nil {
-		t.Fatal(q.configuration, invalid, undecodable)
+		t.Fatal(q.Configuration, invalid, undecodable)
 	}
 	return made
 }
@@ -134,8 +137,8 @@ func (a answers) Answered(_ uint64, resp codec.Response, err error) { a <- answe
 func (q *request) ask(t *testing.T, p *plugin.Instance, mutating bool, object, old json.RawMessage) (answer, json.RawMessage) {
 	t.Helper()
 	review := &admissionv1.AdmissionRequest{
-		UID: "u-1", Kind: metav1.GroupVersionKind{Group: q.resource.Group, Version: q.resource.Version, Kind: q.kind},
-		Resource: metav1.GroupVersionResource(q.resource), SubResource: q.subresource, Name: q.name, Namespace: q.namespace, Operation: q.operation,
+		UID: "u-1", Kind: metav1.GroupVersionKind{Group: q.Resource.Group, Version: q.Resource.Version, Kind: q.Kind},
+		Resource: metav1.GroupVersionResource(q.Resource), SubResource: q.Subresource, Name: q.Name, Namespace: q.Namespace, Operation: q.Operation,
 		Object: runtime.RawExtension{Raw: object}, OldObject: runtime.RawExtension{Raw: old},
 	}
 	review.UserInfo.Username = "ann"

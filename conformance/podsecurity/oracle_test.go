@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -21,12 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	admissionv1 "k8s.io/api/admission/v1"
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 	"k8s.io/pod-security-admission/admission"
 	admissionapi "k8s.io/pod-security-admission/admission/api"
@@ -35,6 +30,7 @@ import (
 	"k8s.io/pod-security-admission/policy"
 
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/harness/sample"
 	"github.com/admission-dispatcher/dispatcher/plugin"
 	"github.com/admission-dispatcher/dispatcher/plugin/podsecurity"
 )
@@ -45,15 +41,12 @@ const pairs = 20_000
 // request is one request with what is known of its cluster.
 type request struct {
 	hook.Caller // for what is not asked
+	sample.Request
 
-	operation                          admissionv1.Operation
-	resource                           schema.GroupVersionResource
-	kind                               string
-	subresource, namespace, name, user string
-	object, old                        runtime.Object
-	labels                             map[string]string // nil: the namespace is not known
-	minor                              int               // of Kubernetes; 0: not known
-	configuration                      podsecurity.Configuration
+	user          string
+	labels        map[string]string // nil: the namespace is not known
+	minor         int               // of Kubernetes; 0: not known
+	configuration podsecurity.Configuration
 }
 
 // StoredLabels implements hook.Caller.
@@ -86,100 +79,30 @@ func (q *request) GetNamespace(_ context.Context, name string) (*corev1.Namespac
 // the plugin has no list of pods.
 func (*request) ListPods(context.Context, string) ([]*corev1.Pod, error) { return nil, errUnknown }
 
-func randomRequest(d dice) *request {
+func randomRequest(d sample.Dice) *request {
 	q := &request{
-		operation: pick(d, admissionv1.Create, admissionv1.Create, admissionv1.Update), namespace: pick(d, "shop", "shop", "shop", "exempt"),
-		name: pick(d, "web", "web", ""), user: pick(d, "ann", "ann", "ann", "robot"), labels: d.labels(), minor: pick(d, 0, 22, 30, 33, 34, 36, 37, 99),
+		Request: *sample.PodSecurity(d), user: sample.Pick(d, "ann", "ann", "ann", "robot"), labels: sample.Levels(d), minor: sample.Pick(d, 0, 22, 30, 33, 34, 36, 37, 99),
 	}
-	if d.one(20) {
+	if d.One(20) {
 		q.labels = nil
 	}
 	q.configuration.Exemptions = podsecurity.Exemptions{Usernames: []string{"robot"}, Namespaces: []string{"exempt"}, RuntimeClasses: []string{"gvisor"}}
-	if d.one(2) {
+	if d.One(2) {
 		q.configuration.Defaults = podsecurity.Defaults{
-			Enforce: pick(d, "", "baseline", "restricted"), EnforceVersion: pick(d, "", "latest", "v1.25"),
-			Audit: pick(d, "", "baseline", "restricted"), Warn: pick(d, "", "baseline", "restricted"), WarnVersion: pick(d, "", "v1.19"),
-		}
-	}
-	switch d.IntN(10) {
-	case 0, 1:
-		q.ofNamespace(d)
-	case 2, 3, 4:
-		q.ofWorkload(d)
-	default:
-		q.resource, q.kind = corev1.SchemeGroupVersion.WithResource("pods"), "Pod"
-		q.subresource = pick(d, "", "", "", "", "ephemeralcontainers", "resize", "status", "exec", "binding", "later")
-		pod := &corev1.Pod{ObjectMeta: d.metadata(), Spec: d.spec()}
-		q.object = pod
-		if q.operation == admissionv1.Update {
-			old := pod.DeepCopy()
-			if d.one(2) {
-				old.Spec.Containers[0].Image = pick(d, "a", "b", "c")
-			}
-			if d.one(8) {
-				old.Spec.EphemeralContainers, old.Spec.InitContainers = nil, nil
-			}
-			q.old = old
+			Enforce: sample.Pick(d, "", "baseline", "restricted"), EnforceVersion: sample.Pick(d, "", "latest", "v1.25"),
+			Audit: sample.Pick(d, "", "baseline", "restricted"), Warn: sample.Pick(d, "", "baseline", "restricted"), WarnVersion: sample.Pick(d, "", "v1.19"),
 		}
 	}
 	return q
-}
-
-func (q *request) ofNamespace(d dice) {
-	q.resource, q.kind = corev1.SchemeGroupVersion.WithResource("namespaces"), "Namespace"
-	q.name, q.subresource = q.namespace, pick(d, "", "", "", "status", "finalize")
-	q.object = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: q.name, Labels: d.labels()}}
-	if q.operation == admissionv1.Update {
-		old := d.labels()
-		if d.one(4) {
-			old = maps.Clone(q.object.(*corev1.Namespace).Labels)
-		}
-		q.old = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: q.name, Labels: old}}
-	}
-}
-
-func (q *request) ofWorkload(d dice) {
-	template := corev1.PodTemplateSpec{ObjectMeta: d.metadata(), Spec: d.spec()}
-	q.subresource = pick(d, "", "", "", "", "", "scale")
-	set := func(gv schema.GroupVersion, resource, kind string, object runtime.Object) {
-		q.resource, q.kind, q.object = gv.WithResource(resource), kind, object
-	}
-	switch d.IntN(9) {
-	case 0:
-		set(corev1.SchemeGroupVersion, "podtemplates", "PodTemplate", &corev1.PodTemplate{Template: template})
-	case 1:
-		rc := &corev1.ReplicationController{Spec: corev1.ReplicationControllerSpec{Template: &template}}
-		if d.one(4) {
-			rc.Spec.Template = nil
-		}
-		set(corev1.SchemeGroupVersion, "replicationcontrollers", "ReplicationController", rc)
-	case 2:
-		set(appsv1.SchemeGroupVersion, "replicasets", "ReplicaSet", &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Template: template}})
-	case 3:
-		set(appsv1.SchemeGroupVersion, "deployments", "Deployment", &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: template}})
-	case 4:
-		set(appsv1.SchemeGroupVersion, "statefulsets", "StatefulSet", &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Template: template}})
-	case 5:
-		set(appsv1.SchemeGroupVersion, "daemonsets", "DaemonSet", &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: template}})
-	case 6:
-		set(batchv1.SchemeGroupVersion, "jobs", "Job", &batchv1.Job{Spec: batchv1.JobSpec{Template: template}})
-	case 7:
-		set(batchv1.SchemeGroupVersion, "cronjobs", "CronJob", &batchv1.CronJob{Spec: batchv1.CronJobSpec{JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template}}}})
-	case 8:
-		q.resource, q.kind, q.object = corev1.SchemeGroupVersion.WithResource("configmaps"), "ConfigMap", &corev1.ConfigMap{}
-	}
-	if q.operation == admissionv1.Update {
-		q.old = q.object
-	}
 }
 
 // review is the request as kube-apiserver sends it.
 func (q *request) review(t *testing.T) []byte {
 	t.Helper()
 	request := &admissionv1.AdmissionRequest{
-		UID: "u-1", Kind: metav1.GroupVersionKind{Group: q.resource.Group, Version: q.resource.Version, Kind: q.kind}, Resource: metav1.GroupVersionResource(q.resource),
-		SubResource: q.subresource, Name: q.name, Namespace: q.namespace, Operation: q.operation,
-		Object: runtime.RawExtension{Object: q.object}, OldObject: runtime.RawExtension{Object: q.old},
+		UID: "u-1", Kind: metav1.GroupVersionKind{Group: q.Resource.Group, Version: q.Resource.Version, Kind: q.Kind}, Resource: metav1.GroupVersionResource(q.Resource),
+		SubResource: q.Subresource, Name: q.Name, Namespace: q.Namespace, Operation: q.Operation,
+		Object: runtime.RawExtension{Object: q.Object}, OldObject: runtime.RawExtension{Object: q.Old},
 	}
 	request.UserInfo.Username = q.user
 	text, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: request})
@@ -211,7 +134,7 @@ func (q *request) ours(t *testing.T) (answer plugin.Answer) {
 // theirs is the answer of the admission package.
 func (q *request) theirs(t *testing.T) (answer plugin.Answer) {
 	t.Helper()
-	gr := q.resource.GroupResource()
+	gr := q.Resource.GroupResource()
 	if gr.Resource != "pods" && gr.Resource != "namespaces" && !(admission.DefaultPodSpecExtractor{}).HasPodSpec(gr) {
 		return plugin.Answer{} // kube-apiserver's plugin does not ask
 	}
@@ -244,8 +167,8 @@ func (q *request) theirs(t *testing.T) (answer plugin.Answer) {
 		t.Fatal(err)
 	}
 	response := a.Validate(t.Context(), &api.AttributesRecord{
-		Name: q.name, Namespace: q.namespace, Kind: q.resource.GroupVersion().WithKind(q.kind), Resource: q.resource, Subresource: q.subresource,
-		Operation: q.operation, Object: q.object, OldObject: q.old, Username: q.user,
+		Name: q.Name, Namespace: q.Namespace, Kind: q.Resource.GroupVersion().WithKind(q.Kind), Resource: q.Resource, Subresource: q.Subresource,
+		Operation: q.Operation, Object: q.Object, OldObject: q.Old, Username: q.user,
 	})
 	answer = plugin.Answer{Warnings: response.Warnings, Annotations: response.AuditAnnotations}
 	if !response.Allowed {
@@ -275,7 +198,7 @@ func TestK8PodSecurity(t *testing.T) {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	t.Logf("CONFORMANCE_SEED=%d", seed)
-	d := dice{rand.New(rand.NewPCG(seed, 1))}
+	d := sample.NewDice(seed, 1)
 	came := map[string]int{}
 	for i := range n {
 		q := randomRequest(d)

@@ -18,13 +18,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"sigs.k8s.io/yaml"
 
+	"github.com/admission-dispatcher/dispatcher/internal/harness/sample"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
@@ -265,13 +265,13 @@ func bindingsOf(p *validating.Policy) (list []*validating.PolicyBinding) {
 // be and with each of its faults, and the objects of testdata/objects.yaml.
 func libraryRequests(t *testing.T) (list []*policyAdmission) {
 	t.Helper()
-	for _, k := range workloadKinds {
-		list = append(list, k.create(hardened()))
-		for _, f := range workloadFaults {
-			p := hardened()
-			f.spoil(p)
-			a := k.create(p)
-			list = append(list, a, k.update(hardened(), p), k.update(p, hardened()))
+	for _, k := range sample.WorkloadKinds {
+		list = append(list, workload(&k, sample.Hardened()))
+		for _, f := range sample.Faults {
+			p := sample.Hardened()
+			f.Spoil(p)
+			a := workload(&k, p)
+			list = append(list, a, changedWorkload(&k, sample.Hardened(), p), changedWorkload(&k, p, sample.Hardened()))
 		}
 	}
 	data, err := os.ReadFile("testdata/objects.yaml")
@@ -284,8 +284,8 @@ func libraryRequests(t *testing.T) (list []*policyAdmission) {
 		other.Groups = []string{"on-call", "system:masters"}
 		list = append(list, a, &other)
 	}
-	for _, k := range workloadKinds {
-		a := k.create(hardened())
+	for _, k := range sample.WorkloadKinds {
+		a := workload(&k, sample.Hardened())
 		a.Operation, a.Old, a.New = admission.Delete, a.New, nil
 		list = append(list, a)
 	}
@@ -294,16 +294,9 @@ func libraryRequests(t *testing.T) (list []*policyAdmission) {
 
 // workload is a random workload with up to four faults.
 func (g *policySource) workload() *policyAdmission {
-	spoiled := func() *corev1.Pod {
-		p := hardened()
-		for range g.IntN(5) {
-			workloadFaults[g.IntN(len(workloadFaults))].spoil(p)
-		}
-		return p
-	}
-	k := workloadKinds[g.IntN(len(workloadKinds))]
+	d, k := sample.Dice{Rand: g.Rand}, &sample.WorkloadKinds[g.IntN(len(sample.WorkloadKinds))]
 	if g.some(70) {
-		return k.create(spoiled())
+		return workload(k, sample.Spoiled(d))
 	}
-	return k.update(spoiled(), spoiled())
+	return changedWorkload(k, sample.Spoiled(d), sample.Spoiled(d))
 }

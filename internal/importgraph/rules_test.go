@@ -63,6 +63,8 @@ func packages() map[string][]string {
 		"registration":         {"match", "chain", "exempt"},
 		// What the load tester, conformance and e2e share: nothing of the dispatcher.
 		"internal/harness/scripted": {},
+		// What conformance and e2e ask kube-apiserver and the dispatcher.
+		"internal/harness/sample": {},
 		// codec and dispatcher for explain, which reads a Review.
 		"cmd/dispatcher":  {"command"},
 		"command":         {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "chain", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes"},
@@ -114,8 +116,8 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/authentication/user":  {"internal/celenv"},
 
 		"k8s.io/apiserver/pkg/authorization/authorizer": {"internal/celenv"},
-		"k8s.io/api":                           {"hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
-		"k8s.io/apimachinery":                  {"hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
+		"k8s.io/api":                           {"internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
+		"k8s.io/apimachinery":                  {"internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
 		"k8s.io/pod-security-admission":        {"plugin/podsecurity"},
 		"k8s.io/client-go":                     {"registry/kube"},
 		"k8s.io/klog":                          {"registry/kube"},  // to keep client-go silent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package policy_test
+package sample
 
 import (
 	"fmt"
@@ -11,22 +11,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// workloadFault is one thing that policies deny.
-type workloadFault struct {
-	what  string
-	spoil func(p *corev1.Pod)
+// Fault is one thing of a hardened pod that policies deny.
+type Fault struct {
+	What  string
+	Spoil func(p *corev1.Pod)
 }
 
 // ofContainer is a fault of the first container, which may have lost what it had.
-func ofContainer(what string, spoil func(c *corev1.Container)) workloadFault {
-	return workloadFault{what, func(p *corev1.Pod) {
+func ofContainer(what string, spoil func(c *corev1.Container)) Fault {
+	return Fault{what, func(p *corev1.Pod) {
 		if len(p.Spec.Containers) > 0 {
 			spoil(&p.Spec.Containers[0])
 		}
 	}}
 }
 
-func ofSecurity(what string, spoil func(s *corev1.SecurityContext)) workloadFault {
+func ofSecurity(what string, spoil func(s *corev1.SecurityContext)) Fault {
 	return ofContainer(what, func(c *corev1.Container) {
 		if c.SecurityContext == nil {
 			c.SecurityContext = &corev1.SecurityContext{}
@@ -35,8 +35,8 @@ func ofSecurity(what string, spoil func(s *corev1.SecurityContext)) workloadFaul
 	})
 }
 
-func ofPodSecurity(what string, spoil func(s *corev1.PodSecurityContext)) workloadFault {
-	return workloadFault{what, func(p *corev1.Pod) {
+func ofPodSecurity(what string, spoil func(s *corev1.PodSecurityContext)) Fault {
+	return Fault{what, func(p *corev1.Pod) {
 		if p.Spec.SecurityContext == nil {
 			p.Spec.SecurityContext = &corev1.PodSecurityContext{}
 		}
@@ -44,12 +44,12 @@ func ofPodSecurity(what string, spoil func(s *corev1.PodSecurityContext)) worklo
 	}}
 }
 
-func image(name string) workloadFault {
+func image(name string) Fault {
 	return ofContainer("image "+name, func(c *corev1.Container) { c.Image = name })
 }
 
-func volume(what string, source corev1.VolumeSource) workloadFault {
-	return workloadFault{"volume " + what, func(p *corev1.Pod) {
+func volume(what string, source corev1.VolumeSource) Fault {
+	return Fault{"volume " + what, func(p *corev1.Pod) {
 		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: what, VolumeSource: source})
 		for i := range p.Spec.Containers {
 			p.Spec.Containers[i].VolumeMounts = append(p.Spec.Containers[i].VolumeMounts, corev1.VolumeMount{Name: what, MountPath: "/" + what})
@@ -61,7 +61,8 @@ func hostPath(path string) corev1.VolumeSource {
 	return corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}
 }
 
-var workloadFaults = []workloadFault{
+// Faults are many of these.
+var Faults = []Fault{
 	{"host network", func(p *corev1.Pod) { p.Spec.HostNetwork = true }},
 	{"host PID", func(p *corev1.Pod) { p.Spec.HostPID = true }},
 	{"host IPC", func(p *corev1.Pod) { p.Spec.HostIPC = true }},
@@ -71,7 +72,7 @@ var workloadFaults = []workloadFault{
 	{"no owner", func(p *corev1.Pod) { p.OwnerReferences = nil }},
 	{"default namespace", func(p *corev1.Pod) { p.Namespace = metav1.NamespaceDefault }},
 	{"finalizer", func(p *corev1.Pod) { p.Finalizers = []string{"example.com/hold"} }},
-	{"token mounted", func(p *corev1.Pod) { p.Spec.AutomountServiceAccountToken = pointer(true) }},
+	{"token mounted", func(p *corev1.Pod) { p.Spec.AutomountServiceAccountToken = new(true) }},
 	{"token by default", func(p *corev1.Pod) { p.Spec.AutomountServiceAccountToken = nil }},
 	{"default account", func(p *corev1.Pod) { p.Spec.ServiceAccountName = "default" }},
 	{"no account", func(p *corev1.Pod) { p.Spec.ServiceAccountName = "" }},
@@ -83,13 +84,13 @@ var workloadFaults = []workloadFault{
 		p.Spec.Tolerations = []corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
 	}},
 	{"priority class", func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-node-critical" }},
-	{"runtime class", func(p *corev1.Pod) { p.Spec.RuntimeClassName = pointer("gvisor") }},
+	{"runtime class", func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("gvisor") }},
 	{"active deadline", func(p *corev1.Pod) {
-		p.Spec.RestartPolicy, p.Spec.ActiveDeadlineSeconds = corev1.RestartPolicyNever, pointer(int64(86_400))
+		p.Spec.RestartPolicy, p.Spec.ActiveDeadlineSeconds = corev1.RestartPolicyNever, new(int64(86_400))
 	}},
 	{"runs once", func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyNever }},
-	{"shared processes", func(p *corev1.Pod) { p.Spec.ShareProcessNamespace = pointer(true) }},
-	{"long grace period", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = pointer(int64(3600)) }},
+	{"shared processes", func(p *corev1.Pod) { p.Spec.ShareProcessNamespace = new(true) }},
+	{"long grace period", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(3600)) }},
 	{"anti-affinity by zone", func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "topology.kubernetes.io/zone", LabelSelector: selector()}}}}
 	}},
@@ -103,10 +104,10 @@ var workloadFaults = []workloadFault{
 		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "side", Image: "side"})
 	}},
 	{"init container privileged", func(p *corev1.Pod) {
-		p.Spec.InitContainers = []corev1.Container{{Name: "setup", Image: "busybox", SecurityContext: &corev1.SecurityContext{Privileged: pointer(true)}}}
+		p.Spec.InitContainers = []corev1.Container{{Name: "setup", Image: "busybox", SecurityContext: &corev1.SecurityContext{Privileged: new(true)}}}
 	}},
 	{"ephemeral container", func(p *corev1.Pod) {
-		p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "busybox:latest", SecurityContext: &corev1.SecurityContext{Privileged: pointer(true)}}}}
+		p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "busybox:latest", SecurityContext: &corev1.SecurityContext{Privileged: new(true)}}}}
 	}},
 	{"hardened ephemeral container", func(p *corev1.Pod) {
 		c := hardenedContainer("debug")
@@ -148,19 +149,19 @@ var workloadFaults = []workloadFault{
 		c.EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}}}}
 	}),
 	ofContainer("shared mount", func(c *corev1.Container) {
-		c.VolumeMounts = []corev1.VolumeMount{{Name: "scratch", MountPath: "/tmp", MountPropagation: pointer(corev1.MountPropagationBidirectional)}}
+		c.VolumeMounts = []corev1.VolumeMount{{Name: "scratch", MountPath: "/tmp", MountPropagation: new(corev1.MountPropagationBidirectional)}}
 	}),
 	ofContainer("starts something", func(c *corev1.Container) {
 		c.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"sh"}}}}
 	}),
 	ofContainer("no security context", func(c *corev1.Container) { c.SecurityContext = nil }),
-	ofSecurity("privileged", func(s *corev1.SecurityContext) { s.Privileged = pointer(true) }),
-	ofSecurity("escalates", func(s *corev1.SecurityContext) { s.AllowPrivilegeEscalation = pointer(true) }),
+	ofSecurity("privileged", func(s *corev1.SecurityContext) { s.Privileged = new(true) }),
+	ofSecurity("escalates", func(s *corev1.SecurityContext) { s.AllowPrivilegeEscalation = new(true) }),
 	ofSecurity("may escalate", func(s *corev1.SecurityContext) { s.AllowPrivilegeEscalation = nil }),
 	ofSecurity("writes", func(s *corev1.SecurityContext) { s.ReadOnlyRootFilesystem = nil }),
-	ofSecurity("root", func(s *corev1.SecurityContext) { s.RunAsUser, s.RunAsNonRoot = pointer(int64(0)), nil }),
-	ofSecurity("may be root", func(s *corev1.SecurityContext) { s.RunAsUser, s.RunAsNonRoot = nil, pointer(false) }),
-	ofSecurity("root group", func(s *corev1.SecurityContext) { s.RunAsGroup = pointer(int64(0)) }),
+	ofSecurity("root", func(s *corev1.SecurityContext) { s.RunAsUser, s.RunAsNonRoot = new(int64(0)), nil }),
+	ofSecurity("may be root", func(s *corev1.SecurityContext) { s.RunAsUser, s.RunAsNonRoot = nil, new(false) }),
+	ofSecurity("root group", func(s *corev1.SecurityContext) { s.RunAsGroup = new(int64(0)) }),
 	ofSecurity("capabilities", func(s *corev1.SecurityContext) {
 		s.Capabilities = &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN", "NET_RAW"}}
 	}),
@@ -173,15 +174,15 @@ var workloadFaults = []workloadFault{
 	}),
 	ofSecurity("no profile", func(s *corev1.SecurityContext) { s.SeccompProfile = nil }),
 	ofSecurity("SELinux user", func(s *corev1.SecurityContext) { s.SELinuxOptions = &corev1.SELinuxOptions{User: "root", Role: "r"} }),
-	ofSecurity("raw proc", func(s *corev1.SecurityContext) { s.ProcMount = pointer(corev1.UnmaskedProcMount) }),
+	ofSecurity("raw proc", func(s *corev1.SecurityContext) { s.ProcMount = new(corev1.UnmaskedProcMount) }),
 	ofSecurity("Windows host", func(s *corev1.SecurityContext) {
-		s.WindowsOptions = &corev1.WindowsSecurityContextOptions{HostProcess: pointer(true)}
+		s.WindowsOptions = &corev1.WindowsSecurityContextOptions{HostProcess: new(true)}
 	}),
 	ofPodSecurity("pod of Windows' host", func(s *corev1.PodSecurityContext) {
-		s.WindowsOptions = &corev1.WindowsSecurityContextOptions{HostProcess: pointer(true)}
+		s.WindowsOptions = &corev1.WindowsSecurityContextOptions{HostProcess: new(true)}
 	}),
-	ofPodSecurity("pod as root", func(s *corev1.PodSecurityContext) { s.RunAsUser, s.RunAsNonRoot = pointer(int64(0)), pointer(false) }),
-	ofPodSecurity("pod of root's group", func(s *corev1.PodSecurityContext) { s.RunAsGroup, s.SupplementalGroups = pointer(int64(0)), []int64{0} }),
+	ofPodSecurity("pod as root", func(s *corev1.PodSecurityContext) { s.RunAsUser, s.RunAsNonRoot = new(int64(0)), new(false) }),
+	ofPodSecurity("pod of root's group", func(s *corev1.PodSecurityContext) { s.RunAsGroup, s.SupplementalGroups = new(int64(0)), []int64{0} }),
 	ofPodSecurity("pod unconfined", func(s *corev1.PodSecurityContext) {
 		s.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}
 	}),
@@ -196,10 +197,10 @@ var workloadFaults = []workloadFault{
 		}
 	}},
 	{"nothing chosen", func(p *corev1.Pod) {
-		p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: pointer(true)}
+		p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: new(true)}
 		for _, containers := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
 			for i := range containers {
-				containers[i].SecurityContext = &corev1.SecurityContext{RunAsNonRoot: pointer(true)}
+				containers[i].SecurityContext = &corev1.SecurityContext{RunAsNonRoot: new(true)}
 			}
 		}
 	}},
@@ -215,4 +216,13 @@ var workloadFaults = []workloadFault{
 	{"AppArmor", func(p *corev1.Pod) {
 		p.Annotations = map[string]string{"container.apparmor.security.beta.kubernetes.io/web": "unconfined"}
 	}},
+}
+
+// Spoiled draws a pod with up to four faults.
+func Spoiled(d Dice) *corev1.Pod {
+	p := Hardened()
+	for range d.IntN(5) {
+		Faults[d.IntN(len(Faults))].Spoil(p)
+	}
+	return p
 }
