@@ -11,6 +11,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
+	policyschema "github.com/admission-dispatcher/dispatcher/policy/schema"
 )
 
 // MutationBinding is a policy's Mutations with one binding, as a Hook.
@@ -21,12 +22,14 @@ type MutationBinding struct {
 
 	compiled *Mutations
 	params   *Params
+	types    *policyschema.Types
 }
 
 // NewMutationBinding returns the Hook of a binding of m, with the names of both. params, if
-// it is not nil, finds what m is evaluated with.
-func NewMutationBinding(m *Mutations, policy, name string, params *Params) *MutationBinding {
-	b := &MutationBinding{Policy: policy, Name: name, Sum: m.sum, compiled: m, params: params}
+// it is not nil, finds what m is evaluated with. types are of the kinds into which it merges
+// configurations, if it has any.
+func NewMutationBinding(m *Mutations, policy, name string, params *Params, types *policyschema.Types) *MutationBinding {
+	b := &MutationBinding{Policy: policy, Name: name, Sum: m.sum, compiled: m, params: params, types: types}
 	if params != nil {
 		b.Sum, b.Params = b.Sum+params.sum, params.Kind()
 	}
@@ -70,7 +73,7 @@ func (b *MutationBinding) decide(q *hook.Question) (codec.Response, error) {
 	for variables := variablesOf(q); ; {
 		var m *mutated
 		err := inTurn(q, size, func() {
-			m = b.compiled.mutate(variables, b.key(), b.params, found, mutableOf(q.View), q.Deadline, false)
+			m = b.compiled.mutate(variables, b.key(), b.params, found, b.mutable(q.View), q.Deadline, false)
 		})
 		if err == nil && m.unanswered == nil {
 			return b.answer(m)
@@ -104,13 +107,13 @@ func (b *MutationBinding) unfound(err error) (codec.Response, error) {
 	return b.answer(&mutated{denial: &decision{reason: reasonForbidden, message: err.Error()}})
 }
 
-// mutableOf returns the object that may be mutated. That of a CONNECT is its options, which
+// mutable returns the object that may be mutated. That of a CONNECT is its options, which
 // nobody stores.
-func mutableOf(v *hook.View) mutable {
+func (b *MutationBinding) mutable(v *hook.View) mutable {
 	if v.Object.IsNull() || v.Review.Operation == codec.Connect {
 		return mutable{}
 	}
-	return mutable{kindOf(v.Review), v.Object.Raw}
+	return mutable{v.Object.Raw, kindOf(v.Review), b.types}
 }
 
 // answer is what the policy came to, as an answer. What failurePolicy Ignore skips is a
@@ -142,7 +145,7 @@ func (b *MutationBinding) Explain(v *hook.View) (hook.Explanation, error) {
 		x.Answer = shownMutation(b.unfound(err))
 		return x, nil
 	}
-	m := b.compiled.mutate(&celenv.Variables{Input: v.Variables().Input}, b.key(), b.params, found, mutableOf(v), time.Time{}, true)
+	m := b.compiled.mutate(&celenv.Variables{Input: v.Variables().Input}, b.key(), b.params, found, b.mutable(v), time.Time{}, true)
 	x.Steps = m.steps
 	if m.unanswered != nil {
 		x.Answer = m.unanswered.Error()

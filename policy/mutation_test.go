@@ -19,6 +19,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 	"github.com/admission-dispatcher/dispatcher/policy"
+	"github.com/admission-dispatcher/dispatcher/policy/schema"
 )
 
 func mutating(t testing.TB, text string) *policy.MutationBinding {
@@ -31,7 +32,7 @@ func mutating(t testing.TB, text string) *policy.MutationBinding {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	return policy.NewMutationBinding(m, "p", "b", nil)
+	return policy.NewMutationBinding(m, "p", "b", nil, schema.BuiltIn())
 }
 
 func mutate(v *hook.View, b *policy.MutationBinding, deadline time.Time) *told {

@@ -13,6 +13,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/codec/jsonpatch"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
+	policyschema "github.com/admission-dispatcher/dispatcher/policy/schema"
 )
 
 // mutated is what the mutations of a policy came to for one review.
@@ -28,8 +29,9 @@ type mutated struct {
 
 // mutable is an object that may be mutated.
 type mutable struct {
-	kind   schema.GroupVersionKind
 	object []byte // nil: there is none
+	kind   schema.GroupVersionKind
+	types  *policyschema.Types // that it may be merged by
 }
 
 // mutator evaluates the mutations of one policy over one review.
@@ -124,7 +126,11 @@ func (m *mutator) operationsOf(x *mutation, value celenv.Value) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	return merge(m.object, configuration, m.kind)
+	of, ok := m.types.Of(m.kind)
+	if !ok {
+		return nil, &unknownKind{m.kind}
+	}
+	return merge(m.object, configuration, of)
 }
 
 // apply applies the operations of a mutation to the object. A test that does not hold

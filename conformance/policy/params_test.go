@@ -38,8 +38,8 @@ var paramKinds = []admissionregistrationv1.ParamKind{
 }
 
 var customResources = []manifest.CustomResource{
-	{Origin: manifest.Origin{Object: "CustomResourceDefinition/Quota"}, Group: "example.com", Kind: "Quota", Plural: "quotas", Namespaced: true, Versions: []string{"v1"}},
-	{Origin: manifest.Origin{Object: "CustomResourceDefinition/Limits"}, Group: "example.com", Kind: "Limits", Plural: "limits", Versions: []string{"v1"}},
+	{Origin: manifest.Origin{Object: "CustomResourceDefinition/Quota"}, Group: "example.com", Kind: "Quota", Plural: "quotas", Namespaced: true, Versions: []manifest.CustomVersion{{Name: "v1"}}},
+	{Origin: manifest.Origin{Object: "CustomResourceDefinition/Limits"}, Group: "example.com", Kind: "Limits", Plural: "limits", Versions: []manifest.CustomVersion{{Name: "v1"}}},
 }
 
 // param is an object of one of the kinds.
@@ -238,7 +238,7 @@ func stored(objects []*unstructured.Unstructured) map[schema.GroupVersionResourc
 	lists := map[schema.GroupVersionResource]policy.ParamList{}
 	resources := map[string]schema.GroupVersionResource{"ConfigMap": corev1.SchemeGroupVersion.WithResource("configmaps")}
 	for _, c := range customResources {
-		resources[c.Kind] = schema.GroupVersionResource{Group: c.Group, Version: c.Versions[0], Resource: c.Plural}
+		resources[c.Kind] = schema.GroupVersionResource{Group: c.Group, Version: c.Versions[0].Name, Resource: c.Plural}
 	}
 	for _, gvr := range resources {
 		lists[gvr] = nil

@@ -123,7 +123,7 @@ func modules() map[string][]string {
 		"k8s.io/klog":                          {"registry/kube"},  // to keep client-go silent
 		"golang.org/x/sys":                     {"loadtest/bench"}, // to pin processes
 		"sigs.k8s.io/json":                     {"internal/config", "codec/native", "registry/kube", "registry/manifest", "plugin"},
-		"sigs.k8s.io/structured-merge-diff":    {"policy", "policy/schema"},
+		"sigs.k8s.io/structured-merge-diff":    {"policy/schema"},
 		"sigs.k8s.io/yaml":                     {"codec", "registration", "internal/config", "registry/manifest"},
 		"go.opentelemetry.io/otel":             {"internal/otlp"},
 		"go.opentelemetry.io/otel/attribute":   {anything}, // the API

@@ -26,7 +26,11 @@ import (
 var builtIn []byte
 
 // Types are the types of kinds. They are frozen, and safe for concurrent use.
-type Types struct{ parser *typed.Parser }
+type Types struct {
+	parser *typed.Parser
+	names  map[schema.GroupVersionKind]string // of kinds that are not built in
+	custom []*Custom
+}
 
 // BuiltIn returns the types of the built-in kinds, which the first call takes a tenth of a
 // second to read.
@@ -38,7 +42,7 @@ var BuiltIn = sync.OnceValue(func() *Types {
 			for i := range parser.Schema.Types {
 				tolerate(&parser.Schema.Types[i].Atom)
 			}
-			return &Types{parser}
+			return &Types{parser: parser}
 		}
 	}
 	panic(fmt.Sprintf("the schema of the built-in kinds: %v", err)) // it depends on nothing but code
@@ -51,9 +55,6 @@ func unpack() ([]byte, error) {
 	}
 	return io.ReadAll(r)
 }
-
-// deduced is the type, in every schema, of what is of any type.
-const deduced = "__untyped_deduced_"
 
 // tolerate has structs hold fields that the schema does not know, which clusters of a later
 // version of Kubernetes have: they are merged as deduced from what they hold.
@@ -68,20 +69,25 @@ func tolerate(a *smd.Atom) {
 		tolerate(&a.Map.Fields[i].Type.Inlined)
 	}
 	none := smd.TypeRef{}
-	if name := deduced; len(a.Map.Fields) > 0 && a.Map.ElementType == none {
-		a.Map.ElementType.NamedType = &name
+	if len(a.Map.Fields) > 0 && a.Map.ElementType == none {
+		a.Map.ElementType.NamedType = &deducedName
 		return
 	}
 	tolerate(&a.Map.ElementType.Inlined)
 }
 
 // Of returns the type of the objects of a kind; ok is false where it is not known.
-func (t *Types) Of(kind schema.GroupVersionKind) (of typed.ParseableType, ok bool) {
-	name := nameOf(kind)
-	if _, ok = t.parser.Schema.FindNamedType(name); !ok || name == "" {
+func (t *Types) Of(kind schema.GroupVersionKind) (of Type, ok bool) {
+	name, ok := t.names[kind]
+	if !ok {
+		if name = nameOf(kind); name == "" {
+			return of, false
+		}
+	}
+	if _, ok = t.parser.Schema.FindNamedType(name); !ok {
 		return of, false
 	}
-	return t.parser.Type(name), true
+	return Type{t.parser.Type(name)}, true
 }
 
 // nameOf returns what OpenAPI documents call a kind; "" if it is no built-in one.
@@ -100,31 +106,21 @@ func nameOf(kind schema.GroupVersionKind) string {
 	return "io.k8s.api." + group + "." + kind.Version + "." + kind.Kind
 }
 
-// Has reports whether there is a kind of the resource, in any of the groups and versions, of
-// which "*" is any.
-func (t *Types) Has(groups, versions []string, resource string) bool {
-	resource, sub, _ := strings.Cut(resource, "/")
-	if sub != "" || strings.Contains(resource, "*") { // the kind is another one, or any
-		return true
-	}
-	for _, g := range groups {
-		for _, v := range versions {
-			if g == "*" || v == "*" || t.hasResource(schema.GroupVersion{Group: g, Version: v}, resource) {
-				return true
-			}
+// Has reports whether it is known which kind a resource is of.
+func (t *Types) Has(resource schema.GroupVersionResource) bool {
+	for _, c := range t.custom {
+		if c.Kind.GroupVersion() == resource.GroupVersion() && c.Resource == resource.Resource {
+			return true
 		}
 	}
-	return false
-}
-
-func (t *Types) hasResource(of schema.GroupVersion, resource string) bool {
+	of := resource.GroupVersion()
 	prefix := nameOf(of.WithKind(""))
 	for i := range t.parser.Schema.Types {
 		kind, within := strings.CutPrefix(t.parser.Schema.Types[i].Name, prefix)
 		if prefix == "" || !within {
 			continue
 		}
-		if plural, _ := meta.UnsafeGuessKindToResource(of.WithKind(kind)); plural.Resource == resource {
+		if plural, _ := meta.UnsafeGuessKindToResource(of.WithKind(kind)); plural.Resource == resource.Resource {
 			return true
 		}
 	}

@@ -65,6 +65,7 @@ type Compiler struct {
 	options   Options
 	cel       *celenv.Compiler
 	policies  *policy.Compiler
+	kinds     kinds
 	instances map[string]*plugin.Instance // of the last configuration without a problem
 }
 
@@ -89,6 +90,7 @@ func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*trans
 	files := &credentials{diagnostics: d, options: &k.options, in: &in, now: time.Now()}
 
 	bindings := readBindings(in.Objects.Bindings, files)
+	k.kinds.readCustom(in.Objects, d)
 	params := compileParams(in.Objects, d)
 	all := compileEntries(in.Objects, params, bindings, files, k)
 	plugins := compilePlugins(slices.Concat(in.Objects.Plugins, listedPlugins(&in, k.options.Plugins, d)), all, d, k)

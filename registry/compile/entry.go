@@ -42,6 +42,7 @@ type entries struct {
 	*credentials
 	cel      *celenv.Compiler
 	params   *params
+	kinds    *kinds
 	bindings []*binding
 	byPhase  [2][]*entry // in configuration and list order
 	pathIDs  map[pathKey]*entry
@@ -55,7 +56,10 @@ type pathKey struct {
 }
 
 func compileEntries(objects *manifest.Objects, params *params, bindings []*binding, files *credentials, k *Compiler) [2][]*entry {
-	c := &entries{credentials: files, cel: k.cel, params: params, bindings: bindings, pathIDs: map[pathKey]*entry{}, merges: map[string]map[string]merge{}}
+	c := &entries{
+		credentials: files, cel: k.cel, params: params, kinds: &k.kinds, bindings: bindings,
+		pathIDs: map[pathKey]*entry{}, merges: map[string]map[string]merge{},
+	}
 	c.compilePolicies(objects, k.policies)
 	for i := range objects.Configurations {
 		configuration := &objects.Configurations[i]

@@ -33,7 +33,7 @@ func resourceOf(kind *admissionregistrationv1.ParamKind, custom []manifest.Custo
 		if c.Group != gvk.Group || c.Kind != gvk.Kind {
 			continue
 		}
-		if !slices.Contains(c.Versions, gvk.Version) {
+		if !c.Has(gvk.Version) {
 			return of, fmt.Errorf("%s in %s has no version %s", c.Object, c.File, gvk.Version)
 		}
 		of.Resource, of.Namespaced = gvk.GroupVersion().WithResource(c.Plural), c.Namespaced

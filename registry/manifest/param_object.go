@@ -4,7 +4,6 @@ package manifest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -96,43 +95,4 @@ func notNil(err error) []error {
 		return nil
 	}
 	return []error{err}
-}
-
-// CustomResource is what a CustomResourceDefinition says of the kind that it defines.
-type CustomResource struct {
-	Origin
-	Group, Kind, Plural string
-	Namespaced          bool
-	Versions            []string
-}
-
-// customResource reads what is of use of a CustomResourceDefinition, and leaves all else to
-// the clusters.
-func (d *decoder) customResource(at Origin, doc []byte) error {
-	var crd struct {
-		Spec struct {
-			Group string `json:"group"`
-			Scope string `json:"scope"`
-			Names struct {
-				Kind   string `json:"kind"`
-				Plural string `json:"plural"`
-			} `json:"names"`
-			Versions []struct {
-				Name string `json:"name"`
-			} `json:"versions"`
-		} `json:"spec"`
-	}
-	if err := json.Unmarshal(doc, &crd); err != nil {
-		return err
-	}
-	s := &crd.Spec
-	if s.Group == "" || s.Names.Kind == "" || s.Names.Plural == "" || len(s.Versions) == 0 || s.Scope != "Namespaced" && s.Scope != "Cluster" {
-		return errors.New("spec.group, spec.names.kind, spec.names.plural, spec.versions and spec.scope, Namespaced or Cluster, are required")
-	}
-	made := CustomResource{Origin: at, Group: s.Group, Kind: s.Names.Kind, Plural: s.Names.Plural, Namespaced: s.Scope == "Namespaced"}
-	for _, v := range s.Versions {
-		made.Versions = append(made.Versions, v.Name)
-	}
-	d.objects.CustomResources = append(d.objects.CustomResources, made)
-	return nil
 }

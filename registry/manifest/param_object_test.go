@@ -3,6 +3,7 @@
 package manifest_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,7 +78,7 @@ func TestCustomResources(t *testing.T) {
 	}
 	want := manifest.CustomResource{
 		Origin: manifest.Origin{File: "crd.yaml", Object: "CustomResourceDefinition/limits.example.com"},
-		Group:  "example.com", Kind: "Limits", Plural: "limits", Versions: []string{"v1", "v2"},
+		Group:  "example.com", Kind: "Limits", Plural: "limits", Versions: []manifest.CustomVersion{{Name: "v1", Schema: json.RawMessage("{}")}, {Name: "v2"}},
 	}
 	for scope, namespaced := range map[string]bool{"Cluster": false, "Namespaced": true} {
 		in := read(t, definition(strings.Replace(whole, "Cluster", scope, 1)))
@@ -92,7 +93,7 @@ func TestCustomResources(t *testing.T) {
 			t.Errorf("without %q: %v", part, in.Problems)
 		}
 	}
-	for _, wrong := range []string{strings.Replace(whole, "Cluster", "Somewhere", 1), strings.Replace(whole, "example.com", "[]", 1)} {
+	for _, wrong := range []string{strings.Replace(whole, "name: v2", "name: v1", 1), strings.Replace(whole, "Cluster", "Somewhere", 1), strings.Replace(whole, "example.com", "[]", 1)} {
 		if in := read(t, definition(wrong)); len(in.Problems) != 1 {
 			t.Errorf("%s: %v", wrong, in.Problems)
 		}
