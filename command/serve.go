@@ -33,6 +33,7 @@ serves on as a lame duck, drains and exits 0; a second one exits at once.`,
 		log := newLog(cmd.ErrOrStderr(), cfg.Log.Level)
 		defer log.Close()
 		otlp.Redirect(log.Logger, os.Getenv)
+		limitMemory(os.DirFS("/"), os.Getenv, log.Logger)
 		a, err := app.New(cfg, app.Options{Version: o.Version, Plugins: o.compiledIn, Logger: log.Logger, Dropped: log.Dropped})
 		if err != nil {
 			return err

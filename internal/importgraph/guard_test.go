@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,6 +19,15 @@ func TestGuard(t *testing.T) {
 				t.Errorf("the binary contains %s: %s", path, why)
 			}
 		}
+	}
+}
+
+// TestTrustRoots: the image holds the binary alone, so the binary has the authorities
+// that webhooks without a caBundle are verified by.
+func TestTrustRoots(t *testing.T) {
+	const roots = "golang.org/x/crypto/x509roots/fallback"
+	if !slices.Contains(strings.Fields(run(t, "go", "list", "-deps", "./cmd/dispatcher")), roots) {
+		t.Errorf("the binary does not contain %s", roots)
 	}
 }
 

@@ -21,6 +21,7 @@ func packages() map[string][]string {
 		"internal/crash":        {},
 		"internal/throttle":     {},
 		"internal/share":        {},
+		"internal/cgroup":       {},
 		"internal/worker":       {},
 		"internal/tracecontext": {},
 		"breaker":               {},
@@ -67,7 +68,7 @@ func packages() map[string][]string {
 		"internal/harness/sample": {},
 		// codec and dispatcher for explain, which reads a Review.
 		"cmd/dispatcher":  {"command"},
-		"command":         {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "chain", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes"},
+		"command":         {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "chain", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "internal/cgroup"},
 		"webhookserver":   {}, // for webhook authors: it brings nothing of ours into their binaries
 		"internal/tally":  {},
 		"internal/mutate": {},
@@ -108,6 +109,7 @@ func modules() map[string][]string {
 		"github.com/valyala/fasthttp":               {"internal/server", "loadtest/load", "loadtest/bench", "transport"},
 		"github.com/HdrHistogram/hdrhistogram-go":   {"loadtest/load", "transport"},
 		"golang.org/x/net":                          {"loadtest/zone"},
+		"golang.org/x/crypto/x509roots":             {"cmd/dispatcher"}, // a library must not choose for its user's binary
 		"github.com/spf13/cobra":                    {"command"},
 		"github.com/google/cel-go":                  {"internal/celenv"},
 		"k8s.io/apiserver/pkg/apis/cel":             {"internal/celenv"},

@@ -123,6 +123,7 @@ func uncounted() map[string]string {
 		"internal/decisionlog": other,
 		"internal/trust":       other,
 		"internal/otlp":        other,
+		"internal/cgroup":      aside,
 		"registry":             aside,
 		"registry/manifest":    aside,
 		"registry/compile":     aside,
