@@ -34,13 +34,26 @@ COUNTED := imports alerts race allocations syscalls examples conformance faults 
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help build demo demo-once test race allocations syscalls examples fuzz fuzz-scanners corpus bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e mutate check clean
+.PHONY: print-lint help build image demo demo-once test race allocations syscalls examples fuzz fuzz-scanners corpus bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e mutate check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## bin/dispatcher
 	$(SHIPPED) -ldflags "$(LDFLAGS)" -o bin/ ./cmd/dispatcher
+
+# What is in an image is made from files alone: the same commit gives the same digest.
+IMAGE    := bin/image
+CREATED  := $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+REVISION := $(shell git rev-parse HEAD 2>/dev/null)
+
+image: ## bin/image/oci, an OCI image layout for amd64 and arm64; PUSH=registry/repository:tag pushes it, too
+	@mkdir -p $(IMAGE)
+	@for arch in amd64 arm64; do \
+	  GOOS=linux GOARCH=$$arch $(SHIPPED) -buildvcs=false -ldflags "-s -w $(LDFLAGS)" -o $(IMAGE)/$$arch/dispatcher ./cmd/dispatcher || exit 1; \
+	done
+	@cd deploy/image && $(GO) run . -o $(abspath $(IMAGE))/oci -root $(CURDIR) -version "$(VERSION)" -revision "$(REVISION)" -created "$(CREATED)" \
+	  $(if $(PUSH),-push "$(PUSH)") $(abspath $(IMAGE))/amd64/dispatcher $(abspath $(IMAGE))/arm64/dispatcher
 
 demo: ## the main job, on this machine, with nothing to set up
 	@$(GO) run -ldflags "$(LDFLAGS)" ./cmd/dispatcher demo
