@@ -29,12 +29,12 @@ TEST := $(GO) test
 
 # check runs every step, whatever became of those before it. COUNTED steps count
 # their tests; any other step counts as one if it fails.
-STEPS   := build vet fmt lint imports alerts race allocations syscalls examples conformance faults e2e fuzz demo-once
-COUNTED := imports alerts race allocations syscalls examples conformance faults e2e fuzz
+STEPS   := build vet fmt lint imports generated alerts race allocations syscalls examples conformance faults e2e fuzz demo-once
+COUNTED := imports generated alerts race allocations syscalls examples conformance faults e2e fuzz
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help build image demo demo-once test race allocations syscalls examples fuzz fuzz-scanners corpus bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e mutate check clean
+.PHONY: print-lint help generate generated build image demo demo-once test race allocations syscalls examples fuzz fuzz-scanners corpus bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e mutate check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -138,6 +138,7 @@ vet:
 	$(GO) vet ./...
 	cd conformance && $(GO) vet ./...
 	cd conformance/kubernetes && $(GO) vet ./...
+	cd api/generate && $(GO) vet ./...
 	cd e2e && $(GO) vet ./...
 	@# They have no package of their own: what can be wrong is their go.mod.
 	@for m in kubernetes gatekeeper; do (cd e2e/$$m && $(GO) list -deps tool >/dev/null) || exit 1; done
@@ -150,6 +151,14 @@ fmt:
 
 imports: ## who imports whom, and the size of the binary
 	$(TEST) ./internal/importgraph
+
+generate: ## deepcopy, CustomResourceDefinitions and JSON Schemas of api/v1alpha1, by the controller-gen of api/generate/go.mod
+	$(GO) build -C api/generate -o $(CURDIR)/bin/controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen
+	bin/controller-gen object crd paths=./api/v1alpha1 output:crd:dir=api/v1alpha1/crds output:object:dir=api/v1alpha1
+	$(GO) test -count=1 ./api/v1alpha1 -run Schemas -update
+
+generated: ## that make generate would change nothing
+	cd api/generate && $(TEST) -count=1 ./...
 
 alerts: ## alert rules and dashboards: promtool check and unit tests, and Prometheus through a live outage
 	@command -v promtool >/dev/null && command -v prometheus >/dev/null || { \
@@ -181,7 +190,7 @@ e2e: ## real kube-apiservers call the built binary; needs etcd, builds the rest
 mutate: ## the tests of PACKAGE=./match against small bugs in it; ONLY=Limiter for some
 	@$(GO) run ./internal/mutate -only "$(ONLY)" $(PACKAGE)
 
-check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, alerts, race, allocations, syscalls, examples, conformance, faults, e2e, fuzz, demo
+check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, generated, alerts, race, allocations, syscalls, examples, conformance, faults, e2e, fuzz, demo
 	@: > $(COUNTS); failed=""; \
 	for step in $(STEPS); do \
 	  echo "== $$step"; start=$$(date +%s); \

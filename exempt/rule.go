@@ -10,39 +10,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
 	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
-// Rule selects requests by what their user cannot choose: never by
-// labels or by names of objects. It stands in the lists bypass and failOpen of
-// configurations. A rule with several fields set selects requests that fit all
-// of them; a field fits if any of its entries does. A rule without any field is
-// invalid.
-//
-// A user does choose the namespace of a request, but only among those that the
-// cluster's own authorization opens to them: request.namespace is what the API
-// server authorized and will store the object in, not what the object says. A
-// request about a Namespace itself has that Namespace's name as its namespace.
-type Rule struct {
-	// Name is shown wherever the rule decided: annotation, log, metric. Required.
-	Name string `json:"name"`
-	// Namespaces are names of request namespaces.
-	Namespaces []string `json:"namespaces,omitempty"`
-	// Users are user names.
-	Users []string `json:"users,omitempty"`
-	// Groups are names of user groups.
-	Groups []string `json:"groups,omitempty"`
-	// ServiceAccounts are "namespace/name" or "namespace/*".
-	ServiceAccounts []string `json:"serviceAccounts,omitempty"`
-	// Resources are "group/resource" or "group/resource/subresource", the core
-	// group being empty: "/pods", "apps/deployments/scale", "apps/*". They are what
-	// the user sent, also where the API server has converted it.
-	Resources []string `json:"resources,omitempty"`
-	// Operations are CREATE, UPDATE, DELETE, CONNECT.
-	Operations []string `json:"operations,omitempty"`
-	// ExtraKeys are keys of userInfo.extra; only failOpen rules may use them.
-	ExtraKeys []string `json:"extraKeys,omitempty"`
-}
+// Rule is a rule of the lists bypass and failOpen.
+type Rule = v1alpha1.RequestRule
 
 // DefaultBypass are the rules without which a webhook that fails can keep a
 // cluster from healing. dispatcherNamespace, if not empty, is where the
@@ -100,14 +73,14 @@ func Validate(rules []Rule, path *field.Path, allowExtraKeys bool) field.ErrorLi
 			errs = append(errs, field.Duplicate(at.Child("name"), r.Name))
 		}
 		names[r.Name] = true
-		errs = append(errs, r.validate(at, allowExtraKeys)...)
+		errs = append(errs, validate(r, at, allowExtraKeys)...)
 	}
 	return errs
 }
 
-func (r *Rule) validate(at *field.Path, allowExtraKeys bool) field.ErrorList {
+func validate(r *Rule, at *field.Path, allowExtraKeys bool) field.ErrorList {
 	var errs field.ErrorList
-	if r.isEmpty() {
+	if isEmpty(r) {
 		errs = append(errs, field.Required(at, "a rule without any field would select every request"))
 	}
 	for i, s := range r.ServiceAccounts {
@@ -141,7 +114,7 @@ func (r *Rule) validate(at *field.Path, allowExtraKeys bool) field.ErrorList {
 	return errs
 }
 
-func (r *Rule) isEmpty() bool {
+func isEmpty(r *Rule) bool {
 	return len(r.Namespaces)+len(r.Users)+len(r.Groups)+len(r.ServiceAccounts)+len(r.Resources)+len(r.Operations)+len(r.ExtraKeys) == 0
 }
 

@@ -27,6 +27,8 @@ func clusterWires() []wire {
 		{field: "authentication.certificate.dnsNames", value: "authentication: {certificate: {dnsNames: [api.example.com]}}", observe: known(pki.Subject{DNSNames: []string{"api.example.com"}})},
 		{field: "authentication.certificate.uris", value: `authentication: {certificate: {uris: ["spiffe://example.com/east"]}}`, observe: known(pki.Subject{URIs: []string{"spiffe://example.com/east"}})},
 		{field: "authentication.certificate.caFile", by: "internal/app.TestPinnedAuthority"},
+		{field: "authentication.certificate.caSecretRef", by: "registry/manifest/testdata/references.txtar"},
+		{field: "authentication.certificate.caConfigMapRef", by: "registry/manifest/testdata/references.txtar"},
 		{field: "authentication.bearerTokenSHA256", value: fmt.Sprintf("authentication: {bearerTokenSHA256: [%q]}", fmt.Sprintf("%x", sha256.Sum256([]byte("a-token")))), observe: func(_ *testing.T, r *rig) {
 			r.configure("tls: {clientAuth: IfGiven}")
 			r.start().allows(question{client: r.clientAs(""), token: "a-token"})
@@ -46,6 +48,7 @@ func clusterWires() []wire {
 		{field: "namespaces.labels", value: "namespaces: {labels: {shop: {tier: gold}}}", observe: labelled},
 		{field: "namespaces.defaultLabels", value: "namespaces: {defaultLabels: {tier: gold}}", observe: labelled},
 		{field: "kubeconfigFile", by: "internal/app.TestNamespacesOfTheCluster"},
+		{field: "kubeconfigSecretRef", by: "registry/manifest/testdata/references.txtar"},
 		{field: "bypass.inherit", value: "bypass: {inherit: false}", observe: func(_ *testing.T, r *rig) {
 			r.play((*call).deny)
 			r.start().denies(question{namespace: "kube-system"}, "says policy")
@@ -105,10 +108,14 @@ func bindingWires() []wire {
 			r.toldWithin(3)
 		}},
 		{field: "endpoints[].address", value: `endpoints: [{address: "127.0.0.1:1"}]`, observe: elsewhere},
+		{field: "endpoints[].caSecretRef", by: "registry/manifest/testdata/references.txtar"},
+		{field: "endpoints[].caConfigMapRef", by: "registry/manifest/testdata/references.txtar"},
 		{field: "endpoints[].caFile", value: "endpoints: [{caFile: elsewhere.pem}]", observe: elsewhere},
 		{field: "endpoints[].serverName", value: "endpoints: [{serverName: elsewhere.example.com}]", observe: elsewhere},
 		{field: "clientCertificate.certFile", value: "clientCertificate: {certFile: own.crt, keyFile: own.key}", observe: presents},
 		{field: "clientCertificate.keyFile", value: "clientCertificate: {certFile: own.crt, keyFile: own.key}", observe: presents},
+		{field: "clientCertificate.secretRef", by: "registry/manifest/testdata/references.txtar"},
+		{field: "bearerTokenSecretRef", by: "registry/manifest/testdata/references.txtar"},
 		{field: "bearerTokenFile", value: "bearerTokenFile: token", observe: func(t *testing.T, r *rig) {
 			r.write("registry/token", []byte("a-token\n"))
 			r.start().allows(question{})

@@ -17,9 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
-	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // wire is one field that an operator can set, and where its effect is observed:
@@ -51,9 +51,9 @@ type kind struct {
 func kinds() []kind {
 	return []kind{
 		{"DispatcherConfiguration", reflect.TypeFor[config.Config](), processWires(), func(r *rig, value string) { r.configure(value) }, loadedDefault, loadedWith},
-		{"Cluster", reflect.TypeFor[manifest.ClusterSpec](), clusterWires(), func(r *rig, value string) { r.cluster("east", value) }, zero[manifest.ClusterSpec], read[manifest.ClusterSpec]},
-		{"WebhookBinding", reflect.TypeFor[manifest.WebhookBindingSpec](), bindingWires(), func(r *rig, value string) { r.bind(value) }, zero[manifest.WebhookBindingSpec], read[manifest.WebhookBindingSpec]},
-		{"Plugin", reflect.TypeFor[manifest.PluginSpec](), pluginWires(), func(r *rig, value string) { r.object("Plugin", "plug", value) }, zero[manifest.PluginSpec], read[manifest.PluginSpec]},
+		{"Cluster", reflect.TypeFor[v1alpha1.ClusterSpec](), clusterWires(), func(r *rig, value string) { r.cluster("east", value) }, zero[v1alpha1.ClusterSpec], read[v1alpha1.ClusterSpec]},
+		{"WebhookBinding", reflect.TypeFor[v1alpha1.WebhookBindingSpec](), bindingWires(), func(r *rig, value string) { r.bind(value) }, zero[v1alpha1.WebhookBindingSpec], read[v1alpha1.WebhookBindingSpec]},
+		{"Plugin", reflect.TypeFor[v1alpha1.PluginSpec](), pluginWires(), func(r *rig, value string) { r.object("Plugin", "plug", value) }, zero[v1alpha1.PluginSpec], read[v1alpha1.PluginSpec]},
 		{"RequestRule", reflect.TypeFor[exempt.Rule](), ruleWires(), func(r *rig, value string) { r.configure("failOpen: {rules: [" + value + "]}") }, zero[exempt.Rule], read[exempt.Rule]},
 	}
 }
@@ -128,7 +128,8 @@ func leaves(prefix string, t reflect.Type) []string {
 // isSection reports whether t is a struct with fields of its own, and not a value.
 func isSection(t reflect.Type) bool {
 	switch t {
-	case reflect.TypeFor[config.Duration](), reflect.TypeFor[metav1.Duration](), reflect.TypeFor[metav1.LabelSelector](), reflect.TypeFor[exempt.Rule](),
+	case reflect.TypeFor[config.Duration](), reflect.TypeFor[v1alpha1.Duration](), reflect.TypeFor[metav1.LabelSelector](), reflect.TypeFor[exempt.Rule](),
+		reflect.TypeFor[v1alpha1.SecretKey](), reflect.TypeFor[v1alpha1.SecretName](), reflect.TypeFor[v1alpha1.ConfigMapKey](),
 		reflect.TypeFor[admissionregistrationv1.RuleWithOperations](), reflect.TypeFor[admissionregistrationv1.MatchCondition]():
 		return false
 	}

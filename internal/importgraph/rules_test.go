@@ -34,11 +34,13 @@ func packages() map[string][]string {
 		"plugin":             {"codec", "hook", "internal/crash"},
 		"plugin/kubernetes":  {"plugin", "plugin/podsecurity", "internal/objectpath"},
 		"plugin/podsecurity": {"plugin"},
-		"exempt":             {"codec", "match"},
-		"chain":              {"hook", "match", "exempt"},
-		"registry/manifest":  {"chain", "exempt"},
+		// The kinds, as others import them, too: apimachinery and k8s.io/api alone.
+		"api/v1alpha1":      {},
+		"exempt":            {"api/v1alpha1", "codec", "match"},
+		"chain":             {"hook", "match", "exempt"},
+		"registry/manifest": {"api/v1alpha1", "chain"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
-		"registry/compile":    {"codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "policy/schema", "plugin", "internal/celenv", "internal/trust"},
+		"registry/compile":    {"api/v1alpha1", "codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "policy/schema", "plugin", "internal/celenv", "internal/trust"},
 		"registry":            {"chain", "transport", "registry/manifest", "registry/compile"},
 		"internal/trust":      {},
 		"registry/kube":       {"hook", "match", "chain", "registry/manifest"}, // hook and match for the interfaces of sources
@@ -118,8 +120,8 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/authentication/user":  {"internal/celenv"},
 
 		"k8s.io/apiserver/pkg/authorization/authorizer": {"internal/celenv"},
-		"k8s.io/api":                           {"internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
-		"k8s.io/apimachinery":                  {"internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
+		"k8s.io/api":                           {"api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
+		"k8s.io/apimachinery":                  {"api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
 		"k8s.io/pod-security-admission":        {"plugin/podsecurity"},
 		"k8s.io/client-go":                     {"registry/kube"},
 		"k8s.io/klog":                          {"registry/kube"},  // to keep client-go silent

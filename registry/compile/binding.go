@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
@@ -24,7 +25,7 @@ type binding struct {
 
 // validateBinding checks which webhooks and clusters the binding selects;
 // bindingFields checks the rest.
-func validateBinding(b *manifest.WebhookBindingObject) field.ErrorList {
+func validateBinding(b *v1alpha1.WebhookBinding) field.ErrorList {
 	errs := validation.ValidateObjectMeta(&b.ObjectMeta, false, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	spec := field.NewPath("spec")
 	errs = append(errs, validateGlobs(b.Spec.Webhooks, spec.Child("webhooks"))...)

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
@@ -102,7 +103,7 @@ func row[T comparable](name string, read func(*bindingReader, *manifest.Binding,
 	}
 }
 
-type spec = manifest.WebhookBindingSpec
+type spec = v1alpha1.WebhookBindingSpec
 
 // oneWord reads one of words; the empty string is unset.
 func oneWord(said func(*spec) string, words ...string) func(*bindingReader, *manifest.Binding, *field.Path) *string {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
 )
@@ -33,7 +34,7 @@ func readBindings(list []manifest.Binding, files *credentials) (bindings []*bind
 }
 
 func (r *bindingReader) read(m *manifest.Binding) *binding {
-	r.problem(m.Problems(validateBinding(&m.WebhookBindingObject))...)
+	r.problem(m.Problems(validateBinding(&m.WebhookBinding))...)
 	b := &binding{Binding: m, clusters: labels.Everything()}
 	for i, f := range bindingFields {
 		b.says[i] = f.read(r, m, field.NewPath("spec", f.name))
@@ -74,7 +75,7 @@ func (r *bindingReader) readBreaker(m *manifest.Binding, at *field.Path) *transp
 	return spec
 }
 
-func validateBreaker(b *manifest.Breaker, at *field.Path) field.ErrorList {
+func validateBreaker(b *v1alpha1.Breaker, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if p := b.FailurePercent; p != nil && (*p < 1 || *p > 100) {
 		errs = append(errs, field.Invalid(at.Child("failurePercent"), *p, "must be between 1 and 100"))
@@ -114,7 +115,7 @@ func (r *bindingReader) readEndpoints(m *manifest.Binding, at *field.Path) *endp
 	return &known
 }
 
-func validateEndpoint(e *manifest.Endpoint, policy transport.AddressPolicy, at *field.Path) field.ErrorList {
+func validateEndpoint(e *v1alpha1.Endpoint, policy transport.AddressPolicy, at *field.Path) field.ErrorList {
 	host, port, errs := splitAddress(e.Address, at.Child("address"))
 	if len(errs) > 0 {
 		return errs

@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
-	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -202,8 +202,11 @@ func TestBindingFields(t *testing.T) {
 		}
 		seen[row.field] = text
 	}
-	for f := range reflect.TypeFor[manifest.WebhookBindingSpec]().Fields() {
+	for f := range reflect.TypeFor[v1alpha1.WebhookBindingSpec]().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if strings.HasSuffix(name, "SecretRef") { // a file by the time when it is compiled
+			continue
+		}
 		if _, known := seen[name]; !known {
 			t.Errorf("spec.%s is in no row", name)
 		}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/hook"
@@ -46,7 +47,7 @@ func compileClusters(list []manifest.Cluster, files *credentials) *clusters {
 }
 
 func (c *clusters) compile(m *manifest.Cluster) *chain.Cluster {
-	c.problem(m.Problems(validateCluster(&m.ClusterObject))...)
+	c.problem(m.Problems(validateCluster(&m.Cluster))...)
 	cluster := &chain.Cluster{
 		Name:         m.Name,
 		Labels:       m.Labels,
@@ -122,14 +123,14 @@ func (c *clusters) sources(current *Compiled) (sources []chain.Resource) {
 }
 
 // compileRules puts the process's rules and the cluster's own together.
-func compileRules(inherited []exempt.Rule, list *manifest.RequestRuleList) exempt.Rules {
+func compileRules(inherited []exempt.Rule, list *v1alpha1.RequestRuleList) exempt.Rules {
 	if list.Inherit != nil && !*list.Inherit {
 		inherited = nil
 	}
 	return exempt.Compile(slices.Concat(inherited, list.Rules))
 }
 
-func validateCluster(c *manifest.ClusterObject) field.ErrorList {
+func validateCluster(c *v1alpha1.Cluster) field.ErrorList {
 	errs := validation.ValidateObjectMeta(&c.ObjectMeta, false, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	spec := field.NewPath("spec")
 	errs = append(errs, validateAuthentication(&c.Spec.Authentication, spec.Child("authentication"))...)
@@ -151,7 +152,7 @@ func validateCluster(c *manifest.ClusterObject) field.ErrorList {
 	return errs
 }
 
-func validateAuthentication(a *manifest.Authentication, at *field.Path) field.ErrorList {
+func validateAuthentication(a *v1alpha1.Authentication, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if a.Certificate == nil && len(a.BearerTokenSHA256) == 0 && !a.Anonymous {
 		errs = append(errs, field.Required(at, "at least one of certificate, bearerTokenSHA256 or anonymous"))
@@ -174,7 +175,7 @@ func isSHA256(s string) bool {
 	return err == nil && len(sum) == sha256.Size
 }
 
-func validateCertificateIdentity(c *manifest.CertificateIdentity, at *field.Path) field.ErrorList {
+func validateCertificateIdentity(c *v1alpha1.CertificateIdentity, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if len(c.CommonNames)+len(c.DNSNames)+len(c.URIs) == 0 {
 		errs = append(errs, field.Required(at, "at least one of commonNames, dnsNames or uris"))

@@ -24,7 +24,7 @@ func validateConfiguration(c *manifest.Configuration, cel conditionCompiler) fie
 	errs := validation.ValidateObjectMeta(&c.Meta, false, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	names := map[string]bool{}
 	for i := range c.Webhooks {
-		at := field.NewPath("webhooks").Index(i)
+		at := c.Webhook(i)
 		w := &c.Webhooks[i]
 		errs = append(errs, validateWebhook(w, c.Beta, cel, at)...)
 		if names[w.Name] && w.Name != "" {

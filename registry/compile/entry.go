@@ -105,7 +105,7 @@ func (c *entries) compile(configuration *manifest.Configuration, i int) {
 	e := &entry{
 		configuration: configuration,
 		spec:          &configuration.Webhooks[i],
-		path:          field.NewPath("webhooks").Index(i),
+		path:          configuration.Webhook(i),
 	}
 	c.problem(configuration.Problems(validateDestination(&e.spec.ClientConfig, c.options.Addresses, e.path.Child("clientConfig")))...)
 	if bundle := e.spec.ClientConfig.CABundle; len(bundle) > 0 {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
@@ -111,7 +112,7 @@ func drawBinding(t *rapid.T, i int) manifest.Binding {
 		b.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"env": env}}
 	}
 	if seconds := rapid.IntRange(0, 2).Draw(t, "timeout"); seconds > 0 {
-		b.Spec.Timeout = &metav1.Duration{Duration: time.Duration(seconds) * time.Second}
+		b.Spec.Timeout = &v1alpha1.Duration{Duration: time.Duration(seconds) * time.Second}
 	}
 	return b
 }

@@ -17,6 +17,7 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
@@ -75,7 +76,7 @@ func namedLabels(name string, labels map[string]string) map[string]string {
 
 // compileNamespaces returns the list as matching reads it; nil where there is
 // none.
-func compileNamespaces(list *manifest.NamespaceList) match.Namespaces {
+func compileNamespaces(list *v1alpha1.NamespaceList) match.Namespaces {
 	if list == nil {
 		return nil
 	}
@@ -86,7 +87,7 @@ func compileNamespaces(list *manifest.NamespaceList) match.Namespaces {
 	return n
 }
 
-func validateNamespaces(list *manifest.NamespaceList, at *field.Path) field.ErrorList {
+func validateNamespaces(list *v1alpha1.NamespaceList, at *field.Path) field.ErrorList {
 	if list == nil {
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
@@ -72,7 +73,7 @@ func (c *plugins) compile(m *manifest.Plugin) {
 	p.at, p.rules = m.Place()
 	before := len(c.problems)
 	if m.IsObject() {
-		c.problem(m.Problems(validatePlugin(&m.PluginObject, func(expression string) error {
+		c.problem(m.Problems(validatePlugin(&m.Plugin, func(expression string) error {
 			return compiles(c.compiler.cel, expression)
 		}))...)
 	}
@@ -140,10 +141,10 @@ func (c *plugins) instance(m *manifest.Plugin, compiledIn plugin.Plugin) *plugin
 // phases are those in which the plugin takes part, or why it cannot in those that its
 // object names.
 func (p *plugged) phases() ([]chain.Phase, error) {
-	can := map[string]bool{phaseMutating: p.instance.Mutates(), phaseValidating: p.instance.Validates()}
+	can := map[string]bool{v1alpha1.PhaseMutating: p.instance.Mutates(), v1alpha1.PhaseValidating: p.instance.Validates()}
 	named := p.object.Spec.Phases
 	var phases []chain.Phase
-	for word, phase := range map[string]chain.Phase{phaseMutating: chain.Mutating, phaseValidating: chain.Validating} {
+	for word, phase := range map[string]chain.Phase{v1alpha1.PhaseMutating: chain.Mutating, v1alpha1.PhaseValidating: chain.Validating} {
 		switch wanted := slices.Contains(named, word); {
 		case wanted && !can[word]:
 			return nil, fmt.Errorf("plugin %s takes no part in phase %s", p.object.Spec.Plugin, word)
@@ -216,15 +217,12 @@ func (v *variants) plugin(p *plugged, phase chain.Phase) *variant {
 }
 
 const (
-	phaseMutating   = "Mutating"
-	phaseValidating = "Validating"
-
 	// defaultPluginTimeout is kube-apiserver's default for a webhook.
 	defaultPluginTimeout = 10 * time.Second
 	minPluginTimeout     = time.Millisecond
 )
 
-func validatePlugin(p *manifest.PluginObject, cel conditionCompiler) field.ErrorList {
+func validatePlugin(p *v1alpha1.Plugin, cel conditionCompiler) field.ErrorList {
 	errs := validation.ValidateObjectMeta(&p.ObjectMeta, false, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	at, s := field.NewPath("spec"), &p.Spec
 	if s.Plugin == "" {
@@ -233,7 +231,7 @@ func validatePlugin(p *manifest.PluginObject, cel conditionCompiler) field.Error
 	opts := metav1validation.LabelSelectorValidationOptions{}
 	errs = append(errs, metav1validation.ValidateLabelSelector(s.ClusterSelector, opts, at.Child("clusterSelector"))...)
 	for i := range s.Phases {
-		errs = append(errs, oneOf(at.Child("phases").Index(i), &s.Phases[i], phaseMutating, phaseValidating)...)
+		errs = append(errs, oneOf(at.Child("phases").Index(i), &s.Phases[i], v1alpha1.PhaseMutating, v1alpha1.PhaseValidating)...)
 		if slices.Contains(s.Phases[:i], s.Phases[i]) {
 			errs = append(errs, field.Duplicate(at.Child("phases").Index(i), s.Phases[i]))
 		}
@@ -249,7 +247,7 @@ func validatePlugin(p *manifest.PluginObject, cel conditionCompiler) field.Error
 }
 
 // validatePluginDispatch checks how a plugin is asked.
-func validatePluginDispatch(s *manifest.PluginSpec, at *field.Path) field.ErrorList {
+func validatePluginDispatch(s *v1alpha1.PluginSpec, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if s.Stage != "" {
 		errs = append(errs, oneOf(at.Child("stage"), &s.Stage, append([]string{chain.StagePolicy.String()}, chain.Stages[:]...)...)...)

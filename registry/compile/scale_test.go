@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
@@ -54,7 +55,7 @@ func manyWebhooks(n int) manifest.Configuration {
 func clusterNamed(name, env string) manifest.Cluster {
 	c := manifest.Cluster{Origin: manifest.Origin{File: "f", Object: "Cluster/" + name}}
 	c.Name, c.Labels = name, map[string]string{"env": env, "name": name}
-	c.Spec.Authentication.Certificate = &manifest.CertificateIdentity{CommonNames: []string{name}}
+	c.Spec.Authentication.Certificate = &v1alpha1.CertificateIdentity{CommonNames: []string{name}}
 	return c
 }
 
@@ -70,7 +71,7 @@ func atScale() *manifest.Objects {
 		b.Spec.Webhooks = []string{fmt.Sprintf("policy/w%d*", i%9+1), fmt.Sprintf("policy/w?%d*", i%10), "policy/w??5.*"}
 		b.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"name": name}}
 		b.Spec.Mode = []string{"Enforce", "Warn", "Shadow"}[i%3]
-		b.Spec.Timeout = &metav1.Duration{Duration: time.Duration(i+1) * 10 * time.Millisecond}
+		b.Spec.Timeout = &v1alpha1.Duration{Duration: time.Duration(i+1) * 10 * time.Millisecond}
 		o.Bindings = append(o.Bindings, b)
 	}
 	return o

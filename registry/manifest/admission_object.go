@@ -51,7 +51,7 @@ func (c *AdmissionConfiguration) Object(i int, configuration []byte) Plugin {
 	if !entry.IsConfigured() && entry.Path != "" {
 		p.configuredIn, p.Spec.Configuration = c.refer(entry.Path).path, configuration
 	}
-	p.Spec.setDefaults()
+	setPluginDefaults(&p.Spec)
 	return p
 }
 

@@ -16,11 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // The groups and versions that a manifest may be of.
 const (
-	ownVersion  = "dispatcher.dev/v1alpha1"
+	ownVersion  = v1alpha1.Group + "/" + v1alpha1.Version
 	v1Version   = "admissionregistration.k8s.io/v1"
 	betaVersion = "admissionregistration.k8s.io/v1beta1"
 	crdVersion  = "apiextensions.k8s.io/v1"
@@ -170,6 +173,8 @@ func (d *decoder) decode(at Origin, meta metav1.TypeMeta, doc json.RawMessage) (
 		return true, d.mutatingPolicyBinding(at, doc)
 	case ownVersion + " Cluster":
 		return true, d.cluster(at, doc)
+	case ownVersion + " WebhookConfiguration":
+		return true, d.webhookConfiguration(at, doc)
 	case ownVersion + " WebhookBinding":
 		return true, d.binding(at, doc)
 	case ownVersion + " Plugin":
@@ -207,6 +212,32 @@ func (d *decoder) mutating(at Origin, beta bool, doc []byte) error {
 	return nil
 }
 
+// webhookConfiguration decodes what is one of the two of version v1 in all but its name.
+func (d *decoder) webhookConfiguration(at Origin, doc []byte) error {
+	var c v1alpha1.WebhookConfiguration
+	if err := d.into(doc, &c); err != nil {
+		return err
+	}
+	out := Configuration{Meta: c.ObjectMeta, Webhooks: c.Spec.Webhooks, own: true}
+	switch c.Spec.Phase {
+	case v1alpha1.PhaseMutating:
+		out.Phase = chain.Mutating
+	case v1alpha1.PhaseValidating:
+		out.Phase = chain.Validating
+		for i := range out.Webhooks {
+			if out.Webhooks[i].ReinvocationPolicy != nil {
+				d.problems = append(d.problems, at.Problem(out.Webhook(i).Child("reinvocationPolicy"), "", "is for mutating webhooks"))
+			}
+		}
+	default:
+		d.problems = append(d.problems, at.Problems(field.ErrorList{field.NotSupported(field.NewPath("spec", "phase"), c.Spec.Phase,
+			[]string{v1alpha1.PhaseMutating, v1alpha1.PhaseValidating})})...)
+	}
+	d.refuse(at, c.References())
+	d.configuration(at, false, out)
+	return nil
+}
+
 func (d *decoder) configuration(at Origin, beta bool, c Configuration) {
 	c.Origin, c.Beta = at, beta
 	for i := range c.Webhooks {
@@ -216,21 +247,36 @@ func (d *decoder) configuration(at Origin, beta bool, c Configuration) {
 }
 
 func (d *decoder) cluster(at Origin, doc []byte) error {
-	var c clusterDocument
+	var c v1alpha1.Cluster
 	if err := d.into(doc, &c); err != nil {
 		return err
 	}
-	d.objects.Clusters = append(d.objects.Clusters, Cluster{at, c.ClusterObject})
+	d.refuse(at, c.References())
+	d.objects.Clusters = append(d.objects.Clusters, Cluster{at, c})
 	return nil
 }
 
 func (d *decoder) binding(at Origin, doc []byte) error {
-	var b bindingDocument
+	var b v1alpha1.WebhookBinding
 	if err := d.into(doc, &b); err != nil {
 		return err
 	}
-	d.objects.Bindings = append(d.objects.Bindings, Binding{at, b.WebhookBindingObject})
+	d.refuse(at, b.References())
+	d.objects.Bindings = append(d.objects.Bindings, Binding{at, b})
 	return nil
+}
+
+// refuse reports references to Secrets and ConfigMaps, which the mirror of a Kubernetes
+// API makes files of.
+func (d *decoder) refuse(at Origin, refs []v1alpha1.Reference) {
+	for i, r := range refs {
+		if i > 0 && refs[i-1].Field == r.Field { // one Secret of several values
+			continue
+		}
+		p := at.Problem(nil, "", fmt.Sprintf("a %s can be named by an object in a Kubernetes API alone: a manifest names a file", r.Kind))
+		p.Field = r.Field
+		d.problems = append(d.problems, p)
+	}
 }
 
 func (d *decoder) list(at Origin, item metav1.TypeMeta, doc []byte) error {
@@ -252,16 +298,6 @@ func (d *decoder) into(doc []byte, into runtime.Object) error {
 	_, _, err := d.strict.Decode(doc, nil, into)
 	return err
 }
-
-// clusterDocument and bindingDocument are what the strict decoder fills: it asks
-// for a runtime.Object, and never copies it.
-type clusterDocument struct{ ClusterObject }
-
-func (d *clusterDocument) DeepCopyObject() runtime.Object { shallow := *d; return &shallow }
-
-type bindingDocument struct{ WebhookBindingObject }
-
-func (d *bindingDocument) DeepCopyObject() runtime.Object { shallow := *d; return &shallow }
 
 // secretFields are names that people give to a secret written out in a manifest.
 // None of them is a field.
@@ -287,9 +323,6 @@ func plainProblem(at Origin, err error) Problem {
 	var typeError *json.UnmarshalTypeError
 	if errors.As(err, &typeError) {
 		p.Field = typeError.Field
-		if _, below, embedded := strings.Cut(p.Field, "Object."); embedded {
-			p.Field = below
-		}
 		p.Reason = fmt.Sprintf("must be %s, not %s", kindOf(typeError.Type), typeError.Value)
 	}
 	return p

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/admission-dispatcher/dispatcher/registry/manifest"
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
 )
 
 // TestDocumented compares the tables of docs/registry-objects.md with the
@@ -22,9 +22,10 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, spec := range map[string]reflect.Type{
-		"Cluster":        reflect.TypeFor[manifest.ClusterSpec](),
-		"WebhookBinding": reflect.TypeFor[manifest.WebhookBindingSpec](),
-		"Plugin":         reflect.TypeFor[manifest.PluginSpec](),
+		"Cluster":              reflect.TypeFor[v1alpha1.ClusterSpec](),
+		"WebhookBinding":       reflect.TypeFor[v1alpha1.WebhookBindingSpec](),
+		"WebhookConfiguration": reflect.TypeFor[v1alpha1.WebhookConfigurationSpec](),
+		"Plugin":               reflect.TypeFor[v1alpha1.PluginSpec](),
 	} {
 		_, section, _ := strings.Cut(string(page), "\n## "+kind+"\n")
 		section, _, _ = strings.Cut(section, "\n## ")
@@ -42,7 +43,7 @@ func TestDocumented(t *testing.T) {
 }
 
 // fieldPaths returns the paths of all fields below t, as far as their types are
-// declared in package manifest.
+// declared in package v1alpha1 and are no values to who writes one.
 func fieldPaths(prefix string, t reflect.Type) []string {
 	var paths []string
 	for f := range t.Fields() {
@@ -56,9 +57,18 @@ func fieldPaths(prefix string, t reflect.Type) []string {
 		if inner.Kind() == reflect.Slice {
 			inner, path = inner.Elem(), path+"[]"
 		}
-		if inner.Kind() == reflect.Struct && inner.PkgPath() == reflect.TypeFor[manifest.ClusterSpec]().PkgPath() {
+		if inner.Kind() == reflect.Struct && inner.PkgPath() == reflect.TypeFor[v1alpha1.ClusterSpec]().PkgPath() && !isValue(inner) {
 			paths = append(paths, fieldPaths(path, inner)...)
 		}
 	}
 	return paths
+}
+
+func isValue(t reflect.Type) bool {
+	switch t {
+	case reflect.TypeFor[v1alpha1.Duration](), reflect.TypeFor[v1alpha1.RequestRule](),
+		reflect.TypeFor[v1alpha1.SecretKey](), reflect.TypeFor[v1alpha1.SecretName](), reflect.TypeFor[v1alpha1.ConfigMapKey]():
+		return true
+	}
+	return false
 }

@@ -60,10 +60,10 @@ func (o *Objects) references() []reference {
 		}
 	}
 	for i := range o.Clusters {
-		add(o.Clusters[i].Origin, o.Clusters[i].Spec.files())
+		add(o.Clusters[i].Origin, o.Clusters[i].Spec.Files())
 	}
 	for i := range o.Bindings {
-		add(o.Bindings[i].Origin, o.Bindings[i].Spec.files())
+		add(o.Bindings[i].Origin, o.Bindings[i].Spec.Files())
 	}
 	for i := range o.Admission {
 		for _, p := range o.Admission[i].Plugins {

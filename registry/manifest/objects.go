@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
 	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
@@ -34,19 +35,19 @@ type Objects struct {
 // Cluster is a Cluster object, and where it stands.
 type Cluster struct {
 	Origin
-	ClusterObject
+	v1alpha1.Cluster
 }
 
 // Binding is a WebhookBinding object, and where it stands.
 type Binding struct {
 	Origin
-	WebhookBindingObject
+	v1alpha1.WebhookBinding
 }
 
 // Plugin is a Plugin object, and where it stands.
 type Plugin struct {
 	Origin
-	PluginObject
+	v1alpha1.Plugin
 
 	// Of one that an AdmissionConfiguration lists: where, and the file that it names.
 	entry        *field.Path
@@ -112,6 +113,11 @@ func (o *Objects) Duplicates() []Problem {
 	for _, at := range o.origins() {
 		claim(at, at.Object)
 	}
+	for i := range o.Configurations { // webhooks are known by the name, whatever the kind
+		if c := &o.Configurations[i]; c.own {
+			claim(c.Origin, c.upstream())
+		}
+	}
 	for i := range o.Params { // those of several clusters may have one name
 		p := &o.Params[i]
 		claim(p.Origin, p.APIVersion+" "+p.Object+" "+p.Cluster)
@@ -152,7 +158,7 @@ func (o *Objects) origins() []Origin {
 }
 
 // Configuration is a Validating- or MutatingWebhookConfiguration of either
-// version in one form: a mutating webhook has every field that a validating one
+// version, or a WebhookConfiguration, in one form: a mutating webhook has every field that a validating one
 // has, and reinvocationPolicy.
 type Configuration struct {
 	Origin
@@ -160,6 +166,25 @@ type Configuration struct {
 	Beta     bool // v1beta1
 	Meta     metav1.ObjectMeta
 	Webhooks []admissionregistrationv1.MutatingWebhook
+
+	own bool // a WebhookConfiguration
+}
+
+// Webhook is where the webhook at position i stands.
+func (c *Configuration) Webhook(i int) *field.Path {
+	at := field.NewPath("webhooks")
+	if c.own {
+		at = field.NewPath("spec", "webhooks")
+	}
+	return at.Index(i)
+}
+
+// upstream is what the configuration would be called as an object of Kubernetes.
+func (c *Configuration) upstream() string {
+	if c.Phase == chain.Mutating {
+		return "MutatingWebhookConfiguration/" + c.Meta.Name
+	}
+	return "ValidatingWebhookConfiguration/" + c.Meta.Name
 }
 
 func validatingConfiguration(c *admissionregistrationv1.ValidatingWebhookConfiguration) Configuration {

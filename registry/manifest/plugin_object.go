@@ -3,67 +3,12 @@
 package manifest
 
 import (
-	"encoding/json"
-
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
 )
-
-// PluginObject is a Plugin of group dispatcher.dev/v1alpha1 as it stands in a manifest: an
-// admission plugin that is compiled in is on, in the clusters that it selects, with this
-// configuration. There may be several of one plugin.
-type PluginObject struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-
-	Spec PluginSpec `json:"spec"`
-}
-
-// PluginSpec is the spec of a Plugin.
-type PluginSpec struct {
-	// Plugin is the name of the plugin, such as AlwaysPullImages. "dispatcher version"
-	// lists those that are compiled in. Required.
-	Plugin string `json:"plugin"`
-	// Configuration is the plugin's own.
-	Configuration json.RawMessage `json:"configuration,omitempty"`
-	// ClusterSelector selects Clusters by their labels. Default: all.
-	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
-	// Phases are those in which the plugin takes part, of Mutating and Validating.
-	// Default: all that the plugin knows. Danger: a plugin that is not asked in the
-	// validating phase does not see what webhooks have made of the object since.
-	Phases []string `json:"phases,omitempty"`
-	// Stage is Policy, Validating or Transactional, in the validating phase. Default:
-	// Policy, before all webhooks.
-	Stage string `json:"stage,omitempty"`
-	// Order moves the plugin within its stage: lower is first. Default: 0; equal numbers
-	// stand in the order of names. Danger: a mutating plugin sees what those before it
-	// made of the object.
-	Order *int32 `json:"order,omitempty"`
-	// Mode is Enforce, Warn or Shadow. Default: Enforce. Danger: Warn and Shadow let
-	// through what the plugin denies.
-	Mode string `json:"mode,omitempty"`
-	// FailurePolicy is Fail or Ignore, for when the plugin has no answer. Default: Fail.
-	// Danger: Ignore lets through what the plugin has not checked.
-	FailurePolicy admissionregistrationv1.FailurePolicyType `json:"failurePolicy,omitempty"`
-	// Timeout of one call, a duration such as 250ms, from 1ms to 30s. Default: 10s.
-	Timeout *metav1.Duration `json:"timeout,omitempty"`
-	// ReinvocationPolicy is Never or IfNeeded: whether the plugin is asked again in the
-	// mutating phase when the object has been changed after it. Default: IfNeeded.
-	ReinvocationPolicy admissionregistrationv1.ReinvocationPolicyType `json:"reinvocationPolicy,omitempty"`
-	// Rules are those of a webhook. Default: the plugin's own. Danger: what the rules do
-	// not select is not checked.
-	Rules []admissionregistrationv1.RuleWithOperations `json:"rules,omitempty"`
-	// MatchPolicy is that of a webhook. Default: Equivalent.
-	MatchPolicy admissionregistrationv1.MatchPolicyType `json:"matchPolicy,omitempty"`
-	// NamespaceSelector is that of a webhook. Default: every namespace.
-	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
-	// ObjectSelector is that of a webhook. Default: every object.
-	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty"`
-	// MatchConditions are those of a webhook. Default: none.
-	MatchConditions []admissionregistrationv1.MatchCondition `json:"matchConditions,omitempty"`
-}
 
 // IsObject reports whether it is an object of its own, and not listed in an
 // AdmissionConfiguration.
@@ -117,8 +62,8 @@ func (p *Plugin) ConfigurationProblems(invalid field.ErrorList, undecodable []er
 	return problems
 }
 
-// setDefaults sets what a spec does not say.
-func (s *PluginSpec) setDefaults() {
+// setPluginDefaults sets what a spec does not say.
+func setPluginDefaults(s *v1alpha1.PluginSpec) {
 	if s.FailurePolicy == "" {
 		s.FailurePolicy = admissionregistrationv1.Fail
 	}
@@ -136,16 +81,11 @@ func (s *PluginSpec) setDefaults() {
 }
 
 func (d *decoder) plugin(at Origin, doc []byte) error {
-	var p pluginDocument
+	var p v1alpha1.Plugin
 	if err := d.into(doc, &p); err != nil {
 		return err
 	}
-	p.Spec.setDefaults()
-	d.objects.Plugins = append(d.objects.Plugins, Plugin{Origin: at, PluginObject: p.PluginObject})
+	setPluginDefaults(&p.Spec)
+	d.objects.Plugins = append(d.objects.Plugins, Plugin{Origin: at, Plugin: p})
 	return nil
 }
-
-// pluginDocument is what the strict decoder fills.
-type pluginDocument struct{ PluginObject }
-
-func (d *pluginDocument) DeepCopyObject() runtime.Object { shallow := *d; return &shallow }

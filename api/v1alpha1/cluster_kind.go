@@ -1,26 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package manifest
+package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/admission-dispatcher/dispatcher/exempt"
 )
 
-// ClusterObject is a Cluster of group dispatcher.dev/v1alpha1 as it stands in a
-// manifest: one caller, how it proves who it is, and what holds for it alone.
+// Cluster is one caller, how it proves who it is, and what holds for it alone.
 // Its name stands in the path of the URL and in the Admission-Cluster header;
 // its labels are what clusterSelectors and the cluster variable of
 // matchConditions see.
-type ClusterObject struct {
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
+// +kubebuilder:resource:scope=Cluster
+// +kubebuilder:subresource:status
+type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	Spec ClusterSpec `json:"spec"`
+	Spec   ClusterSpec `json:"spec"`
+	Status Status      `json:"status,omitzero"`
+}
+
+// ClusterList is a list of Clusters.
+//
+// +kubebuilder:object:root=true
+type ClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+
+	Items []Cluster `json:"items"`
 }
 
 // ClusterSpec is the spec of a Cluster.
+// +kubebuilder:validation:XValidation:rule="!(has(self.namespaces) && has(self.kubeconfigSecretRef))",message="namespaces and kubeconfigSecretRef exclude each other: the labels have one source"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubeconfigFile)",message="kubeconfigFile is for manifests in a directory: use kubeconfigSecretRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubernetesVersion) || size(self.kubernetesVersion) == 0 || self.kubernetesVersion.matches('^v?[0-9]{1,4}[.][0-9]{1,4}([.+-].*)?$')",message="kubernetesVersion must be a version of Kubernetes such as 1.36 or v1.36.3"
+// +kubebuilder:validation:XValidation:rule="!has(self.bypass) || !has(self.bypass.rules) || self.bypass.rules.all(r, !has(r.extraKeys))",message="only failOpen rules may look at userInfo.extra"
 type ClusterSpec struct {
 	// Authentication says how the cluster proves its name. At least one way is
 	// required.
@@ -30,6 +47,8 @@ type ClusterSpec struct {
 	// ?timeout= counts. Danger: a value above the registered one takes a second
 	// from every admission; with one below it, or none, an answer may come after
 	// the caller gave up, because the caller rounds ?timeout= up.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=30
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 	// KubernetesVersion is the version of the cluster, such as "1.36" or "v1.36.3";
 	// while it is upgraded, the lowest of its API servers. Default: what its API says
@@ -37,6 +56,7 @@ type ClusterSpec struct {
 	// no reviews of authentication and authorization; those of older and unknown
 	// ones are judged by the webhooks that select them. Danger: too high a version
 	// lets such reviews pass without any webhook being called.
+	// +kubebuilder:validation:MaxLength=63
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	// Namespaces lists the labels of the cluster's namespaces. Default: without
 	// KubeconfigFile only kubernetes.io/metadata.name is known, and a webhook
@@ -47,6 +67,9 @@ type ClusterSpec struct {
 	// current context counts. Default: none. Danger: while the API does not
 	// answer, webhooks that need labels refuse requests in namespaces not known.
 	KubeconfigFile string `json:"kubeconfigFile,omitempty"`
+	// KubeconfigSecretRef is a value of a Secret with the kubeconfig, in place of
+	// KubeconfigFile. Default key: kubeconfig.
+	KubeconfigSecretRef *SecretKey `json:"kubeconfigSecretRef,omitempty"`
 	// Bypass names requests that pass without any webhook being called.
 	Bypass RequestRuleList `json:"bypass,omitzero"`
 	// FailOpen names requests whose webhooks are called and whose denials
@@ -56,22 +79,17 @@ type ClusterSpec struct {
 	Limits Limits `json:"limits,omitzero"`
 }
 
-// files returns the names of files that the Cluster names, but for the kubeconfig;
-// "" names none.
-func (s *ClusterSpec) files() []string {
-	if c := s.Authentication.Certificate; c != nil {
-		return []string{c.CAFile}
-	}
-	return nil
-}
-
 // Authentication lists the credentials by which a Cluster is known. No
 // credential may be shared by two Clusters.
+// +kubebuilder:validation:XValidation:rule="has(self.certificate) || has(self.bearerTokenSHA256) && size(self.bearerTokenSHA256) > 0 || has(self.anonymous) && self.anonymous",message="at least one of certificate, bearerTokenSHA256 or anonymous"
+// +kubebuilder:validation:XValidation:rule="!has(self.bearerTokenSHA256) || self.bearerTokenSHA256.all(s, s.matches('^[0-9a-fA-F]{64}$'))",message="bearerTokenSHA256 must be 64 hexadecimal digits each: the SHA-256 of the token, never the token"
 type Authentication struct {
 	// Certificate identifies the cluster by the names in its client certificate.
 	Certificate *CertificateIdentity `json:"certificate,omitempty"`
 	// BearerTokenSHA256 are SHA-256 sums of bearer tokens, 64 hexadecimal digits
 	// each. Danger: never the token itself; it would be readable here for ever.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=8192
 	BearerTokenSHA256 []string `json:"bearerTokenSHA256,omitempty"`
 	// Anonymous accepts callers without any credential as this cluster; at most
 	// one Cluster may. Default: false. Danger: whoever reaches the listener is
@@ -80,18 +98,36 @@ type Authentication struct {
 }
 
 // CertificateIdentity lists names of which a client certificate needs one.
+// +kubebuilder:validation:XValidation:rule="has(self.commonNames) && size(self.commonNames) > 0 || has(self.dnsNames) && size(self.dnsNames) > 0 || has(self.uris) && size(self.uris) > 0",message="at least one of commonNames, dnsNames or uris"
+// +kubebuilder:validation:XValidation:rule="!has(self.dnsNames) || self.dnsNames.all(n, !n.contains('*'))",message="wildcards are not permitted in dnsNames: a cluster has a name"
+// +kubebuilder:validation:XValidation:rule="!has(self.uris) || self.uris.all(u, isURL(u))",message="uris must be absolute URIs"
+// +kubebuilder:validation:XValidation:rule="!has(self.caFile)",message="caFile is for manifests in a directory: use caSecretRef or caConfigMapRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.caSecretRef) || !has(self.caConfigMapRef)",message="caSecretRef and caConfigMapRef exclude each other"
 type CertificateIdentity struct {
 	// CommonNames are common names of the certificate's subject.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
 	CommonNames []string `json:"commonNames,omitempty"`
 	// DNSNames are DNS names of the certificate. No wildcards.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
 	DNSNames []string `json:"dnsNames,omitempty"`
 	// URIs are URI names of the certificate, such as SPIFFE identities.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=2048
 	URIs []string `json:"uris,omitempty"`
 	// CAFile pins the names to the cluster's own CAs, in PEM: they verify its
 	// certificates, and no other CA does. They need not be in the process's
 	// tls.clientCAFile. Default: any CA in tls.clientCAFile. Danger: without a pin
 	// the CA of one cluster can mint the name of another.
 	CAFile string `json:"caFile,omitempty"`
+	// CASecretRef is a value of a Secret with these certificates, in place of CAFile.
+	// Default key: ca.crt.
+	CASecretRef *SecretKey `json:"caSecretRef,omitempty"`
+	// CAConfigMapRef is the same in a ConfigMap.
+	CAConfigMapRef *ConfigMapKey `json:"caConfigMapRef,omitempty"`
 }
 
 // NamespaceList is the authoritative list of a cluster's namespaces.
@@ -107,18 +143,21 @@ type NamespaceList struct {
 }
 
 // RequestRuleList is a list of rules of this cluster.
+// +kubebuilder:validation:XValidation:rule="!has(self.rules) || self.rules.all(r, self.rules.exists_one(s, s.name == r.name))",message="two rules have the same name"
 type RequestRuleList struct {
 	// Inherit says whether the process's rules hold too. Default: true. Danger:
 	// without the process's bypass a failing webhook can keep kube-system from
 	// healing.
 	Inherit *bool `json:"inherit,omitempty"`
 	// Rules are the cluster's own rules, after the inherited ones.
-	Rules []exempt.Rule `json:"rules,omitempty"`
+	// +kubebuilder:validation:MaxItems=64
+	Rules []RequestRule `json:"rules,omitempty"`
 }
 
 // Limits bound what a cluster may send.
 type Limits struct {
 	// RequestBytes bounds a request's body, in bytes. Default: the process's
 	// limit, which it cannot exceed. Danger: a review above it is denied with 413.
+	// +kubebuilder:validation:Minimum=0
 	RequestBytes int64 `json:"requestBytes,omitempty"`
 }
