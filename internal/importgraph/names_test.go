@@ -35,6 +35,7 @@ func roles() map[string]string {
 		"identity.go":     "which credentials say that a caller is which cluster",
 		"limits.go":       "what bounds what others can make this process hold",
 		"log.go":          "lines that are written",
+		"main.go":         "what starts a program",
 		"namespace.go":    "a namespace and its labels",
 		"patch.go":        "a JSON patch",
 		"queue.go":        "what waits to be written",
