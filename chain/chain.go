@@ -127,6 +127,7 @@ type Entry struct {
 	FailurePolicy FailurePolicy
 	SideEffects   SideEffects
 	Reinvocation  bool // reinvocationPolicy: IfNeeded
+	CompiledIn    bool // a plugin, which is not asked again for what other plugins change
 	Timeout       time.Duration
 	Mode          Mode
 	Stage         Stage

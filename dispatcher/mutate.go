@@ -53,7 +53,7 @@ func (a *admission) round(positions []int, round int, again *reinvocation) {
 			continue
 		}
 		a.join()
-		again.invoked(i, inv.webhook.Reinvocation, a.subject.Generation != before)
+		again.invoked(i, inv.webhook, a.subject.Generation != before)
 		if o := a.outcomes[len(a.outcomes)-1]; o.Denies() {
 			return
 		}
@@ -82,21 +82,34 @@ func (a *admission) recheck(position, round int) (ask bool) {
 // reinvocation keeps which webhooks are due a second time: those with
 // reinvocationPolicy IfNeeded that were asked before somebody changed the object,
 // be that one after them, or one before them in the second round. Failed calls
-// count as asked, as in kube-apiserver.
+// count as asked, as in kube-apiserver. A plugin is due only where somebody else than a
+// plugin has changed the object: kube-apiserver asks its own again for webhooks and
+// policies, and never for one another.
 type reinvocation struct {
-	asked []int // since the last change
+	asked []turn // since the last change
 	due   []int
 }
 
-// invoked notes that the webhook at position was asked, and whether the object is
-// another one since then.
-func (r *reinvocation) invoked(position int, reinvocable, changed bool) {
-	if len(r.asked) > 0 && changed {
-		r.due = append(r.due, r.asked...)
-		r.asked = r.asked[:0]
+// turn is a webhook, or what else is asked, at its position.
+type turn struct {
+	position   int
+	compiledIn bool
+}
+
+// invoked notes that w was asked at its position, and whether the object is another one
+// since then.
+func (r *reinvocation) invoked(position int, w *chain.Entry, changed bool) {
+	if changed {
+		r.asked = slices.DeleteFunc(r.asked, func(before turn) bool {
+			if before.compiledIn && w.CompiledIn {
+				return false
+			}
+			r.due = append(r.due, before.position)
+			return true
+		})
 	}
-	if reinvocable {
-		r.asked = append(r.asked, position)
+	if w.Reinvocation {
+		r.asked = append(r.asked, turn{position, w.CompiledIn})
 	}
 }
 

@@ -174,6 +174,7 @@ func (p *plugged) entry(phase chain.Phase, compiledIn plugin.Plugin) *chain.Entr
 		ID:            hook.ID{Configuration: p.object.Name, Name: s.Plugin},
 		Hook:          p.instance.Hook(),
 		Noun:          "plugin",
+		CompiledIn:    true,
 		PathID:        chain.PathID(p.name),
 		Matcher:       p.matcher,
 		Spec:          p.spec(compiledIn),
