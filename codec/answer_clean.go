@@ -85,8 +85,9 @@ func (r *reply) annotate(l Label) {
 	}
 }
 
-// clean returns the response without its patch, within the limits.
-func (r *reply) clean(compat Compatibility) Response {
+// clean returns the response without its patch, within the limits, of which one is how long
+// a warning is at most.
+func (r *reply) clean(compat Compatibility, longest int) Response {
 	resp := Response{Allowed: r.verdict, DroppedAnnotations: r.dropped}
 	if !r.verdict {
 		r.status.explain(&resp, compat)
@@ -95,7 +96,7 @@ func (r *reply) clean(compat Compatibility) Response {
 		resp.Warnings = make([]string, len(r.warnings))
 	}
 	for i, w := range r.warnings {
-		resp.Warnings[i] = clean(w, maxWarning)
+		resp.Warnings[i] = clean(w, longest)
 	}
 	for _, l := range r.annotations {
 		resp.Annotations = append(resp.Annotations, Annotation{Key: string(l.Key), Value: cutValue(l.Value)})
@@ -104,7 +105,8 @@ func (r *reply) clean(compat Compatibility) Response {
 }
 
 // Clean returns resp, which is not Verify's, within the limits of what a webhook may say,
-// and without a reason for an allow.
+// and without a reason for an allow. Warnings may be as long as messages, as those of
+// kube-apiserver's plugins.
 func Clean(resp Response) Response {
 	said := reply{verdict: resp.Allowed, dropped: resp.DroppedAnnotations}
 	said.status = status{
@@ -121,7 +123,7 @@ func Clean(resp Response) Response {
 	for _, a := range resp.Annotations {
 		said.annotate(Label{Key: []byte(a.Key), Value: []byte(a.Value)})
 	}
-	cleaned := said.clean(Strict)
+	cleaned := said.clean(Strict, maxMessage)
 	cleaned.Patch = resp.Patch
 	return cleaned
 }

@@ -36,7 +36,7 @@ func Verify(body []byte, want Expectation) (Response, error) {
 	if err := verify(a); err != nil {
 		return Response{}, err
 	}
-	resp := a.clean(want.Compat)
+	resp := a.clean(want.Compat, maxWarning)
 	if a.verdict && want.Mutating && a.patch.counted(&a.Scanner).operations > 0 {
 		resp.Patch = a.patch.bytes
 	}

@@ -92,7 +92,8 @@ func (o *Outcome) warning() string {
 }
 
 // The caller passes on 4,096 runes of warnings together and cuts each to 256
-// once that is exceeded; so nothing of ours may be among what is cut.
+// once that is exceeded; so nothing of ours may be among what is cut. Webhooks' own are no
+// longer than 256 runes (C24), those of policies and plugins may be.
 const (
 	maxWarningRunes  = 256
 	maxWarningsRunes = 4096
@@ -102,14 +103,12 @@ const (
 // limits.
 func warningsOf(outcomes []Outcome) []string {
 	var all []string
-	left := maxWarningsRunes
+	runes := 0
 	add := func(text string) {
-		if text == "" || left == 0 {
-			return
+		if text != "" {
+			all = append(all, text)
+			runes += utf8.RuneCountInString(text)
 		}
-		text = cutRunes(text, min(maxWarningRunes, left))
-		left -= utf8.RuneCountInString(text)
-		all = append(all, text)
 	}
 	for i := range outcomes {
 		add(outcomes[i].warning())
@@ -118,6 +117,17 @@ func warningsOf(outcomes []Outcome) []string {
 		for _, w := range outcomes[i].Response.Warnings {
 			add(w)
 		}
+	}
+	if runes <= maxWarningsRunes {
+		return all
+	}
+	left := maxWarningsRunes
+	for i, text := range all {
+		if left == 0 {
+			return all[:i]
+		}
+		all[i] = cutRunes(text, min(maxWarningRunes, left))
+		left -= utf8.RuneCountInString(all[i])
 	}
 	return all
 }

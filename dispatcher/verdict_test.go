@@ -115,7 +115,7 @@ func TestMergeKeepsItsPromises(t *testing.T) {
 			t.Fatalf("a denial with code %d", v.Response.Code)
 		}
 		checkVisible(t, outcomes, &v.Response)
-		checkLimits(t, &v.Response)
+		checkLimits(t, outcomes, &v.Response)
 	})
 }
 
@@ -135,16 +135,23 @@ func checkVisible(t *rapid.T, outcomes []Outcome, r *codec.Response) {
 	}
 }
 
-func checkLimits(t *rapid.T, r *codec.Response) {
-	runes := 0
+func checkLimits(t *rapid.T, outcomes []Outcome, r *codec.Response) {
+	given, runes, longest := 0, 0, 0
+	for i := range outcomes {
+		given += utf8.RuneCountInString(outcomes[i].warning() + strings.Join(outcomes[i].Response.Warnings, ""))
+	}
 	for _, w := range r.Warnings {
 		n := utf8.RuneCountInString(w)
-		if runes += n; n > maxWarningRunes {
-			t.Fatalf("a warning of %d runes", n)
-		}
+		runes, longest = runes+n, max(longest, n)
 	}
 	if runes > maxWarningsRunes {
 		t.Fatalf("%d runes of warnings", runes)
+	}
+	if given > maxWarningsRunes && longest > maxWarningRunes {
+		t.Fatalf("a warning of %d runes among %d", longest, given)
+	}
+	if given <= maxWarningsRunes && runes != given {
+		t.Fatalf("%d runes of %d", runes, given)
 	}
 	seen := map[string]bool{}
 	for _, a := range r.Annotations {
@@ -208,9 +215,12 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%d runes", n)
 		}
 	})
-	t.Run("C24 256 runes of each", func(t *testing.T) {
-		long := strings.Repeat("é", 257)
-		if got := warningsOf(outcomes(1, func(_ int, o *Outcome) { o.Response.Warnings = []string{long, "", "x"} })); !slices.Equal(got, []string{long[:2*256], "x"}) {
+	t.Run("C24 whole where all are within 4,096 runes, else 256 runes of each", func(t *testing.T) {
+		long, x := strings.Repeat("é", 257), strings.Repeat("x", 4096-257)
+		if got := warningsOf(outcomes(1, func(_ int, o *Outcome) { o.Response.Warnings = []string{long, "", x} })); !slices.Equal(got, []string{long, x}) {
+			t.Errorf("%d warnings", len(got))
+		}
+		if got := warningsOf(outcomes(1, func(_ int, o *Outcome) { o.Response.Warnings = []string{long, x, "y"} })); !slices.Equal(got, []string{long[:2*256], x[:256], "y"}) {
 			t.Errorf("%d warnings", len(got))
 		}
 	})

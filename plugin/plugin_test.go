@@ -222,8 +222,8 @@ func TestK7Answers(t *testing.T) {
 			})
 		}},
 		"a code that is none": {plugin.Answer{Denied: &metav1.Status{Code: 200, Message: "no"}}, func(r codec.Response) bool { return !r.Allowed && r.Code == 400 }},
-		"warnings": {plugin.Answer{Warnings: []string{"", "a\nb", strings.Repeat("é", 300)}}, func(r codec.Response) bool {
-			return len(r.Warnings) == 2 && r.Warnings[0] == "a b" && r.Warnings[1] == strings.Repeat("é", 256)
+		"warnings": {plugin.Answer{Warnings: []string{"", "a\nb", strings.Repeat("é", 5000)}}, func(r codec.Response) bool {
+			return len(r.Warnings) == 2 && r.Warnings[0] == "a b" && r.Warnings[1] == strings.Repeat("é", 4096)
 		}},
 		"annotations": {plugin.Answer{Annotations: many}, func(r codec.Response) bool {
 			return len(r.Annotations) == 32 && r.Annotations[0].Key == "k00" && r.DroppedAnnotations == 10
