@@ -51,6 +51,10 @@ type Evaluation struct {
 	plain       bool            // objects are decoded JSON, whatever their kind
 	ctx         context.Context // until the deadline; nil: nobody has looped
 	cancel      context.CancelFunc
+
+	frame            // of the plan under way
+	locals []ref.Val // of the plans under way
+	turns  int       // of their loops so far
 }
 
 // knownVariable is what became of a variable.
@@ -245,6 +249,12 @@ func (e *Evaluation) run(x *Expression) (value ref.Val, cost int64, err error) {
 	}
 	v := e.variables
 	v.deadline, v.interrupted = e.deadline, false
+	if value, cost, ok := e.follow(x.planned); ok {
+		return value, cost, nil
+	}
+	if e.interrupted || v.interrupted {
+		return e.interrupt()
+	}
 	var details *cel.EvalDetails
 	if timed && x.loops { // interrupts are looked at in loops only
 		value, details, err = x.program.ContextEval(e.until(), e)
@@ -253,14 +263,19 @@ func (e *Evaluation) run(x *Expression) (value ref.Val, cost int64, err error) {
 	}
 	e.wanted = cmp.Or(e.wanted, v.unanswered())
 	if v.interrupted || errors.Is(err, interpreter.InterruptError{}) {
-		v.forget()
-		e.interrupted = true
-		return nil, 0, ErrInterrupted
+		return e.interrupt()
 	}
 	if details == nil || details.ActualCost() == nil {
 		return nil, 0, errNoCost
 	}
 	return value, int64(min(*details.ActualCost(), math.MaxInt64)), err
+}
+
+// interrupt ends the evaluation, whose deadline has come.
+func (e *Evaluation) interrupt() (ref.Val, int64, error) {
+	e.variables.forget() // an error stands in place of what was not converted
+	e.interrupted = true
+	return nil, 0, ErrInterrupted
 }
 
 // variable returns the value of a variable to the expression that asks for it.

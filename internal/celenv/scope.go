@@ -19,6 +19,7 @@ import (
 type Expression struct {
 	text    string
 	program cel.Program
+	planned
 	reading
 	authorizer bool // it asks the cluster's authorizer
 }
@@ -213,6 +214,9 @@ func (s *Scope) compile(text string, result Result) (*Expression, *cel.Type, err
 		return nil, nil, fmt.Errorf("program instantiation failed: %w", err)
 	}
 	x.program = program
+	if env == s.env {
+		x.planned = planOf(checked.NativeRep(), env)
+	}
 	return x, of, nil
 }
 
