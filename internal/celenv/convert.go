@@ -29,25 +29,51 @@ const maxShared = 64 << 10
 // unstructured objects, in one pass that ends at the deadline: an object of some
 // megabytes takes a good part of a second. They are those of a built-in kind.
 type converter struct {
+	*workspace
+
 	deadline time.Time // zero: none
 	piece    int
-	scanner  *json.Scanner[string]
 	looked   int // where the clock was looked at
 	shares   bool
 	of       *Variables // whose object it is, of which containers wait until they are asked for; nil: they do not
 	depth    int        // of what is converted in the object
+}
 
-	// What the containers under way have so far, each behind those around it.
+// workspace is what a conversion needs until its end. It weighs 16 KiB and more.
+type workspace struct {
+	scanner json.Scanner[string]
+	// What the containers under way have so far, each behind those around it. There is
+	// nothing behind that.
 	members  []member
 	elements []ref.Val
 }
 
-// textScanners weigh 16 KiB each.
-var textScanners = sync.Pool{New: func() any { return new(json.Scanner[string]) }}
+var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
-func putBackText(s *json.Scanner[string]) {
-	s.Reset("")
-	textScanners.Put(s)
+// usualRoom is for how many members and elements a workspace keeps the room.
+const usualRoom = 256
+
+func (w *workspace) putBack() {
+	w.scanner.Reset("")
+	w.members, w.elements = emptied(w.members), emptied(w.elements)
+	workspaces.Put(w)
+}
+
+func emptied[E any](s []E) []E {
+	if cap(s) > usualRoom {
+		return nil
+	}
+	clear(s)
+	return s[:0]
+}
+
+// take returns a copy of what a container has, behind begin, and what is left without it.
+func take[E any](s []E, begin int) (own, rest []E) {
+	if len(s) > begin { // a copy of nothing would keep the room of s
+		own = slices.Clone(s[begin:])
+		clear(s[begin:])
+	}
+	return own, s[:begin]
 }
 
 // value decodes raw, which is valid JSON.
@@ -62,8 +88,8 @@ func (c *converter) value(raw []byte) (ref.Val, error) {
 
 // text decodes a text, which is valid JSON.
 func (c *converter) text(text string) (ref.Val, error) {
-	c.scanner = textScanners.Get().(*json.Scanner[string]) //nolint:forcetypeassert // nothing else is in it
-	defer putBackText(c.scanner)
+	c.workspace = workspaces.Get().(*workspace) //nolint:forcetypeassert // nothing else is in it
+	defer c.putBack()
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -98,7 +124,7 @@ func (c *converter) next() (ref.Val, error) {
 	if err := c.checkNow(); err != nil {
 		return nil, err
 	}
-	switch s := c.scanner; s.Next() {
+	switch s := &c.scanner; s.Next() {
 	case '{':
 		return c.object()
 	case '[':
@@ -114,7 +140,7 @@ func (c *converter) next() (ref.Val, error) {
 }
 
 func (c *converter) object() (ref.Val, error) {
-	s, begin := c.scanner, len(c.members)
+	s, begin := &c.scanner, len(c.members)
 	s.Enter()
 	for first := true; s.More(first, '}'); first = false {
 		key, escaped, ok := s.Key()
@@ -137,8 +163,8 @@ func (c *converter) object() (ref.Val, error) {
 	if s.Fault != "" {
 		return nil, errors.New(s.SyntaxError())
 	}
-	members := slices.Clone(c.members[begin:])
-	c.members = c.members[:begin]
+	members, rest := take(c.members, begin)
+	c.members = rest
 	m := newTypedMap(members)
 	m.of, m.depth, m.shares = c.of, c.depth, c.shares
 	return m, nil
@@ -154,7 +180,7 @@ const (
 // waiting skips the container at the scanner's position, if it is one that waits, and
 // returns its text; "": it does not.
 func (c *converter) waiting() string {
-	s := c.scanner
+	s := &c.scanner
 	if c.of == nil || c.depth >= deepest {
 		return ""
 	}
@@ -173,7 +199,7 @@ func (c *converter) waiting() string {
 }
 
 func (c *converter) array() (ref.Val, error) {
-	s, begin := c.scanner, len(c.elements)
+	s, begin := &c.scanner, len(c.elements)
 	s.Enter()
 	for first := true; s.More(first, ']'); first = false {
 		v, err := c.next()
@@ -185,8 +211,8 @@ func (c *converter) array() (ref.Val, error) {
 	if s.Fault != "" {
 		return nil, errors.New(s.SyntaxError())
 	}
-	elements := slices.Clone(c.elements[begin:])
-	c.elements = c.elements[:begin]
+	elements, rest := take(c.elements, begin)
+	c.elements = rest
 	return newTypedList(elements), nil
 }
 
@@ -203,7 +229,7 @@ func (c *converter) said(raw string, escaped bool) string {
 
 // scalar decodes a literal or a number: a whole one that fits is an int.
 func (c *converter) scalar() (ref.Val, error) {
-	s := c.scanner
+	s := &c.scanner
 	begin := s.Pos
 	if !s.Skip() {
 		return nil, errors.New(s.SyntaxError())
