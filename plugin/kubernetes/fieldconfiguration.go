@@ -81,8 +81,8 @@ func (t *restrictedTaint) isToleratedBy(by *corev1.Toleration) bool {
 	return t.Value == "" || !isEqual || by.Value == t.Value
 }
 
-// restrictedField is a field that may have no other value than before, but for those in
-// Values.
+// restrictedField is a field that may have no other value than before. Anybody may set, and
+// take away again, the values in Values.
 type restrictedField struct {
 	Path   string `json:"path"`
 	Values []any  `json:"values,omitempty"`
@@ -90,17 +90,25 @@ type restrictedField struct {
 	path objectpath.Path
 }
 
-// allows reports whether each of the values is one that anybody may set.
-func (f *restrictedField) allows(values map[string]any) bool {
-	if len(f.Values) == 0 {
-		return false
+// allows reports whether what differs between the values, by where they are, may: what is
+// set now, and what is removed.
+func (f *restrictedField) allows(before, now map[string]any) bool {
+	for at, value := range now {
+		if old, ok := before[at]; !(ok && reflect.DeepEqual(value, old)) && !f.isOpen(value) {
+			return false
+		}
 	}
-	for _, value := range values {
-		if !slices.ContainsFunc(f.Values, func(allowed any) bool { return reflect.DeepEqual(value, allowed) }) {
+	for at, value := range before {
+		if _, ok := now[at]; !ok && !f.isOpen(value) {
 			return false
 		}
 	}
 	return true
+}
+
+// isOpen reports whether anybody may set the value.
+func (f *restrictedField) isOpen(value any) bool {
+	return slices.ContainsFunc(f.Values, func(allowed any) bool { return reflect.DeepEqual(value, allowed) })
 }
 
 // maxRestrictions bounds what a request is compared with: restrictions, and what each lists

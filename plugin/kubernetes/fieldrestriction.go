@@ -5,7 +5,6 @@ package kubernetes
 import (
 	"context"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,12 +22,22 @@ import (
 // FieldRestriction denies it to users to set, change or remove certain labels, annotations
 // and fields, and to let pods tolerate certain taints. What is not changed may stay. It is no
 // API server's: the proposal for webhooks names such plugins as wanted.
+//
+// Its rules have each subresource by which something of an object is written: an API server
+// takes labels and annotations from what is sent to most kinds' status, and gives a pod those
+// of its Binding.
 func FieldRestriction() plugin.Plugin {
 	const create, update = admissionregistrationv1.Create, admissionregistrationv1.Update
 	return plugin.New("FieldRestriction", []admissionregistrationv1.RuleWithOperations{
-		plugin.Rule("", "v1", []string{"pods", "podtemplates", "replicationcontrollers"}, create, update),
-		plugin.Rule("apps", "v1", []string{"daemonsets", "deployments", "replicasets", "statefulsets"}, create, update),
-		plugin.Rule("batch", "v1", []string{"cronjobs", "jobs"}, create, update),
+		plugin.Rule("", "v1", []string{
+			"pods", "pods/binding", "pods/ephemeralcontainers", "pods/resize", "pods/status", "bindings",
+			"podtemplates", "replicationcontrollers", "replicationcontrollers/scale", "replicationcontrollers/status",
+		}, create, update),
+		plugin.Rule("apps", "v1", []string{
+			"daemonsets", "daemonsets/status", "deployments", "deployments/scale", "deployments/status",
+			"replicasets", "replicasets/scale", "replicasets/status", "statefulsets", "statefulsets/scale", "statefulsets/status",
+		}, create, update),
+		plugin.Rule("batch", "v1", []string{"cronjobs", "cronjobs/status", "jobs", "jobs/status"}, create, update),
 	}, newFieldRestrictions)
 }
 
@@ -199,7 +208,7 @@ func (r *fieldRestriction) fields(a *plugin.Attributes) (denied []string, err er
 		if before != nil {
 			valuesAt(old, "", before.Object, f.path)
 		}
-		if !reflect.DeepEqual(values, old) && !f.allows(values) {
+		if !f.allows(old, values) {
 			denied = append(denied, "field "+f.Path)
 		}
 	}

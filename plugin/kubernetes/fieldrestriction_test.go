@@ -4,8 +4,13 @@ package kubernetes_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/admission-dispatcher/dispatcher/plugin/kubernetes"
 )
 
 // What users may not set, change or remove, and what stays as it is.
@@ -22,6 +27,7 @@ restrictions:
   - {path: "spec.containers[*].args"}
   - {path: spec.level, values: [0, 5]}
   - {path: spec.extras.*.extra}
+  - {path: "spec.containers[*].tty", values: [false]}
   - {path: 'spec.nodeSelector["example.com/zone"]'}
 - name: second
   labels: {denied: [plain]}
@@ -37,47 +43,55 @@ restrictions:
 	}
 	const dedicated = "{key: dedicated, operator: Exists}"
 	for name, row := range map[string]struct{ now, before, want string }{
-		"nothing":                             {"{metadata: {name: web}}", "", ""},
-		"no object":                           {"", "", ""},
-		"a label":                             {labels("example.com/tier: a"), "", "label example.com/tier"},
-		"a label of that name":                {labels("team: a"), "", "label team"},
-		"a longer name":                       {labels("teams: a, example.org/tier: a"), "", ""},
-		"a label that is allowed":             {labels("example.com/app: a"), "", ""},
-		"a label that stays":                  {labels("team: a, b: c"), labels("team: a"), ""},
-		"a label that changes":                {labels("team: b"), labels("team: a"), "label team"},
-		"a label that is removed":             {labels("b: c"), labels("team: a"), "label team"},
-		"an empty label":                      {labels(`team: ""`), labels("b: c"), "label team"},
-		"labels, in order":                    {labels("team: b, example.com/a: b, example.com/b: c"), labels("example.com/c: c"), "label example.com/a, label example.com/b, label example.com/c, label team"},
-		"an annotation":                       {annotations("a: b"), "", "annotation a"},
-		"annotations that are allowed":        {annotations("note: b, notes: c"), "", ""},
-		"a toleration":                        {pod(dedicated, ""), "", "a toleration of taint dedicated"},
-		"of a value":                          {pod("{key: dedicated, value: a, effect: NoExecute}", ""), "", "a toleration of taint dedicated"},
-		"of everything":                       {pod("{operator: Exists}", ""), "", "a toleration of taint dedicated"},
-		"that stays":                          {pod(dedicated, ""), pod(dedicated, ""), ""},
-		"that stays, for another time":        {pod("{key: dedicated, operator: Exists, effect: NoExecute, tolerationSeconds: 5}", ""), pod("{key: dedicated, operator: Exists, effect: NoExecute}", ""), ""},
-		"that is removed":                     {pod("", ""), pod(dedicated, ""), ""},
-		"of another value of the key":         {pod(`{key: gpu, value: "no"}`, ""), "", ""},
-		"of the value":                        {pod(`{key: gpu, operator: Equal, value: "yes"}`, ""), "", "a toleration of taint gpu=yes:NoSchedule"},
-		"of any value of the key":             {pod(`{key: gpu, operator: Exists}`, ""), "", "a toleration of taint gpu=yes:NoSchedule"},
-		"of the value with another effect":    {pod(`{key: gpu, value: "yes", effect: NoExecute}`, ""), "", ""},
-		"of a value that is compared":         {pod(`{key: gpu, operator: Gt, value: "5"}`, ""), "", "a toleration of taint gpu=yes:NoSchedule"},
-		"of another key":                      {pod("{key: other, operator: Exists}", ""), "", ""},
-		"of the key, and of another effect":   {pod("{key: dedicated, operator: Exists, effect: NoSchedule}", ""), pod("{key: dedicated, operator: Exists, effect: NoExecute}", ""), "a toleration of taint dedicated"},
-		"a field":                             {pod("", "hostNetwork: true"), "", "field spec.hostNetwork"},
-		"a field that stays":                  {pod("", "hostNetwork: true"), pod("", "hostNetwork: true"), ""},
-		"a field that is removed":             {pod("", ""), pod("", "hostNetwork: true"), "field spec.hostNetwork"},
-		"a field in a list":                   {args("a"), args(), "field spec.containers[*].args"},
-		"a field in a list that stays":        {args("a", "b"), args("a", "b"), ""},
-		"a field in a list that moves":        {args("a, b", "c"), args("a", "b, c"), "field spec.containers[*].args"},
-		"a field in a list that is another's": {pod("", "containers: [{name: a}, {name: b, args: [a]}]"), pod("", "containers: [{name: a, args: [a]}, {name: b}]"), "field spec.containers[*].args"},
-		"a value that is allowed":             {pod("", "level: 5"), "", ""},
-		"a value that is not":                 {pod("", "level: 6"), pod("", "level: 5"), "field spec.level"},
-		"a value that is no number":           {pod("", `level: "5"`), "", "field spec.level"},
-		"a value in a map":                    {pod("", "extras: {a: {extra: 1}}"), "", "field spec.extras.*.extra"},
-		"a value in a map that moves":         {pod("", "extras: {a: {extra: 1}}"), pod("", "extras: {b: {extra: 1}}"), "field spec.extras.*.extra"},
-		"a value in quotes":                   {pod("", "nodeSelector: {example.com/zone: a}"), "", "field spec.nodeSelector[\"example.com/zone\"]"},
-		"below something that is no object":   {pod("", "extras: a"), "", ""},
-		"everything at once":                  {pod(dedicated, "hostNetwork: true"), "", "a toleration of taint dedicated, field spec.hostNetwork"},
+		"nothing":                              {"{metadata: {name: web}}", "", ""},
+		"no object":                            {"", "", ""},
+		"a label":                              {labels("example.com/tier: a"), "", "label example.com/tier"},
+		"a label of that name":                 {labels("team: a"), "", "label team"},
+		"a longer name":                        {labels("teams: a, example.org/tier: a"), "", ""},
+		"a label that is allowed":              {labels("example.com/app: a"), "", ""},
+		"a label that stays":                   {labels("team: a, b: c"), labels("team: a"), ""},
+		"a label that changes":                 {labels("team: b"), labels("team: a"), "label team"},
+		"a label that is removed":              {labels("b: c"), labels("team: a"), "label team"},
+		"an empty label":                       {labels(`team: ""`), labels("b: c"), "label team"},
+		"labels, in order":                     {labels("team: b, example.com/a: b, example.com/b: c"), labels("example.com/c: c"), "label example.com/a, label example.com/b, label example.com/c, label team"},
+		"an annotation":                        {annotations("a: b"), "", "annotation a"},
+		"annotations that are allowed":         {annotations("note: b, notes: c"), "", ""},
+		"a toleration":                         {pod(dedicated, ""), "", "a toleration of taint dedicated"},
+		"of a value":                           {pod("{key: dedicated, value: a, effect: NoExecute}", ""), "", "a toleration of taint dedicated"},
+		"of everything":                        {pod("{operator: Exists}", ""), "", "a toleration of taint dedicated"},
+		"that stays":                           {pod(dedicated, ""), pod(dedicated, ""), ""},
+		"that stays, for another time":         {pod("{key: dedicated, operator: Exists, effect: NoExecute, tolerationSeconds: 5}", ""), pod("{key: dedicated, operator: Exists, effect: NoExecute}", ""), ""},
+		"that is removed":                      {pod("", ""), pod(dedicated, ""), ""},
+		"of another value of the key":          {pod(`{key: gpu, value: "no"}`, ""), "", ""},
+		"of the value":                         {pod(`{key: gpu, operator: Equal, value: "yes"}`, ""), "", "a toleration of taint gpu=yes:NoSchedule"},
+		"of any value of the key":              {pod(`{key: gpu, operator: Exists}`, ""), "", "a toleration of taint gpu=yes:NoSchedule"},
+		"of the value with another effect":     {pod(`{key: gpu, value: "yes", effect: NoExecute}`, ""), "", ""},
+		"of a value that is compared":          {pod(`{key: gpu, operator: Gt, value: "5"}`, ""), "", "a toleration of taint gpu=yes:NoSchedule"},
+		"of another key":                       {pod("{key: other, operator: Exists}", ""), "", ""},
+		"of the key, and of another effect":    {pod("{key: dedicated, operator: Exists, effect: NoSchedule}", ""), pod("{key: dedicated, operator: Exists, effect: NoExecute}", ""), "a toleration of taint dedicated"},
+		"a field":                              {pod("", "hostNetwork: true"), "", "field spec.hostNetwork"},
+		"a field that stays":                   {pod("", "hostNetwork: true"), pod("", "hostNetwork: true"), ""},
+		"a field that is removed":              {pod("", ""), pod("", "hostNetwork: true"), "field spec.hostNetwork"},
+		"a field in a list":                    {args("a"), args(), "field spec.containers[*].args"},
+		"a field in a list that stays":         {args("a", "b"), args("a", "b"), ""},
+		"a field in a list that moves":         {args("a, b", "c"), args("a", "b, c"), "field spec.containers[*].args"},
+		"a field in a list that is another's":  {pod("", "containers: [{name: a}, {name: b, args: [a]}]"), pod("", "containers: [{name: a, args: [a]}, {name: b}]"), "field spec.containers[*].args"},
+		"a value that is allowed":              {pod("", "level: 5"), "", ""},
+		"a value that is not":                  {pod("", "level: 6"), pod("", "level: 5"), "field spec.level"},
+		"a value that is no number":            {pod("", `level: "5"`), "", "field spec.level"},
+		"a value that is removed":              {pod("", ""), pod("", "level: 6"), "field spec.level"},
+		"an allowed value that is removed":     {pod("", ""), pod("", "level: 5"), ""},
+		"a value of no value that is removed":  {pod("", ""), pod("", "level: null"), "field spec.level"},
+		"a value that becomes an allowed one":  {pod("", "level: 5"), pod("", "level: 6"), ""},
+		"an allowed one beside one that stays": {pod("", "containers: [{tty: true}, {tty: false}]"), pod("", "containers: [{tty: true}]"), ""},
+		"another one beside one that stays":    {pod("", "containers: [{tty: true}, {tty: true}]"), pod("", "containers: [{tty: true}]"), "field spec.containers[*].tty"},
+		"a container with it that is removed":  {pod("", "containers: [{tty: false}]"), pod("", "containers: [{tty: false}, {tty: true}]"), "field spec.containers[*].tty"},
+		"a container without that is removed":  {pod("", "containers: [{tty: false}]"), pod("", "containers: [{tty: false}, {tty: false}]"), ""},
+		"a value in a map":                     {pod("", "extras: {a: {extra: 1}}"), "", "field spec.extras.*.extra"},
+		"a value in a map that moves":          {pod("", "extras: {a: {extra: 1}}"), pod("", "extras: {b: {extra: 1}}"), "field spec.extras.*.extra"},
+		"a value in quotes":                    {pod("", "nodeSelector: {example.com/zone: a}"), "", "field spec.nodeSelector[\"example.com/zone\"]"},
+		"below something that is no object":    {pod("", "extras: a"), "", ""},
+		"everything at once":                   {pod(dedicated, "hostNetwork: true"), "", "a toleration of taint dedicated, field spec.hostNetwork"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := request{object: row.now, old: row.before}
@@ -117,6 +131,50 @@ restrictions:
 	}
 	if got := p.validate(request{object: labels(strings.Join(many, ", "))}).String(); !strings.HasSuffix(got, "label example.com/09, ...") {
 		t.Error(got)
+	}
+}
+
+// A subresource is no way around: it is asked about what an API server writes by it.
+func TestK21FieldRestrictionOfSubresources(t *testing.T) {
+	const configuration = `{restrictions: [{name: a, labels: {denied: [team]}, annotations: {denied: [team]}, fields: [{path: spec.replicas}, {path: "spec.ephemeralContainers[*].tty"}]}]}`
+	const labelled, noted, plain = "{metadata: {name: web, labels: {team: a}}}", "{metadata: {name: web, annotations: {team: a}}}", "{metadata: {name: web}}"
+	p := configured(t, "FieldRestriction", configuration)
+	for _, row := range []struct{ operation, resource, subresource, now, before, want string }{
+		{"UPDATE", "pods", "status", labelled, plain, "label team"},
+		{"UPDATE", "pods", "status", labelled, labelled, ""},
+		{"UPDATE", "pods", "status", plain, noted, "annotation team"},
+		{"UPDATE", "pods", "ephemeralcontainers", pod("", "ephemeralContainers: [{tty: true}]"), plain, "field spec.ephemeralContainers[*].tty"},
+		{"UPDATE", "pods", "resize", labelled, plain, "label team"},
+		{"CREATE", "pods", "binding", labelled, "", "label team"},
+		{"CREATE", "pods", "binding", plain, "", ""},
+		{"CREATE", "bindings", "", noted, "", "annotation team"},
+		{"UPDATE", "replicationcontrollers", "status", noted, plain, "annotation team"},
+		{"UPDATE", "replicationcontrollers", "scale", "{spec: {replicas: 3}}", "{spec: {replicas: 2}}", "field spec.replicas"},
+		{"UPDATE", "apps/deployments", "scale", "{spec: {replicas: 3}}", "{spec: {replicas: 2}}", "field spec.replicas"},
+		{"UPDATE", "apps/replicasets", "scale", "{spec: {replicas: 2}}", "{spec: {replicas: 2}}", ""},
+		{"UPDATE", "apps/statefulsets", "scale", "{spec: {replicas: 3}}", "{spec: {}}", "field spec.replicas"},
+		{"UPDATE", "apps/deployments", "status", noted, plain, "annotation team"},
+		{"UPDATE", "apps/daemonsets", "status", labelled, plain, "label team"},
+		{"UPDATE", "apps/replicasets", "status", labelled, plain, "label team"},
+		{"UPDATE", "apps/statefulsets", "status", labelled, plain, "label team"},
+		{"UPDATE", "batch/jobs", "status", labelled, plain, "label team"},
+		{"UPDATE", "batch/cronjobs", "status", labelled, plain, "label team"},
+	} {
+		name := strings.TrimSuffix(row.resource+"/"+row.subresource, "/")
+		t.Run(name+" "+row.want, func(t *testing.T) {
+			group, of, _ := cutLast(row.resource)
+			whole := strings.TrimSuffix(of+"/"+row.subresource, "/")
+			selected := slices.ContainsFunc(kubernetes.FieldRestriction().Rules, func(r admissionregistrationv1.RuleWithOperations) bool {
+				return slices.Contains(r.Operations, admissionregistrationv1.OperationType(row.operation)) && slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, whole)
+			})
+			if !selected {
+				t.Error("no rule selects it")
+			}
+			got := p.validate(request{operation: row.operation, resource: row.resource, subresource: row.subresource, object: row.now, old: row.before}).String()
+			if row.want == "" && got != "allowed" || row.want != "" && !strings.HasSuffix(got, "may not set "+row.want) {
+				t.Error(got)
+			}
+		})
 	}
 }
 
