@@ -215,7 +215,28 @@ var matrix = []row{
 		excuses: []excuse{{causes: []history.Cause{history.Timeout, history.Shed}}}, objects: fmt.Sprintf(pluginObject, "200ms"), check: hangsInFew},
 	{id: "F41", what: "an expression that exceeds its cost", before: time.Millisecond, inside: decided("costly"),
 		excuses: []excuse{{causes: []history.Cause{history.Evaluation}}}, objects: costlyPolicy},
+	{id: "F42", what: "objects that are not synced", apis: unlisted, resources: manyNamespaces, process: limitsOfWaiting, rate: 15, surge: 100, during: 4 * time.Second, sheds: "east",
+		compares: true, excuses: unanswered, variants: []variant{
+			{"params-hang", func(r *row) {
+				r.objects, r.inside, r.fault, r.check = limitedPolicy, answering("limited"), apiOfEast(hangs), onlyEastWaits("limited", apiWaits)
+			}},
+			{"params-refused", func(r *row) {
+				r.objects, r.inside, r.fault, r.check = limitedPolicy, answering("limited"), apiOfEast(refuses), onlyEastWaits("limited", apiWaits)
+			}},
+			{"params-listed-endlessly", func(r *row) { // each is asked for, and there
+				r.apis, r.surge, r.sheds, r.excuses = unending, 0, "", nil
+				r.objects, r.inside, r.fault, r.check = limitedPolicy, answering("limited"), nothing, othersGoOn
+			}},
+			{"plugin-hangs", func(r *row) {
+				r.objects, r.inside, r.fault, r.check = limitsObject, answering("LimitRanger"), apiOfEast(hangs), onlyEastWaits("LimitRanger", apiWaits)
+			}},
+		}},
+	{id: "F43", what: "a SubjectAccessReview that hangs", apis: unlisted, process: limitsOfWaiting, caller: 2 * time.Second, rate: 15, surge: 100, during: 4 * time.Second, sheds: "east",
+		compares: true, excuses: unanswered, objects: askingPolicy, inside: answering("asking"), fault: apiOfEast(hangs), check: onlyEastWaits("asking", apiWaits)},
 }
+
+// apiWaits is how long a call that is ignored when it fails waits for a cluster.
+const apiWaits = 500 * time.Millisecond
 
 // panicking panics before a statement for each webhook that is hurt.
 func panicking(file, statement, id string) *mutant {

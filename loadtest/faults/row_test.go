@@ -41,6 +41,7 @@ type row struct {
 	hooks       []history.Webhook
 	objects     string            // further manifests, of what is decided in the process
 	inside      []history.Webhook // what these decide: nobody is called for them
+	apis        lists             // each cluster has an API, and that of east lists like that; "": none has
 
 	rate      float64 // of each cluster, per second; 30
 	surge     float64 // calls per second of the cluster east on top, under the fault
@@ -87,6 +88,7 @@ type row struct {
 // is excused. One without a share is for faults that every call meets as long as they
 // last, so that all may fail.
 type excuse struct {
+	cluster     string // whose calls alone; "": any
 	causes      []history.Cause
 	from, until time.Duration
 	then        bool    // the times are those after the repair, of what the repair breaks
@@ -327,7 +329,7 @@ func (r *row) judged(w *world, rec *record) history.World {
 				end = begin + e.until
 			}
 			world.Faults = append(world.Faults, history.Fault{
-				Webhook: name, Resources: r.resource, From: begin + e.from - edge, Until: end,
+				Webhook: name, Cluster: e.cluster, Resources: r.resource, From: begin + e.from - edge, Until: end,
 				Causes: e.causes, MayStillAnswer: true, Cuts: e.cuts, Share: e.share, After: e.after,
 			})
 		}

@@ -56,6 +56,7 @@ type world struct {
 	killed    []time.Duration // when one of them was
 	collector net.Listener    // of traces; nil: there is none
 	clusters  []load.Cluster
+	apis      map[string]*clusterAPI // by cluster; none: the row has none
 	truths    map[string]func(uid string) history.Answer
 
 	generations []generation    // of the configuration, beginning with the first
@@ -116,6 +117,9 @@ func newWorld(t *testing.T, r *row) *world {
 	t.Cleanup(w.names.Close)
 	for _, name := range []string{"east", "west", "north"} {
 		w.cluster(name)
+	}
+	if r.apis != "" {
+		w.startAPIs(r.apis)
 	}
 	w.binary = binary
 	if r.injected != nil && os.Getenv("DISPATCHER") == "" { // which has the fault, too
@@ -241,7 +245,12 @@ func (w *world) configure(r *row) {
 	w.write("dispatcher.yaml", []byte(config+r.process))
 	var clusters strings.Builder
 	for _, c := range w.clusters {
-		fmt.Fprintf(&clusters, "---\napiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: %[1]s}\nspec: {authentication: {certificate: {commonNames: [%[1]s]}}, kubernetesVersion: \"1.37\"}\n", c.Name)
+		kubeconfig := ""
+		if a := w.apis[c.Name]; a != nil {
+			kubeconfig = ", kubeconfigFile: " + c.Name + ".kubeconfig"
+			w.write("registry/"+c.Name+".kubeconfig", a.kubeconfig())
+		}
+		fmt.Fprintf(&clusters, "---\napiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: %[1]s}\nspec: {authentication: {certificate: {commonNames: [%[1]s]}}, kubernetesVersion: \"1.37\"%[2]s}\n", c.Name, kubeconfig)
 	}
 	w.write("registry/clusters.yaml", []byte(clusters.String()))
 	w.write("registry/webhooks.yaml", manifests(r.webhooks()))

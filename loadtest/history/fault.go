@@ -10,6 +10,7 @@ import (
 // Fault is something broken for a while, and what it excuses.
 type Fault struct {
 	Webhook     string   // empty: every webhook
+	Cluster     string   // empty: every cluster
 	Resources   []string // nil: all
 	From, Until time.Duration
 	// Causes are the CallErrors that it excuses. A breaker that stays open after
@@ -30,6 +31,7 @@ type Fault struct {
 // hits reports whether f may have touched the call of w for c.
 func (f *Fault) hits(w *Webhook, c *Call) bool {
 	return (f.Webhook == "" || f.Webhook == w.Name) && holds(f.Resources, c.Resource) &&
+		(f.Cluster == "" || f.Cluster == c.Cluster) &&
 		f.From <= c.Done && c.Sent <= f.Until
 }
 
@@ -51,7 +53,7 @@ type part struct {
 
 // part computes what w, in the chain, may have come to in c.
 func (m *model) part(w *Webhook, c *Call, chain []*Webhook) part {
-	p := part{webhook: w, truth: w.Truth(c.UID)}
+	p := part{webhook: w, truth: w.Truth(c.UID), asked: w.Inside}
 	p.excuses, p.must = m.excuses(w, c)
 	if c.Stall > w.Timeout/4 { // nor did those run on whom it waited
 		p.excuses = append(p.excuses, Timeout)

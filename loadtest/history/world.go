@@ -87,6 +87,8 @@ type Webhook struct {
 	SideEffects   SideEffects
 	Timeout       time.Duration
 	Mode          Mode
+	// Inside: it decides in the dispatcher, where nobody else sees that it was asked.
+	Inside bool
 	// Truth is what the webhook's script implies for a uid. It is pure.
 	Truth func(uid string) Answer
 }
