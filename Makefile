@@ -29,12 +29,12 @@ TEST := $(GO) test
 
 # check runs every step, whatever became of those before it. COUNTED steps count
 # their tests; any other step counts as one if it fails.
-STEPS   := build vet fmt lint imports generated alerts race allocations syscalls examples conformance faults e2e fuzz demo-once
-COUNTED := imports generated alerts race allocations syscalls examples conformance faults e2e fuzz
+STEPS   := build vet fmt lint imports generated alerts race allocations syscalls examples deploy-test conformance faults e2e fuzz demo-once
+COUNTED := imports generated alerts race allocations syscalls examples deploy-test conformance faults e2e fuzz
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help generate generated build image demo demo-once test race allocations syscalls examples fuzz fuzz-scanners corpus bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e mutate check clean
+.PHONY: print-lint help generate generated build image demo demo-once test race allocations syscalls examples deploy-test fuzz fuzz-scanners corpus bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e mutate check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,10 @@ syscalls: ## what an admission asks of the kernel, counted by strace; skipped wh
 examples: ## the examples that are modules of their own
 	cd examples/controller-runtime && $(TEST) ./...
 	cd examples/plugin && $(TEST) ./...
+
+deploy-test: ## the image, the chart, deploy/kustomize and configurations of earlier releases; UPDATE=1 rewrites golden files
+	cd deploy/image && $(TEST) .
+	cd deploy/test && $(TEST) . $(if $(UPDATE),-args -update)
 
 fuzz: ## every fuzz target for FUZZTIME (10s)
 	@set -e; for package in $$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...); do \
@@ -133,6 +137,8 @@ lint: ## golangci-lint with .golangci.yml
 	cd e2e && $(GOLANGCI_LINT) run ./...
 	cd examples/controller-runtime && $(GOLANGCI_LINT) run ./...
 	cd examples/plugin && $(GOLANGCI_LINT) run ./...
+	cd deploy/image && $(GOLANGCI_LINT) run ./...
+	cd deploy/test && $(GOLANGCI_LINT) run ./...
 
 vet:
 	$(GO) vet ./...
@@ -144,6 +150,8 @@ vet:
 	@for m in kubernetes gatekeeper; do (cd e2e/$$m && $(GO) list -deps tool >/dev/null) || exit 1; done
 	cd examples/controller-runtime && $(GO) vet ./...
 	cd examples/plugin && $(GO) vet ./...
+	cd deploy/image && $(GO) vet ./...
+	cd deploy/test && $(GO) vet ./...
 
 fmt:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { \
@@ -190,7 +198,7 @@ e2e: ## real kube-apiservers call the built binary; needs etcd, builds the rest
 mutate: ## the tests of PACKAGE=./match against small bugs in it; ONLY=Limiter for some
 	@$(GO) run ./internal/mutate -only "$(ONLY)" $(PACKAGE)
 
-check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, generated, alerts, race, allocations, syscalls, examples, conformance, faults, e2e, fuzz, demo
+check: bin/tally ## what CI runs: build, vet, fmt, lint, imports, generated, alerts, race, allocations, syscalls, examples, deploy-test, conformance, faults, e2e, fuzz, demo
 	@: > $(COUNTS); failed=""; \
 	for step in $(STEPS); do \
 	  echo "== $$step"; start=$$(date +%s); \
