@@ -273,7 +273,12 @@ func newAuthority(t *testing.T, name string) *pki.Authority {
 
 func certificate(t *testing.T, by *pki.Authority, name string) tls.Certificate {
 	t.Helper()
-	pair, err := by.Issue(pki.OnLoopback(name))
+	return issue(t, by, pki.OnLoopback(name))
+}
+
+func issue(t *testing.T, by *pki.Authority, s pki.Subject) tls.Certificate {
+	t.Helper()
+	pair, err := by.Issue(s)
 	if err != nil {
 		t.Fatal(err)
 	}
