@@ -6,6 +6,7 @@ package deploy
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"maps"
@@ -46,7 +47,7 @@ func render(values map[string]any, as common.ReleaseOptions) (map[string]string,
 	if err != nil {
 		return nil, err
 	}
-	made, err := engine.Engine{Strict: true}.Render(chart, all)
+	made, err := engine.Engine{Strict: true}.RenderWithContext(context.Background(), chart, all)
 	if err != nil {
 		return nil, err
 	}
