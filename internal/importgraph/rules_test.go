@@ -40,7 +40,10 @@ func packages() map[string][]string {
 		"chain":             {"hook", "match", "exempt"},
 		"registry/manifest": {"api/v1alpha1", "chain"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
-		"registry/compile":    {"api/v1alpha1", "codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "policy/schema", "plugin", "internal/celenv", "internal/trust"},
+		"registry/compile": {"api/v1alpha1", "codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "policy/schema", "plugin", "internal/celenv", "internal/trust"},
+		// What needs the API of the cluster that the dispatcher runs in: the dispatcher has none of it.
+		"mirror":              {"api/v1alpha1", "chain", "registry/compile", "registry/manifest"},
+		"cmd/dispatcher-kube": {"internal/config", "mirror", "plugin", "plugin/kubernetes"},
 		"registry":            {"chain", "transport", "registry/manifest", "registry/compile"},
 		"internal/trust":      {},
 		"registry/kube":       {"hook", "match", "chain", "registry/manifest"}, // hook and match for the interfaces of sources
@@ -121,14 +124,14 @@ func modules() map[string][]string {
 
 		"k8s.io/apiserver/pkg/authorization/authorizer": {"internal/celenv"},
 		"k8s.io/api":                           {"api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
-		"k8s.io/apimachinery":                  {"api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
+		"k8s.io/apimachinery":                  {"api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "mirror"},
 		"k8s.io/pod-security-admission":        {"plugin/podsecurity"},
-		"k8s.io/client-go":                     {"registry/kube"},
-		"k8s.io/klog":                          {"registry/kube"},  // to keep client-go silent
-		"golang.org/x/sys":                     {"loadtest/bench"}, // to pin processes
+		"k8s.io/client-go":                     {"registry/kube", "mirror", "cmd/dispatcher-kube"},
+		"k8s.io/klog":                          {"registry/kube", "mirror"}, // to keep client-go silent
+		"golang.org/x/sys":                     {"loadtest/bench"},          // to pin processes
 		"sigs.k8s.io/json":                     {"internal/config", "codec/native", "registry/kube", "registry/manifest", "plugin"},
 		"sigs.k8s.io/structured-merge-diff":    {"policy/schema"},
-		"sigs.k8s.io/yaml":                     {"codec", "registration", "internal/config", "registry/manifest"},
+		"sigs.k8s.io/yaml":                     {"mirror", "codec", "registration", "internal/config", "registry/manifest"},
 		"go.opentelemetry.io/otel":             {"internal/otlp"},
 		"go.opentelemetry.io/otel/attribute":   {anything}, // the API
 		"go.opentelemetry.io/otel/codes":       {anything},
@@ -148,6 +151,7 @@ func modules() map[string][]string {
 // those below them.
 func guarded() map[string]string {
 	return map[string]string{
+		"k8s.io/client-go/dynamic":                              "whoever can write objects with it is dispatcher-kube",
 		"k8s.io/client-go/kubernetes":                           "the typed clientset costs 22 MB: use metadata and tools/cache",
 		"sigs.k8s.io/controller-runtime":                        "it brings the typed clientset and a life cycle of its own",
 		"k8s.io/apiserver/pkg/admission/plugin/policy":          "it brings client-go and a registry of metrics: it is the oracle of policy, for tests only",

@@ -258,3 +258,6 @@ func setDefault[T any](at **T, value T) {
 		*at = &value
 	}
 }
+
+// IsOwn reports whether it is a WebhookConfiguration.
+func (c *Configuration) IsOwn() bool { return c.own }

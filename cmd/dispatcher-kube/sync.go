@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/admission-dispatcher/dispatcher/internal/config"
+	"github.com/admission-dispatcher/dispatcher/mirror"
+	"github.com/admission-dispatcher/dispatcher/plugin"
+	"github.com/admission-dispatcher/dispatcher/plugin/kubernetes"
+)
+
+// runSync mirrors until ctx is done.
+func runSync(ctx context.Context, args []string, stderr io.Writer) error {
+	flags := flag.NewFlagSet("dispatcher-kube sync", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	s := mirror.Settings{Logger: slog.New(slog.NewJSONHandler(stderr, nil))}
+	path := flags.String("config", "", "the dispatcher's `FILE`, a DispatcherConfiguration: objects are judged as the dispatcher will")
+	flags.StringVar(&s.Directory, "directory", "", "`DIRECTORY` that is kept; the dispatcher's source is the link \"current\" in it")
+	flags.StringVar(&s.Namespace, "namespace", "", "`NAMESPACE` of the Secrets and ConfigMaps that objects name")
+	kubeconfig := flags.String("kubeconfig", "", "kubeconfig `FILE` of the API. Default: that of the cluster that this runs in")
+	flags.DurationVar(&s.Spread, "activation-spread", mirror.DefaultSpread, "longest random delay before a change is served, so that not all replicas have it at once")
+	flags.DurationVar(&s.Probation, "probation", mirror.DefaultProbation, "how long the dispatcher must stay alive with a new generation")
+	flags.StringVar(&s.Confirm, "confirm", "", "`GENERATION` that may be served although it has lost much of the one before")
+	live := flags.String("live", "", "`URL` of the dispatcher's /livez. Default: nobody is asked, and a generation is on trial until this process restarts")
+	if err := flags.Parse(args); err != nil {
+		return errors.Join(errUsage, err)
+	}
+	for name, value := range map[string]string{"config": *path, "directory": s.Directory, "namespace": s.Namespace} {
+		if value == "" {
+			_, _ = fmt.Fprintf(stderr, "error: --%s is required\n", name)
+			return errUsage
+		}
+	}
+	cfg, problems := config.Load(*path)
+	if len(problems) > 0 {
+		return fmt.Errorf("%s", problems[0])
+	}
+	compiledIn, err := plugin.NewSet(kubernetes.Plugins()...)
+	if err != nil {
+		return err
+	}
+	settings := cfg.Registry(nil, nil)
+	s.Compile, s.FileRoots = settings.Compile, settings.FileRoots
+	s.Compile.Plugins = compiledIn
+	api, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
+	if err != nil {
+		return err
+	}
+	api.WarningHandler = rest.NoWarnings{}
+	if s.Client, err = dynamic.NewForConfig(api); err != nil {
+		return err
+	}
+	if *live != "" {
+		s.Live = asker(*live)
+	}
+	s.Logger.Info("mirror begins", "directory", s.Directory, "namespace", s.Namespace, "api", api.Host)
+	return mirror.New(s).Run(ctx)
+}
+
+// asker asks whether a URL answers 200.
+func asker(url string) func(context.Context) error {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	return func(ctx context.Context) error {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		answer, err := client.Do(r)
+		if err != nil {
+			return err
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("it answers %s", answer.Status)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// maxHeld bounds what is held of one resource, in bytes of JSON. Of objects beyond it
+// only the names are kept.
+const maxHeld = 64 << 20
+
+// item is an object of the API as it is held: as JSON, which takes a fifth of what the
+// tree of it takes.
+type item struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+
+	json []byte // nil: there was no room
+}
+
+// DeepCopyObject implements runtime.Object. An item never changes.
+func (i *item) DeepCopyObject() runtime.Object { return i }
+
+// itemList is a page of a list.
+type itemList struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+
+	Items []*item
+}
+
+// DeepCopyObject implements runtime.Object. A page never changes.
+func (l *itemList) DeepCopyObject() runtime.Object { return l }
+
+// itemOf drops of an object what nobody needs.
+func itemOf(u *unstructured.Unstructured) (*item, error) {
+	u.SetManagedFields(nil)
+	unstructured.RemoveNestedField(u.Object, "status")
+	text, err := u.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	it := &item{json: text}
+	it.Name, it.UID, it.ResourceVersion = u.GetName(), u.GetUID(), u.GetResourceVersion()
+	it.CreationTimestamp, it.Annotations, it.Labels = u.GetCreationTimestamp(), u.GetAnnotations(), u.GetLabels()
+	return it, nil
+}
+
+// data returns the values of a Secret or a ConfigMap.
+func (i *item) data() (map[string][]byte, error) {
+	var head struct {
+		Kind       string            `json:"kind"`
+		Data       json.RawMessage   `json:"data"`
+		BinaryData map[string][]byte `json:"binaryData"`
+	}
+	if err := json.Unmarshal(i.json, &head); err != nil {
+		return nil, err
+	}
+	values := map[string][]byte{}
+	if len(head.Data) == 0 {
+		return head.BinaryData, nil
+	}
+	if head.Kind == secretKind {
+		return values, json.Unmarshal(head.Data, &values)
+	}
+	var texts map[string]string
+	if err := json.Unmarshal(head.Data, &texts); err != nil {
+		return nil, err
+	}
+	for key, text := range texts {
+		values[key] = []byte(text)
+	}
+	for key, value := range head.BinaryData {
+		values[key] = value
+	}
+	return values, nil
+}
+
+// resource is one of those that are mirrored.
+type resource struct {
+	schema.GroupVersionResource
+	kind       string
+	namespaced bool
+}
+
+const (
+	secretKind    = "Secret"
+	configMapKind = "ConfigMap"
+	registryKind  = "Registry"
+)
+
+// resources are those that are watched.
+func resources() []resource {
+	ours := func(plural, kind string) resource {
+		return resource{schema.GroupVersionResource{Group: "dispatcher.dev", Version: "v1alpha1", Resource: plural}, kind, false}
+	}
+	core := func(plural, kind string) resource {
+		return resource{schema.GroupVersionResource{Version: "v1", Resource: plural}, kind, true}
+	}
+	return []resource{
+		ours("clusters", "Cluster"), ours("webhookbindings", "WebhookBinding"), ours("webhookconfigurations", "WebhookConfiguration"),
+		ours("plugins", "Plugin"), ours("registries", registryKind), core("configmaps", configMapKind), core("secrets", secretKind),
+	}
+}
+
+// store holds the objects of one resource. It is a cache.ReflectorStore.
+type store struct {
+	resource
+	changed func() // is called, outside the lock, when something has
+
+	mu     sync.Mutex
+	items  map[string]*item
+	held   int // bytes
+	synced bool
+	err    error // why the last list or watch failed; nil: it did not
+}
+
+// put enters an item, if there is room.
+func (s *store) put(it *item) {
+	s.drop(it.Name)
+	if s.held+len(it.json) > maxHeld {
+		kept := *it
+		kept.json = nil
+		it = &kept
+	}
+	s.held += len(it.json)
+	s.items[it.Name] = it
+}
+
+func (s *store) drop(name string) {
+	if had := s.items[name]; had != nil {
+		s.held -= len(had.json)
+		delete(s.items, name)
+	}
+}
+
+// Add implements cache.ReflectorStore.
+func (s *store) Add(obj any) error {
+	it, ok := obj.(*item)
+	if !ok {
+		return fmt.Errorf("%T is no item", obj)
+	}
+	s.do(func() { s.put(it) })
+	return nil
+}
+
+// Update implements cache.ReflectorStore.
+func (s *store) Update(obj any) error { return s.Add(obj) }
+
+// Delete implements cache.ReflectorStore.
+func (s *store) Delete(obj any) error {
+	if it, ok := obj.(*item); ok {
+		s.do(func() { s.drop(it.Name) })
+	}
+	return nil
+}
+
+// Replace implements cache.ReflectorStore.
+func (s *store) Replace(list []any, _ string) error {
+	s.do(func() {
+		s.items, s.held, s.synced, s.err = map[string]*item{}, 0, true, nil
+		for _, obj := range list {
+			if it, ok := obj.(*item); ok {
+				s.put(it)
+			}
+		}
+	})
+	return nil
+}
+
+// Resync implements cache.ReflectorStore.
+func (s *store) Resync() error { return nil }
+
+func (s *store) do(change func()) {
+	s.mu.Lock()
+	change()
+	s.mu.Unlock()
+	s.changed()
+}
+
+// tried notes how a list or a watch began.
+func (s *store) tried(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
