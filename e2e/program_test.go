@@ -12,7 +12,7 @@ import (
 
 // programs are the paths of what is run.
 type programs struct {
-	dispatcher, apiserver, kubectl, podSecurity, gatekeeper, etcd string
+	dispatcher, mirror, apiserver, kubectl, podSecurity, gatekeeper, etcd string
 }
 
 // build builds what is not there ready-made, into bin/e2e of the repository,
@@ -24,6 +24,7 @@ func build() (programs, error) {
 	}
 	p := programs{
 		dispatcher:  filepath.Join(dir, "dispatcher"),
+		mirror:      filepath.Join(dir, "dispatcher-kube"),
 		apiserver:   filepath.Join(dir, "kube-apiserver"),
 		kubectl:     filepath.Join(dir, "kubectl"),
 		podSecurity: filepath.Join(dir, "pod-security-webhook"),
@@ -34,6 +35,7 @@ func build() (programs, error) {
 	}
 	for _, b := range []struct{ in, out, pkg string }{
 		{"..", p.dispatcher, "./cmd/dispatcher"},
+		{"..", p.mirror, "./cmd/dispatcher-kube"},
 		{"kubernetes", p.apiserver, "k8s.io/kubernetes/cmd/kube-apiserver"},
 		{"kubernetes", p.kubectl, "k8s.io/kubernetes/cmd/kubectl"},
 		{"kubernetes", p.podSecurity, "k8s.io/pod-security-admission/cmd/webhook"},

@@ -108,14 +108,10 @@ func (m *Mirror) watchTrial(ctx context.Context) error {
 		return nil
 	}
 	t.asked = time.Now()
-	err := m.live(ctx)
-	stopping := ctx.Err() != nil
-	switch {
-	case stopping:
-		return nil
+	switch err := m.live(ctx); {
 	case err == nil:
 		t.seen, t.fails = true, 0
-	case t.seen:
+	case ctx.Err() == nil && t.seen: // and not because the mirror ends
 		if t.fails++; t.fails >= liveFails {
 			return m.goBack("the dispatcher is not alive any more: " + cut(err.Error()))
 		}
