@@ -55,6 +55,8 @@ type Evaluation struct {
 	frame            // of the plan under way
 	locals []ref.Val // of the plans under way
 	turns  int       // of their loops so far
+	// unwatched is what plans may spend until somebody looks at the clock again.
+	unwatched int64
 }
 
 // knownVariable is what became of a variable.
@@ -242,19 +244,19 @@ func (e *Evaluation) Evaluate(x *Expression) (Value, error) {
 
 // run runs the program. The cost does not include that of variables.
 func (e *Evaluation) run(x *Expression) (value ref.Val, cost int64, err error) {
-	timed := !e.deadline.IsZero()
-	if timed && !time.Now().Before(e.deadline) {
-		e.interrupted = true
-		return nil, 0, ErrInterrupted
-	}
 	v := e.variables
 	v.deadline, v.interrupted = e.deadline, false
+	if e.interrupted = e.interrupted || e.unwatched <= 0 && e.late(); e.interrupted {
+		return nil, 0, ErrInterrupted
+	}
 	if value, cost, ok := e.follow(x.planned); ok {
+		e.unwatched -= cost + 1
 		return value, cost, nil
 	}
-	if e.interrupted || v.interrupted {
+	if e.interrupted || v.interrupted || e.late() {
 		return e.interrupt()
 	}
+	timed := !e.deadline.IsZero()
 	var details *cel.EvalDetails
 	if timed && x.loops { // interrupts are looked at in loops only
 		value, details, err = x.program.ContextEval(e.until(), e)
@@ -269,6 +271,13 @@ func (e *Evaluation) run(x *Expression) (value ref.Val, cost int64, err error) {
 		return nil, 0, errNoCost
 	}
 	return value, int64(min(*details.ActualCost(), math.MaxInt64)), err
+}
+
+// late looks at the clock, and reports whether the deadline has come. Until the next time,
+// plans may spend about a millisecond.
+func (e *Evaluation) late() bool {
+	e.unwatched = maxUnwatched
+	return !e.deadline.IsZero() && !time.Now().Before(e.deadline)
 }
 
 // interrupt ends the evaluation, whose deadline has come.

@@ -6,8 +6,12 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/internal/harness/fuzz"
@@ -25,9 +29,24 @@ var usualRules = map[string]string{
 	"variables.list.filter(x, x == 2 || x == 4)":                                                "[2,4]",
 	"variables.list.exists_one(x, x == 2)":                                                      "true",
 	"object.spec.?replicas.hasValue() && object.metadata.name != oldObject.metadata.labels.app": "true",
+	"object.metadata.?labels.none.orValue('none')":                                              `"none"`,
 	"'name: ' + object.metadata.name":                                                           `"name: web"`,
 	"request.operation == 'UPDATE' && cluster.labels.env == 'prod' && params == null":           "true",
 	"[object.spec.replicas, object.spec][0] == 3 && object.spec.list == [1, 2]":                 "true",
+}
+
+// unusualRules look like them, and have something that plans leave to CEL.
+var unusualRules = []string{
+	"object.spec.list.all(i, v, i < 2)",                                     // of its index and its value
+	"has(object.metadata.?labels.none)", "has(object.metadata.?labels.app)", // which charges for what is there
+	"(true ? object : oldObject).metadata.name == 'web'",
+	"[?object.metadata.?name] == ['web']",
+	"object.metadata.?labels == oldObject.metadata.?labels",
+	"object.spec.list in [[1, 2]] || object.spec.replicas in [3.0] || object.spec.whole in [1]",
+	"object.spec.replicas < object.spec.ratio || object.spec.list < 3",
+	"object.spec.list.exists(object, object == 2) && .object.spec.replicas == 3",
+	"!(object.spec.list.all(x, x / 0 > 1) || true)",
+	"'a'.matches(object.metadata.name)", "object.spec.list[5] == 1 || object.spec.list['a'] == 1",
 }
 
 // Expressions of the usual forms have a plan, which knows.
@@ -46,6 +65,13 @@ func TestUsualRulesHavePlans(t *testing.T) {
 		})
 		plansAgree(t, variablesOf(decode(t, update)), s, x, Given{})
 	}
+	for _, text := range unusualRules {
+		if x, err := s.Compile(text, AnythingElse); err == nil {
+			plansAgree(t, variablesOf(decode(t, update)), s, x, Given{})
+		} else {
+			t.Logf("%s: %v", text, err)
+		}
+	}
 }
 
 // H9 The deadline ends a loop of a plan, and what CEL would do in its place.
@@ -63,6 +89,60 @@ func TestPlansEndAtTheDeadline(t *testing.T) {
 		}
 		if _, err := e.Evaluate(x); !errors.Is(err, ErrInterrupted) {
 			t.Error(err)
+		}
+	})
+}
+
+// H9 The clock is looked at before the first expression, before one without a plan, and
+// once plans have spent so much.
+func TestPlansLookAtTheClock(t *testing.T) {
+	s := scopeOf(t)
+	without, cheap := expression(t, s, "dyn(true)"), expression(t, s, "true")
+	dear := &Expression{planned: planned{plan: spendingPlan(maxUnwatched - 1)}}
+	for _, row := range []struct {
+		before []*Expression
+		last   *Expression
+	}{{nil, without}, {[]*Expression{cheap, dear}, cheap}, {[]*Expression{dear}, cheap}} {
+		evaluation(t, s, update, time.Time{}, func(e *Evaluation) {
+			if _, err := e.Evaluate(without); err != nil { // which looks
+				t.Error(err)
+			}
+			e.deadline = time.Now().Add(-time.Second)
+			for _, x := range row.before {
+				if _, err := e.Evaluate(x); err != nil {
+					t.Error(err)
+				}
+			}
+			if _, err := e.Evaluate(row.last); !errors.Is(err, ErrInterrupted) {
+				t.Errorf("after %d: %v", len(row.before), err)
+			}
+		})
+	}
+}
+
+// spendingPlan costs something.
+type spendingPlan uint64
+
+func (p spendingPlan) eval(e *Evaluation) ref.Val {
+	e.cost += uint64(p)
+	return types.True
+}
+
+// H5 What costs more than an expression may is CEL's to evaluate, whose error it is.
+func TestPlansKeepTheLimit(t *testing.T) {
+	evaluation(t, scopeOf(t), update, time.Time{}, func(e *Evaluation) {
+		for cost, want := range map[int64]bool{ExpressionBudget: true, ExpressionBudget + 1: false} {
+			if _, spent, knew := e.follow(planned{plan: spendingPlan(cost)}); knew != want || spent != cost {
+				t.Errorf("a plan that costs %d: known %v, at %d", cost, knew, spent)
+			}
+		}
+	})
+	ten := "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all("
+	s := scopeOf(t)
+	x := expression(t, s, strings.Repeat(ten+"a, ", 6)+"true))))))") // 10^6 turns
+	evaluation(t, s, update, time.Time{}, func(e *Evaluation) {
+		if _, _, knew := e.follow(x.planned); knew || e.turns > 500_000 {
+			t.Errorf("it went on for %d turns, and knew: %v", e.turns, knew)
 		}
 	})
 }
@@ -87,6 +167,9 @@ func TestPlansForgetLocals(t *testing.T) {
 // decodes: what comes of it is what comes of it by CEL.
 func FuzzPlan(f *testing.F) {
 	for _, text := range slices.Sorted(maps.Keys(usualRules)) {
+		f.Add(text, update)
+	}
+	for _, text := range unusualRules {
 		f.Add(text, update)
 	}
 	s := NewCompiler().NewScope(Declarations{Variables: true, Params: true})
