@@ -4,6 +4,7 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -80,6 +81,9 @@ func runtimeClassOf(a *plugin.Attributes) (pod *corev1.Pod, class *nodev1.Runtim
 		return pod, nil, answer, err
 	}
 	name := *pod.Spec.RuntimeClassName
+	if name == "" { // which kube-apiserver's client says of a request that it does not send
+		return pod, nil, denied(errors.New("resource name may not be empty")), nil
+	}
 	if class, err = plugin.Get[nodev1.RuntimeClass](a, runtimeClasses, "", name); err != nil {
 		return nil, nil, answer, err
 	}

@@ -71,6 +71,9 @@ func TestRuntimeClass(t *testing.T) {
 		})
 	}
 	p := configured(t, "RuntimeClass", "")
+	nameless := request{object: pod("", `runtimeClassName: ""`), caller: storing(t, runtimeClasses)}
+	p.mutate(nameless).says(t, "403 resource name may not be empty")
+	p.validate(nameless).says(t, "403 resource name may not be empty")
 	unknown := request{object: pod("", "runtimeClassName: gvisor"), caller: storing(t, runtimeClasses)}
 	p.mutate(unknown).says(t, `403 pods "web" is forbidden: pod rejected: RuntimeClass "gvisor" not found`)
 	p.validate(unknown).says(t, `403 pods "web" is forbidden: pod rejected: RuntimeClass "gvisor" not found`)
