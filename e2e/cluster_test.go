@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -42,6 +43,7 @@ type clusterOptions struct {
 	name      string
 	caller    string   // the Cluster that it is to the dispatcher; empty: it does not authenticate
 	manifests string   // directory of the static registration; empty: none
+	admission string   // an AdmissionConfiguration, of a cluster that does not authenticate
 	flags     []string // more of them
 }
 
@@ -67,13 +69,14 @@ func (w *world) startCluster(o clusterOptions) (*cluster, error) {
 		"--service-account-key-file", w.path("service-accounts.crt"), "--service-account-signing-key-file", w.path("service-accounts.key"),
 		"--token-auth-file", w.path("tokens.csv"), "--authorization-mode", "RBAC",
 		"--disable-admission-plugins", "ServiceAccount", "--service-cluster-ip-range", "10.0.0.0/24",
-		"--audit-policy-file", "audit.yaml", "--audit-log-path", c.audit,
+		"--audit-policy-file", "audit.yaml", "--audit-log-path", c.audit, "--admission-control-config-file", "admission.yaml",
 	}, o.flags...)
 	if o.caller != "" {
 		if err := w.writeCaller(c, o); err != nil {
 			return nil, err
 		}
-		flags = append(flags, "--admission-control-config-file", "admission.yaml")
+	} else if err := c.write("admission.yaml", cmp.Or(o.admission, noAdmission)); err != nil {
+		return nil, err
 	}
 	if c.process, err = start(c.dir, w.programs.apiserver, flags...); err != nil {
 		return nil, err
@@ -83,6 +86,11 @@ func (w *world) startCluster(o clusterOptions) (*cluster, error) {
 	}
 	return c, c.process.Until("being ready", c.ready)
 }
+
+// noAdmission configures nothing.
+const noAdmission = `apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+`
 
 // auditPolicy has the patches of webhooks too for one user.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
