@@ -104,6 +104,8 @@ func uncounted() map[string]string {
 		other   = "admissions of the profiled kind do not come here; those that do spend its caller's time"
 	)
 	return map[string]string{
+		"api/v1alpha1":         aside,
+		"internal/cgroup":      aside,
 		"codec/json":           callers,
 		"chain":                callers,
 		"internal/tracing":     callers, // OpenTelemetry, which spans cost, has a rule
