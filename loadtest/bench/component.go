@@ -105,7 +105,6 @@ func uncounted() map[string]string {
 	)
 	return map[string]string{
 		"api/v1alpha1":         aside,
-		"internal/cgroup":      aside,
 		"codec/json":           callers,
 		"chain":                callers,
 		"internal/tracing":     callers, // OpenTelemetry, which spans cost, has a rule
