@@ -27,6 +27,9 @@ func acceptPod(d sample.Dice, controller string, s *corev1.PodSpec) {
 			c := &s.InitContainers[i]
 			c.LivenessProbe, c.ReadinessProbe = nil, nil
 		}
+		if !d.One(4) {
+			withoutUsers(s)
+		}
 		return
 	}
 	if len(s.Containers) == 0 {
@@ -74,6 +77,20 @@ func acceptPod(d sample.Dice, controller string, s *corev1.PodSpec) {
 	}
 	if controller == "PodNodeSelector" && d.One(3) {
 		s.NodeSelector = nil
+	}
+}
+
+// withoutUsers removes what a policy denies that every pod without faults has.
+func withoutUsers(s *corev1.PodSpec) {
+	if s.SecurityContext != nil {
+		s.SecurityContext.SELinuxOptions, s.SecurityContext.RunAsUser, s.SecurityContext.FSGroup = nil, nil, nil
+	}
+	for _, list := range [][]corev1.Container{s.InitContainers, s.Containers} {
+		for i := range list {
+			if c := list[i].SecurityContext; c != nil {
+				c.SELinuxOptions, c.RunAsUser = nil, nil
+			}
+		}
 	}
 }
 
