@@ -19,6 +19,7 @@ import (
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/quantity"
 )
 
 // Attributes are one review as a plugin sees it. They, and the bytes of objects, are valid
@@ -190,6 +191,9 @@ func decoded[T any](o Object, decode func(raw []byte) (*T, error)) (*T, error) {
 			return nil, &hook.CallError{Cause: hook.Shed, Err: err}
 		}
 		defer done()
+		if !quantity.AreDecodable(o.raw.Raw, reflect.TypeFor[T]()) {
+			return nil, unbounded(reflect.TypeFor[T]())
+		}
 		into, err := decode(o.raw.Raw)
 		if err != nil {
 			return nil, undecodable(err, reflect.TypeFor[T]())
@@ -208,6 +212,11 @@ func undecodable(err error, into reflect.Type) error {
 		return fmt.Errorf("the object cannot be decoded as %s: %s is not a %s", into, mistyped.Field, mistyped.Type)
 	}
 	return fmt.Errorf("the object cannot be decoded as %s", into)
+}
+
+// unbounded says that it would take long to find out what an object is as a T.
+func unbounded(into reflect.Type) error {
+	return fmt.Errorf("the object cannot be decoded as %s: a quantity is too small or too long", into)
 }
 
 // Once returns what create returned for key when the first plugin asked for it about this

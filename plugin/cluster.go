@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/json"
 
 	"github.com/admission-dispatcher/dispatcher/hook"
+	"github.com/admission-dispatcher/dispatcher/internal/quantity"
 )
 
 // Get returns an object that the cluster stores, of a resource that Plugin.Lists has, as a T;
@@ -66,6 +67,9 @@ type storedKey struct{ into reflect.Type }
 
 func storedAs[T any](s *hook.Stored) (*T, error) {
 	made, err := s.Once(storedKey{reflect.TypeFor[T]()}, func() (any, error) {
+		if !quantity.AreDecodable(s.JSON, reflect.TypeFor[T]()) {
+			return nil, unbounded(reflect.TypeFor[T]())
+		}
 		into := new(T)
 		if err := json.UnmarshalCaseSensitivePreserveInts(s.JSON, into); err != nil {
 			return nil, undecodable(err, reflect.TypeFor[T]())

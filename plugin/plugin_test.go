@@ -335,3 +335,20 @@ func TestNewSet(t *testing.T) {
 		}
 	}
 }
+
+// K12 A quantity that takes long to decode is no answer, at once, and what only looks like
+// one is decoded. It is slow in any number of places, and in what a cluster stores.
+func TestK12SlowQuantities(t *testing.T) {
+	const number = "1e-1000000000"
+	slow := `"containers":[` + strings.Repeat(`{"resources":{"limits":{"cpu":"`+number+`"}}},`, 1000) + "{}]"
+	text := strings.Replace(review, `{"nodeName":"new"}`, "{"+slow+"}", 1)
+	text = strings.Replace(text, `{"nodeName":"old"}`, `{"nodeName":"`+number+`"}`, 1)
+	attributes(t, text, func(a *plugin.Attributes) {
+		if _, err := plugin.Decode[corev1.Pod](a.Object()); err == nil || err.Error() != "the object cannot be decoded as v1.Pod: a quantity is too small or too long" {
+			t.Errorf("it says %v", err)
+		}
+		if pod, err := plugin.Decode[corev1.Pod](a.OldObject()); err != nil || pod.Spec.NodeName != number {
+			t.Errorf("what is no quantity: %v, %v", pod, err)
+		}
+	})
+}

@@ -48,7 +48,7 @@ func isPointedEqual(a, b reflect.Value) bool {
 
 // The types that are more than their fields.
 var (
-	quantity  = reflect.TypeFor[resource.Quantity]()
+	decimal   = reflect.TypeFor[resource.Quantity]()
 	date      = reflect.TypeFor[metav1.Time]()
 	microDate = reflect.TypeFor[metav1.MicroTime]()
 	fieldsV1  = reflect.TypeFor[metav1.FieldsV1]()
@@ -56,7 +56,7 @@ var (
 
 func isStructEqual(a, b reflect.Value) bool {
 	switch a.Type() {
-	case quantity:
+	case decimal:
 		x, y := of[resource.Quantity](a), of[resource.Quantity](b)
 		return x.Cmp(*y) == 0
 	case date:

@@ -63,7 +63,7 @@ func agree(t *testing.T, a, b runtime.Object) bool {
 // leaves appends what stands at the ends of v.
 func leaves(v reflect.Value, list []reflect.Value) []reflect.Value {
 	switch v.Type() {
-	case quantity, date, microDate:
+	case decimal, date, microDate:
 		return append(list, v)
 	}
 	switch v.Kind() {

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"sigs.k8s.io/json"
+
+	"github.com/admission-dispatcher/dispatcher/internal/quantity"
 )
 
 // Transcoder turns JSON into native protobuf. It is safe for concurrent use.
@@ -51,6 +53,9 @@ func (t *Transcoder) AppendNative(dst, apiVersion, kind, object []byte) (out []b
 	}
 	typed, err := t.scheme.New(gvk)
 	if err != nil {
+		return dst, false
+	}
+	if !quantity.AreDecodable(object, reflect.TypeOf(typed)) {
 		return dst, false
 	}
 	if strict, err := json.UnmarshalStrict(object, typed); err != nil || len(strict) > 0 {

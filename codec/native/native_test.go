@@ -31,6 +31,8 @@ func TestAppendNative(t *testing.T) {
 	}{
 		{"plain", pod + `},"spec":{"containers":[{"name":"c","image":"i"}]},"status":{}}`, true},
 		{"quantity not canonical", pod + `},"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"1000m","memory":"0.5Gi"}}}]}}`, true},
+		{"quantity that takes long to decode", pod + `},"spec":{"overhead":{"cpu":"1e-1000000000"}}}`, false},
+		{"text like that", pod + `,"labels":{"a":"1e-1000000000"}}}`, true},
 		{"empty lists and maps", pod + `,"labels":{}},"spec":{"containers":[],"nodeSelector":{}}}`, true},
 		{"nulls", pod + `,"labels":null},"spec":{"containers":[null],"nodeSelector":{"a":null},"hostname":null}}`, true},
 		{"managed fields", pod + `,"managedFields":[{"manager":"m","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{ "f:x":{}}}}]}}`, true},

@@ -4,14 +4,14 @@ package celenv
 
 import (
 	"errors"
-	"strconv"
-	"strings"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 	"k8s.io/apimachinery/pkg/api/resource"
 	apiservercel "k8s.io/apiserver/pkg/cel"
+
+	"github.com/admission-dispatcher/dispatcher/internal/quantity"
 )
 
 // boundQuantities has quantity and isQuantity fail over a text such as 1e999999999, which a
@@ -59,7 +59,7 @@ func (b boundQuantity) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	switch {
 	case !ok:
 		value = types.MaybeNoSuchOverloadErr(value)
-	case isBound(text):
+	case quantity.IsBound(text):
 		value = b.of(text)
 	default:
 		value = types.WrapErr(errUnbound)
@@ -70,23 +70,4 @@ func (b boundQuantity) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 // Eval implements interpreter.Interpretable.
 func (b boundQuantity) Eval(a interpreter.Activation) ref.Val {
 	return b.Exec(interpreter.AsFrame(a))
-}
-
-const (
-	maxQuantity = 256 // bytes
-	maxExponent = 100
-)
-
-// isBound reports whether the text is short, with an exponent that is small if it has one.
-func isBound(text string) bool {
-	if len(text) > maxQuantity {
-		return false
-	}
-	at := strings.LastIndexAny(text, "eE")
-	if at < 0 || at == len(text)-1 { // the last is Exa
-		return true
-	}
-	exponent, err := strconv.ParseInt(text[at+1:], 10, 64)
-	// What is no number is no quantity. A number beyond int64 is none either.
-	return err != nil || -maxExponent <= exponent && exponent <= maxExponent
 }

@@ -15,8 +15,9 @@ func packages() map[string][]string {
 		"codec/json":            {},
 		"codec/jsonpatch":       {"codec/json"},
 		"codec":                 {"codec/json"},
-		"codec/native":          {},
-		"internal/celenv":       {"codec", "codec/json"},
+		"codec/native":          {"internal/quantity"},
+		"internal/quantity":     {},
+		"internal/celenv":       {"codec", "codec/json", "internal/quantity"},
 		"match":                 {"codec", "hook", "internal/celenv"},
 		"internal/crash":        {},
 		"internal/throttle":     {},
@@ -31,7 +32,7 @@ func packages() map[string][]string {
 		"policy":                {"codec", "codec/jsonpatch", "hook", "match", "internal/celenv", "policy/schema"},
 		"policy/schema":         {},
 		// What is compiled in: an API for others, and what they make of it as a Hook.
-		"plugin":             {"codec", "hook", "internal/crash"},
+		"plugin":             {"codec", "hook", "internal/crash", "internal/quantity"},
 		"plugin/kubernetes":  {"plugin", "plugin/podsecurity", "internal/objectpath"},
 		"plugin/podsecurity": {"plugin"},
 		// The kinds, as others import them, too: apimachinery and k8s.io/api alone.
@@ -124,7 +125,7 @@ func modules() map[string][]string {
 
 		"k8s.io/apiserver/pkg/authorization/authorizer": {"internal/celenv"},
 		"k8s.io/api":                           {"api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
-		"k8s.io/apimachinery":                  {"api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "mirror"},
+		"k8s.io/apimachinery":                  {"internal/quantity", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "mirror"},
 		"k8s.io/pod-security-admission":        {"plugin/podsecurity"},
 		"k8s.io/client-go":                     {"registry/kube", "mirror", "cmd/dispatcher-kube"},
 		"k8s.io/klog":                          {"registry/kube", "mirror"}, // to keep client-go silent

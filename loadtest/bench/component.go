@@ -113,6 +113,7 @@ func uncounted() map[string]string {
 		"internal/throttle":    callers,
 		"internal/excerpt":     callers,
 		"internal/objectpath":  callers,
+		"internal/quantity":    callers,
 		"codec/jsonpatch":      other,
 		"policy":               other,
 		"policy/schema":        other,

@@ -4,6 +4,7 @@ package kubernetes_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -72,5 +73,14 @@ func TestK12EndlessQuantities(t *testing.T) {
 		if !got.Allowed {
 			t.Errorf("%s: %s", q, got)
 		}
+	}
+}
+
+// K12 What a cluster stores may have quantities that take long to decode, too: no answer.
+func TestK12SlowQuantitiesOfACluster(t *testing.T) {
+	slow := storing(t, limitRanges, limitRange("a", `{type: Container, max: {memory: "1e-1000000000"}}`))
+	got := configured(t, "LimitRanger", "").validate(request{object: pod("", "containers: [{name: a}]"), caller: slow}).String()
+	if !strings.HasSuffix(got, "the object cannot be decoded as v1.LimitRange: a quantity is too small or too long") {
+		t.Error(got)
 	}
 }

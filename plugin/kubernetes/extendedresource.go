@@ -32,11 +32,17 @@ func (extendedResource) Mutate(_ context.Context, a *plugin.Attributes) (plugin.
 	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range containers {
 			for name := range containers[i].Resources.Requests {
-				if isExtendedResource(string(name)) {
+				if len(resources) <= maxTolerations && !resources[string(name)] && isExtendedResource(string(name)) {
 					resources[string(name)] = true
 				}
 			}
 		}
+	}
+	if len(resources) == 0 {
+		return plugin.Answer{}, nil
+	}
+	if len(pod.Spec.Tolerations)+len(resources) > maxTolerations {
+		return a.Forbid("a pod, those for its extended resources included, may have at most %d tolerations", maxTolerations), nil
 	}
 	tolerations := slices.Clone(pod.Spec.Tolerations)
 	for _, name := range slices.Sorted(maps.Keys(resources)) {

@@ -147,6 +147,7 @@ func TestPodTolerationRestrictionDenies(t *testing.T) {
 func TestK12Tolerations(t *testing.T) {
 	const (
 		ofNamespace = `403 pods "web" is forbidden: a pod, those of its namespace included, and a whitelist may have at most 1000 tolerations`
+		ofResources = `403 pods "web" is forbidden: a pod, those for its extended resources included, may have at most 1000 tolerations`
 		ofClass     = `403 pods "web" is forbidden: a pod, those of its RuntimeClass included, may have at most 1000 tolerations`
 	)
 	many := func(n int) string {
@@ -183,6 +184,19 @@ func TestK12Tolerations(t *testing.T) {
 	r := configured(t, "RuntimeClass", "")
 	r.mutate(request{object: pod(many(999), "runtimeClassName: kata"), caller: storing(t, runtimeClasses, class)}).says(t, "allowed")
 	r.mutate(request{object: pod(many(1000), "runtimeClassName: kata"), caller: storing(t, runtimeClasses, class)}).says(t, ofClass)
+	requests := func(n int) string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = fmt.Sprintf(`a.b/r%d: "1"`, i)
+		}
+		return "containers: [{name: a, resources: {requests: {cpu: 1, " + strings.Join(list, ", ") + "}}}, {name: b, resources: {requests: {" + strings.Join(list, ", ") + "}}}]"
+	}
+	for _, row := range []struct {
+		own, requests int
+		want          string
+	}{{2000, 0, "allowed"}, {1000, 0, "allowed"}, {999, 1, "allowed"}, {0, 1000, "allowed"}, {1000, 1, ofResources}, {0, 1001, ofResources}, {600, 600, ofResources}, {30_000, 30_000, ofResources}} {
+		configured(t, "ExtendedResourceToleration", "").mutate(request{object: pod(many(row.own), requests(row.requests))}).says(t, row.want)
+	}
 }
 
 // K1 The cases of kube-apiserver's own tests of its configuration.
