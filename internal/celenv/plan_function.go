@@ -77,7 +77,7 @@ func ordering(holds func(order types.Int) bool) func(string) binaryFunction {
 			default:
 				return nil
 			}
-			if left.Type() != right.Type() || !e.spend(cost) {
+			if !e.spend(cost) {
 				return nil
 			}
 			order, ok := left.(traits.Comparer).Compare(right).(types.Int)

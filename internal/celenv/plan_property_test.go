@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-
-	"github.com/admission-dispatcher/dispatcher/codec"
 )
 
 // byCEL returns the scope and the expression without plans.
@@ -116,19 +114,6 @@ func TestPlansAgreeWithCEL(t *testing.T) {
 	if knew < asked/3 {
 		t.Errorf("of %d, %d have no plan, and %d plans knew: %v", asked, len(unplanned), knew, unplanned)
 	}
-}
-
-// reviewOf decodes a review, which nothing else does until the end.
-func reviewOf(t *rapid.T, text string) *codec.Review {
-	body, review := codec.NewBody([]byte(text), nil), codec.AcquireReview()
-	t.Cleanup(func() {
-		codec.ReleaseReview(review)
-		body.Release()
-	})
-	if err := review.Decode(body); err != nil {
-		t.Fatal(err)
-	}
-	return review
 }
 
 // policyDraw draws expressions of policies.

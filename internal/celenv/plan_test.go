@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"pgregory.net/rapid"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/internal/harness/fuzz"
@@ -189,4 +190,17 @@ func FuzzPlan(f *testing.F) {
 			plansAgree(t, variablesOf(r), s, x, Given{})
 		}
 	})
+}
+
+// reviewOf decodes a review, which nothing else does until the end.
+func reviewOf(t *rapid.T, text string) *codec.Review {
+	body, review := codec.NewBody([]byte(text), nil), codec.AcquireReview()
+	t.Cleanup(func() {
+		codec.ReleaseReview(review)
+		body.Release()
+	})
+	if err := review.Decode(body); err != nil {
+		t.Fatal(err)
+	}
+	return review
 }

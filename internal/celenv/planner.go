@@ -3,8 +3,6 @@
 package celenv
 
 import (
-	"slices"
-
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -12,7 +10,6 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
-	plugin "k8s.io/apiserver/pkg/admission/plugin/cel"
 )
 
 // planner makes the plan of an expression that CEL has checked. Each of its methods returns
@@ -70,89 +67,6 @@ func (p *planner) plans(list ...ast.Expr) []plan {
 		}
 	}
 	return plans
-}
-
-func selects(function string) bool {
-	return slices.Contains([]string{operators.Index, operators.OptIndex, operators.OptSelect}, function)
-}
-
-// path returns the path that e is.
-func (p *planner) path(e ast.Expr) *pathPlan {
-	switch e.Kind() {
-	case ast.IdentKind:
-		if of := p.name(e); of != nil {
-			return &pathPlan{of: of}
-		}
-		return nil
-	case ast.SelectKind:
-		if s := e.AsSelect(); !s.IsTestOnly() && p.references[e.ID()] == nil { // it is no name with dots in it
-			return p.longer(s.Operand(), types.String(s.FieldName()), false)
-		}
-	case ast.CallKind:
-		if c := e.AsCall(); selects(c.FunctionName()) && c.Args()[1].Kind() == ast.LiteralKind {
-			return p.longer(c.Args()[0], c.Args()[1].AsLiteral(), c.FunctionName() != operators.Index)
-		}
-	}
-	return nil
-}
-
-// longer returns the path of e with one step more.
-func (p *planner) longer(e ast.Expr, key ref.Val, optional bool) *pathPlan {
-	path := p.path(e)
-	if path == nil {
-		of := p.plan(e)
-		if of == nil || e.Kind() == ast.SelectKind || isChoice(of) {
-			return nil
-		}
-		path = &pathPlan{of: of}
-	}
-	step := pathStep{key: key, optional: optional}
-	switch key := key.(type) {
-	case types.String:
-		step.text = string(key)
-	case types.Int:
-	default:
-		return nil
-	}
-	path.steps = append(path.steps, step)
-	return path
-}
-
-func isChoice(p plan) bool {
-	_, is := p.(choicePlan)
-	return is
-}
-
-func (p *pathPlan) optional() bool {
-	return slices.ContainsFunc(p.steps, func(s pathStep) bool { return s.optional })
-}
-
-// name returns the plan of a local, or of a variable that every expression may ask for.
-func (p *planner) name(e ast.Expr) plan {
-	reference := p.references[e.ID()]
-	if reference == nil || reference.Value != nil || p.types[e.ID()].Kind() == types.TypeKind {
-		return nil
-	}
-	name := reference.Name
-	for i, local := range slices.Backward(p.names) {
-		if local == name {
-			return localPlan(i)
-		}
-	}
-	switch name {
-	case plugin.ObjectVarName, plugin.OldObjectVarName, plugin.RequestVarName, plugin.ParamsVarName, plugin.NamespaceVarName, plugin.VariableVarName, clusterVariable:
-		return namePlan(name)
-	}
-	return nil
-}
-
-func (p *planner) presence(s ast.SelectExpr) plan {
-	whole := p.longer(s.Operand(), types.String(s.FieldName()), false)
-	if whole == nil || whole.optional() {
-		return nil
-	}
-	last := len(whole.steps) - 1
-	return &presencePlan{pathPlan{whole.of, whole.steps[:last]}, whole.steps[last]}
 }
 
 func (p *planner) list(l ast.ListExpr) plan {
@@ -260,68 +174,4 @@ func (p *planner) choice(args []ast.Expr) plan {
 		}
 	}
 	return choicePlan{plans[0], plans[1], plans[2]}
-}
-
-func (p *planner) declare(names ...string) (slot int, end func()) {
-	slot = len(p.names)
-	p.names = append(p.names, names...)
-	p.locals = max(p.locals, len(p.names))
-	return slot, func() { p.names = p.names[:slot] }
-}
-
-func (p *planner) loop(c ast.ComprehensionExpr) plan {
-	over := p.plan(c.IterRange())
-	if over == nil || c.HasIterVar2() {
-		return nil
-	}
-	if init := c.AccuInit(); init.Kind() == ast.ListKind && init.AsList().Size() == 0 {
-		return p.collection(c, over)
-	}
-	begin, ok := p.plan(c.AccuInit()).(constantPlan)
-	if !ok || begin.value.Type() != types.BoolType && begin.value.Type() != types.IntType {
-		return nil
-	}
-	fold := &foldPlan{over: over, begin: begin.value}
-	sum, end := p.declare(c.AccuVar())
-	defer end()
-	fold.sum, fold.result = sum, p.plan(c.Result())
-	fold.element, _ = p.declare(c.IterVar())
-	fold.condition, fold.step = p.plan(c.LoopCondition()), p.plan(c.LoopStep())
-	if fold.condition == nil || fold.step == nil || fold.result == nil {
-		return nil
-	}
-	return fold
-}
-
-// collection is a loop whose step adds an element, or, under a condition, adds one or none.
-func (p *planner) collection(c ast.ComprehensionExpr, over plan) plan {
-	is := func(e ast.Expr, name string) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == name }
-	if c.LoopCondition().Kind() != ast.LiteralKind || c.LoopCondition().AsLiteral() != types.True || !is(c.Result(), c.AccuVar()) {
-		return nil
-	}
-	collect := &collectPlan{over: over, adapter: p.adapter}
-	slot, end := p.declare(c.IterVar(), c.AccuVar()) // which nothing but the loop asks for
-	defer end()
-	collect.element = slot
-	step := c.LoopStep()
-	if step.Kind() == ast.CallKind && step.AsCall().FunctionName() == operators.Conditional {
-		args := step.AsCall().Args()
-		if collect.condition = p.plan(args[0]); collect.condition == nil || !is(args[2], c.AccuVar()) {
-			return nil
-		}
-		step = args[1]
-	}
-	if step.Kind() != ast.CallKind || step.AsCall().FunctionName() != operators.Add {
-		return nil
-	}
-	args := step.AsCall().Args()
-	if !is(args[0], c.AccuVar()) || args[1].Kind() != ast.ListKind || args[1].AsList().Size() != 1 {
-		return nil
-	}
-	added, ok := p.plan(args[1]).(listPlan) // of a list of constants CEL charges nothing
-	if !ok {
-		return nil
-	}
-	collect.value = added.elements[0]
-	return collect
 }
