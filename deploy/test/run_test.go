@@ -8,13 +8,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -234,90 +232,4 @@ func (p *pod) denies(t *testing.T, c *http.Client) (denied, last bool) {
 		t.Fatalf("HTTP status %s: %v", response.Status, err)
 	}
 	return !answer.Response.Allowed && strings.Contains(answer.Response.Status.Message, "not here"), response.Close
-}
-
-func get(t *testing.T, c *http.Client, url string) (code int, body string) {
-	t.Helper()
-	response, err := c.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(text)
-}
-
-// client returns a client that shows a certificate and verifies nothing, as a kubelet's
-// probes do.
-func client(t *testing.T, shown tls.Certificate) *http.Client {
-	t.Helper()
-	config := &tls.Config{InsecureSkipVerify: true}
-	if shown.Certificate != nil {
-		config.Certificates = []tls.Certificate{shown}
-	}
-	transport := &http.Transport{TLSClientConfig: config}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}
-}
-
-func newAuthority(t *testing.T, name string) *pki.Authority {
-	t.Helper()
-	authority, err := pki.NewAuthority(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return authority
-}
-
-func certificate(t *testing.T, by *pki.Authority, name string) tls.Certificate {
-	t.Helper()
-	return issue(t, by, pki.OnLoopback(name))
-}
-
-func issue(t *testing.T, by *pki.Authority, s pki.Subject) tls.Certificate {
-	t.Helper()
-	pair, err := by.Issue(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := pair.TLS()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
-}
-
-// scratch holds what all tests use.
-var scratch string
-
-func TestMain(m *testing.M) {
-	var err error
-	if scratch, err = os.MkdirTemp("", "deploy-"); err != nil {
-		panic(err)
-	}
-	code := m.Run()
-	_ = os.RemoveAll(scratch)
-	os.Exit(code) //nolint:forbidigo // it is main here
-}
-
-// built is the dispatcher as it is shipped, built once.
-var built = sync.OnceValues(func() (path string, err error) {
-	path = filepath.Join(scratch, "dispatcher")
-	cmd := exec.Command("go", "build", "-C", "../..", "-trimpath", "-tags", "grpcnotrace", "-o", path, "./cmd/dispatcher")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	cmd.Stderr = os.Stderr
-	return path, cmd.Run()
-})
-
-// binary returns the path of the dispatcher.
-func binary(t *testing.T) string {
-	t.Helper()
-	path, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
