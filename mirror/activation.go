@@ -85,6 +85,9 @@ func (m *Mirror) activate(ctx context.Context) error {
 	if err := m.disk.swap(g.hash); err != nil {
 		return err
 	}
+	if m.serving != nil {
+		m.peaks = append(m.peaks, peak{m.serving.summary, time.Now().Add(shrinkWindow)})
+	}
 	m.serving, m.trial, m.pending = g, t, nil
 	m.disk.clean(g.hash, t.Before)
 	m.settings.Logger.Info("generation is served", "generation", g.hash, "objects", len(g.objects))

@@ -27,6 +27,7 @@ type api struct {
 	events  []event
 	more    chan struct{} // closed at the next event
 	gone    map[string]bool
+	asked   map[string]int
 	down    bool
 	closed  chan struct{}
 }
@@ -39,7 +40,7 @@ type event struct {
 }
 
 func newAPI(t *testing.T) *api {
-	a := &api{t: t, version: 1, objects: map[string]map[string]any{}, more: make(chan struct{}), gone: map[string]bool{}, closed: make(chan struct{})}
+	a := &api{t: t, version: 1, objects: map[string]map[string]any{}, more: make(chan struct{}), gone: map[string]bool{}, asked: map[string]int{}, closed: make(chan struct{})}
 	a.server = httptest.NewServer(http.HandlerFunc(a.serve))
 	t.Cleanup(func() {
 		close(a.closed)
@@ -111,6 +112,13 @@ func (a *api) undefine(kind string) {
 	a.mu.Unlock()
 }
 
+// tried returns how often a resource was asked for.
+func (a *api) tried(plural string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.asked[plural]
+}
+
 // away takes the API away, or back.
 func (a *api) away(down bool) {
 	a.mu.Lock()
@@ -137,6 +145,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	plural := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
 	w.Header().Set("Content-Type", "application/json")
+	a.asked[plural]++
 	switch {
 	case a.down:
 		a.mu.Unlock()

@@ -72,6 +72,7 @@ type Mirror struct {
 	accepted    map[string]*object // what was decided last, served or pending
 	pending     *pending
 	held        *Next // back, for what it has lost
+	peaks       []peak
 	trial       *trial
 	quarantined []Quarantined
 	refused     []Refused
@@ -276,8 +277,10 @@ func (m *Mirror) propose(d *decision, confirmed string) {
 		m.pending, m.held = nil, &Next{Generation: g.hash, Quarantined: true}
 		return
 	}
-	if m.serving != nil && confirmed != g.hash && m.settings.Confirm != g.hash {
-		if lost := shrunk(m.serving.summary, g.summary); len(lost) > 0 {
+	if confirmed == g.hash || m.settings.Confirm == g.hash {
+		m.peaks = nil
+	} else if m.serving != nil {
+		if lost := m.lost(g.summary); len(lost) > 0 {
 			m.settings.Logger.Error("generation is held back", "generation", g.hash, "lost", strings.Join(lost, ", "))
 			m.pending, m.held = nil, &Next{Generation: g.hash, Lost: lost}
 			return

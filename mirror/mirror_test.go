@@ -19,7 +19,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 	"github.com/admission-dispatcher/dispatcher/mirror"
+	"github.com/admission-dispatcher/dispatcher/plugin"
+	"github.com/admission-dispatcher/dispatcher/plugin/kubernetes"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
@@ -219,6 +222,12 @@ func TestOldestWins(t *testing.T) {
 	r.until("the younger is refused", isRefused("Cluster/aaa"))
 }
 
+// harmless changes the generation and nothing that anybody counts.
+const harmless = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: vendor, labels: {dispatcher.dev/source: "true"}}
+data: {webhooks.json: '{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "vendor"}}'}`
+
 // What has lost much is held back until its name is confirmed.
 func TestShrink(t *testing.T) {
 	for _, row := range []struct {
@@ -257,12 +266,43 @@ func TestShrink(t *testing.T) {
 				return
 			}
 			s := r.until("the loss is held back again", func(s mirror.Status) bool { return s.Next != nil && len(s.Next.Lost) > 0 })
+			// Another name confirms nothing: with a further change it is still held back.
 			r.api.apply(registryConfirms(strings.Repeat("0", 64)))
+			r.api.apply(harmless)
+			old := s.Next.Generation
+			s = r.until("the further change is held back, too", func(s mirror.Status) bool {
+				return s.Next != nil && len(s.Next.Lost) > 0 && s.Next.Generation != old
+			})
+			if r.current() != before {
+				t.Error("it was published")
+			}
 			r.api.apply(registryConfirms(s.Next.Generation))
 			r.serves(row.remain...)
 			r.until("nothing waits", func(s mirror.Status) bool { return s.Next == nil })
 		})
 	}
+}
+
+// What is deleted object by object is held back like what is deleted at once. What is
+// confirmed is what later losses are compared with.
+func TestShrinkSlowly(t *testing.T) {
+	r := newRig(t)
+	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	for _, name := range names {
+		r.api.apply(cluster(name, name))
+	}
+	r.start()
+	r.serves(names...)
+	for i := range 4 {
+		r.api.remove("Cluster/" + names[i])
+		r.serves(names[i+1:]...)
+	}
+	r.api.remove("Cluster/e")
+	s := r.until("the fifth of eight is held back", func(s mirror.Status) bool { return s.Next != nil && slices.Contains(s.Next.Lost, "5 of 8 Clusters") })
+	r.api.apply(registryConfirms(s.Next.Generation))
+	r.serves("f", "g", "h")
+	r.api.remove("Cluster/f")
+	r.serves("g", "h")
 }
 
 // What may be lost is not held back.
@@ -309,7 +349,7 @@ func TestListedFirst(t *testing.T) {
 				synced++
 			}
 		}
-		return synced == len(s.Resources)-1
+		return synced == len(s.Resources)-1 && r.api.tried("webhookbindings") > 1 // long after what there is could have been published
 	})
 	if _, err := os.Lstat(filepath.Join(r.directory, "current")); !errors.Is(err, os.ErrNotExist) {
 		t.Error("something is published")
@@ -345,6 +385,101 @@ spec: {authentication: {certificate: {commonNames: [prod], caSecretRef: {name: r
 		t.Errorf("%+v", kept)
 	}
 	r.serves("other", "prod")
+}
+
+// Objects of every kind, with every reference, are what a directory would have.
+func TestKinds(t *testing.T) {
+	compiledIn, err := plugin.NewSet(kubernetes.Plugins()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t)
+	r.settings = func(s *mirror.Settings) { s.Compile.Plugins = compiledIn }
+	a, err := pki.NewAuthority("kinds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := a.Issue(pki.OnLoopback("client"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := pair.Write(dir, "client"); err != nil {
+		t.Fatal(err)
+	}
+	file := func(name string) string {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return encoded(string(data))
+	}
+	r.api.apply(fmt.Sprintf(`apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: prod, labels: {env: prod}, finalizers: [a/b], managedFields: []}
+spec:
+  authentication: {certificate: {commonNames: [prod], caConfigMapRef: {name: roots}}}
+  kubeconfigSecretRef: {name: prod}
+status: {conditions: []}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: WebhookConfiguration
+metadata: {name: policies}
+spec:
+  phase: Mutating
+  caSecretRef: {name: pair}
+  webhooks:
+  - {name: a.example.com, clientConfig: {url: "https://a.example.com"}, sideEffects: None, admissionReviewVersions: [v1], reinvocationPolicy: IfNeeded}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: WebhookBinding
+metadata: {name: bind}
+spec:
+  webhooks: ["policies/*"]
+  clusterSelector: {matchLabels: {env: prod}}
+  timeout: 250ms
+  endpoints: [{address: "10.0.0.1:443", caSecretRef: {name: pair}}, {address: "10.0.0.2:443", caConfigMapRef: {name: roots, key: ca.crt}}]
+  clientCertificate: {secretRef: {name: pair}}
+  bearerTokenSecretRef: {name: pair, key: bearer}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: Plugin
+metadata: {name: pull}
+spec: {plugin: AlwaysPullImages, timeout: 1s}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: roots}
+binaryData: {ca.crt: %[1]s}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: pair}
+data: {ca.crt: %[1]s, tls.crt: %[2]s, tls.key: %[3]s, bearer: %[4]s}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: prod}
+data: {kubeconfig: %[5]s}`, encoded(string(a.PEM)), file("client.crt"), file("client.key"), encoded("a-token"),
+		encoded(`{clusters: [{name: c, cluster: {server: "https://10.0.0.1"}}], users: [{name: u, user: {token: t}}], contexts: [{name: x, context: {cluster: c, user: u}}], current-context: x}`)))
+	r.start()
+	s := r.until("everything is served", func(s mirror.Status) bool { return len(s.Objects) == 4 })
+	if s.RefusedCount != 0 {
+		t.Errorf("%+v", s.Refused)
+	}
+	settings := registry.Settings{Sources: manifest.Directories(filepath.Join(r.directory, "current"))}
+	settings.Compile.Plugins = compiledIn
+	served, problems, _ := registry.Validate(settings)
+	if served == nil {
+		t.Fatal(problems)
+	}
+	var chained []string
+	for _, e := range append(served.Clusters["prod"].Mutating.Webhooks, served.Clusters["prod"].Validating.Webhooks...) {
+		chained = append(chained, e.Configuration+"/"+e.Name)
+	}
+	if !slices.Contains(chained, "policies/a.example.com") || len(chained) != 3 {
+		t.Errorf("the chain is %q", chained)
+	}
 }
 
 // A ConfigMap with a label has manifests of Kubernetes' kinds, and no others: who may

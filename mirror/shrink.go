@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
@@ -59,4 +60,25 @@ func shrunk(before, after summary) (lost []string) {
 		}
 	}
 	return lost
+}
+
+// shrinkWindow is how long what was served counts: what is deleted object by object is
+// gone in many generations, each of which has lost little of the one before.
+const shrinkWindow = 10 * time.Minute
+
+// peak is how much there was in a generation that was served before.
+type peak struct {
+	summary
+	until time.Time
+}
+
+// lost returns what a generation has lost of what is served, or was within shrinkWindow.
+func (m *Mirror) lost(after summary) []string {
+	m.peaks = slices.DeleteFunc(m.peaks, func(p peak) bool { return time.Now().After(p.until) })
+	for _, p := range m.peaks {
+		if lost := shrunk(p.summary, after); len(lost) > 0 {
+			return lost
+		}
+	}
+	return shrunk(m.serving.summary, after)
 }
