@@ -39,12 +39,12 @@ func TestK10Controllers(t *testing.T) {
 	}
 	t.Logf("CONFORMANCE_SEED=%d", seed)
 	original, own := startOriginal(t), newOurs(t)
-	for i, c := range sample.Controllers {
+	for i, c := range slices.Concat(sample.Controllers, asking) {
 		t.Run(c.Name, func(t *testing.T) {
 			d := sample.NewDice(seed, uint64(i))
 			came := map[string]int{}
 			for range n {
-				q := &request{Request: *c.Random(d), plugin: c.Name}
+				q := &request{Request: *c.Random(d), plugin: c.Name, rights: d.Uint64()}
 				if q.Namespace == "" && !c.Clustered {
 					q.Namespace = "shop"
 				}

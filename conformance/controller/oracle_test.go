@@ -71,7 +71,7 @@ func startOriginal(t *testing.T) *original {
 func (o *original) ask(t *testing.T, q *request) (answer theirs) {
 	t.Helper()
 	err := o.in.Encode(map[string]any{
-		"plugin": q.plugin, "configuration": q.Configuration, "stored": q.Stored, "operation": q.Operation,
+		"plugin": q.plugin, "configuration": q.Configuration, "stored": q.Stored, "rights": q.rights, "operation": q.Operation,
 		"kind":     metav1.GroupVersionKind{Group: q.Resource.Group, Version: q.Resource.Version, Kind: q.Kind},
 		"resource": metav1.GroupVersionResource(q.Resource), "subresource": q.Subresource,
 		"namespace": q.Namespace, "name": q.Name, "object": q.asked(), "oldObject": q.Old,

@@ -30,6 +30,7 @@ type request struct {
 	sample.Request
 
 	plugin string
+	rights uint64          // what the authorizer's answers are drawn by
 	again  json.RawMessage // the object as it has been mutated; nil: as it was drawn
 }
 

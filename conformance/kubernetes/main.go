@@ -22,6 +22,8 @@ type Request struct {
 	Configuration string `json:"configuration"`
 	// Stored are the objects that the cluster has.
 	Stored []json.RawMessage `json:"stored"`
+	// Rights is what the answers of the cluster's authorizer are drawn by.
+	Rights uint64 `json:"rights"`
 
 	Operation   string                      `json:"operation"`
 	Kind        metav1.GroupVersionKind     `json:"kind"`

@@ -10,22 +10,30 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authentication/user"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
-	_ "k8s.io/kubernetes/pkg/apis/certificates/install" // for the conversion of its kinds
+	_ "k8s.io/kubernetes/pkg/apis/apps/install" // for the conversion of its kinds
+	_ "k8s.io/kubernetes/pkg/apis/batch/install"
+	_ "k8s.io/kubernetes/pkg/apis/certificates/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	_ "k8s.io/kubernetes/pkg/apis/networking/install"
 	_ "k8s.io/kubernetes/pkg/apis/node/install"
+	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
 	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"
+	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/kubeapiserver/options"
 )
 
@@ -33,12 +41,16 @@ import (
 type originals struct {
 	plugins *admission.Plugins
 	client  clientset.Interface // of a cluster that has nothing but what informers have
+	kinds   meta.RESTMapper
+	gates   featuregate.FeatureGate
 }
 
 func newOriginals() (*originals, error) {
-	o := &originals{plugins: admission.NewPlugins(), client: fake.NewClientset()}
+	o := &originals{plugins: admission.NewPlugins(), client: fake.NewClientset(), kinds: testrestmapper.TestOnlyStaticRESTMapper(legacyscheme.Scheme)}
 	options.RegisterAllAdmissionPlugins(o.plugins)
-	return o, nil
+	gates := utilfeature.DefaultFeatureGate.DeepCopy()
+	o.gates = gates
+	return o, gates.SetFromMap(map[string]bool{string(features.ClusterTrustBundle): true})
 }
 
 // ask asks the plugin of the request, both phases about the same object.
@@ -53,7 +65,7 @@ func (o *originals) ask(r *Request) (*Answer, error) {
 	if r.Configuration != "" {
 		configuration = strings.NewReader(r.Configuration)
 	}
-	initialize := initializer.New(o.client, nil, sorted{factory}, nil, nil, nil, nil, nil)
+	initialize := initializer.New(o.client, nil, sorted{factory}, rights(r.Rights), o.gates, nil, nil, o.kinds)
 	asked, err := o.plugins.InitPlugin(r.Plugin, configuration, initialize)
 	if err != nil {
 		return nil, err

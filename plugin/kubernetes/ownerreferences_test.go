@@ -94,6 +94,10 @@ func TestK18Owners(t *testing.T) {
 	c.wasAsked(t, "delete  v1 pods  shop web")
 	c.fails = func(*authorizationv1.ResourceAttributes) bool { return true }
 	configured(t, "OwnerReferencesPermissionEnforcement", "").validate(q).says(t, "error: it does not answer")
+	c = everything()
+	c.why.EvaluationError = "a role is missing"
+	q.caller = c
+	configured(t, "OwnerReferencesPermissionEnforcement", "").validate(q).says(t, "allowed") // an allow beside an error is one here
 }
 
 // ref is a reference to an owner. blocks is what blockOwnerDeletion is, "" for nothing.

@@ -43,7 +43,8 @@ func mayUser(a *plugin.Attributes, do *authorizationv1.ResourceAttributes) (acce
 
 // mayUseSigner asks whether the user may do something with a signer of certificates: by its
 // name, or with all signers of its domain. If one of the two is allowed it does not matter
-// that the other one has no answer.
+// that the other one has no answer. As in kube-apiserver's plugins an allow beside an error is
+// none here.
 func mayUseSigner(a *plugin.Attributes, verb, signer string) (bool, error) {
 	domain, _, _ := strings.Cut(signer, "/")
 	var failed error
@@ -51,7 +52,7 @@ func mayUseSigner(a *plugin.Attributes, verb, signer string) (bool, error) {
 		answer, err := mayUser(a, &authorizationv1.ResourceAttributes{
 			Verb: verb, Group: "certificates.k8s.io", Version: "*", Resource: "signers", Name: name,
 		})
-		if answer.allowed {
+		if answer.allowed && answer.err == nil {
 			return true, nil
 		}
 		if err != nil {

@@ -132,6 +132,11 @@ func TestK19Signers(t *testing.T) {
 			c.wasAsked(t, row.asked)
 		})
 	}
+	c := everything()
+	c.why.EvaluationError = "a role is missing"
+	approval.caller = c
+	configured(t, "CertificateApproval", "").validate(approval).says(t, noApproval) // an allow beside an error is none for signers
+	c.wasAsked(t, approve+"abc.com/xyz; "+approve+"abc.com/*")
 }
 
 // What a user is comes to the authorizer whole.
