@@ -106,7 +106,8 @@ func TestK1Configuration(t *testing.T) {
 		header + "}": "",
 		strings.Replace(header, "/v1", "/v1beta1", 1) + ", defaults: {enforce: baseline, enforce-version: v1.30, audit: restricted, warn: privileged, warn-version: latest}, " +
 			"exemptions: {usernames: [a, b], namespaces: [kube-system], runtimeClasses: [kata.x]}}": "",
-		strings.Replace(header, "/v1", "/v2", 1) + "}": `apiVersion: Unsupported value: "pod-security.admission.config.k8s.io/v2": supported values: "pod-security.admission.config.k8s.io/v1"`,
+		strings.Replace(header, "/v1", "/v2", 1) + "}":     `apiVersion: Unsupported value: "pod-security.admission.config.k8s.io/v2": supported values: "pod-security.admission.config.k8s.io/v1"`,
+		"{apiVersion: v1, kind: PodSecurityConfiguration}": `apiVersion: Unsupported value: "v1": supported values: "pod-security.admission.config.k8s.io/v1"`,
 		"{kind: Pod}":                                      `kind: Unsupported value: "Pod": supported values: "PodSecurityConfiguration"`,
 		"{defaults: {enforce: strict}}":                    `defaults.enforce: Invalid value: "strict": must be one of privileged, baseline, restricted`,
 		"{defaults: {warn-version: '1.30'}}":               `defaults.warn-version: Invalid value: "1.30": must be "latest" or "v1.x"`,

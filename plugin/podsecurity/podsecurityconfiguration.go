@@ -66,10 +66,13 @@ func (d *Defaults) policy() api.Policy {
 
 const configurationGroup = "pod-security.admission.config.k8s.io/"
 
+// configurationVersions have the same fields. The first is the one to write.
+var configurationVersions = []string{configurationGroup + "v1", configurationGroup + "v1beta1", configurationGroup + "v1alpha1"}
+
 // validate has kube-apiserver's words.
 func (c *Configuration) validate() (errs field.ErrorList) {
-	if v := c.APIVersion; v != "" && !slices.Contains([]string{"v1", "v1beta1", "v1alpha1"}, strings.TrimPrefix(v, configurationGroup)) {
-		errs = append(errs, field.NotSupported(field.NewPath("apiVersion"), v, []string{configurationGroup + "v1"}))
+	if v := c.APIVersion; v != "" && !slices.Contains(configurationVersions, v) {
+		errs = append(errs, field.NotSupported(field.NewPath("apiVersion"), v, configurationVersions[:1]))
 	}
 	if c.Kind != "" && c.Kind != "PodSecurityConfiguration" {
 		errs = append(errs, field.NotSupported(field.NewPath("kind"), c.Kind, []string{"PodSecurityConfiguration"}))

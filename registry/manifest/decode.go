@@ -269,7 +269,7 @@ func plainProblem(at Origin, err error) Problem {
 		p.Field = typeError.Field
 		p.Reason = fmt.Sprintf("must be %s, not %s", kindOf(typeError.Type), typeError.Value)
 	}
-	return p
+	return p.bounded()
 }
 
 // kindOf names what a field holds as its author knows it.
@@ -297,7 +297,7 @@ func strictProblem(at Origin, err error) Problem {
 	p := Problem{File: at.File, Object: at.Object, Reason: plainError(err)}
 	var fieldError interface{ FieldPath() string }
 	if !errors.As(err, &fieldError) {
-		return p
+		return p.bounded()
 	}
 	p.Field = fieldError.FieldPath()
 	what, _, _ := strings.Cut(p.Reason, " \"")
@@ -306,7 +306,7 @@ func strictProblem(at Origin, err error) Problem {
 	if what == "unknown field" && slices.Contains(secretFields(), name) {
 		p.Reason = fmt.Sprintf("a secret %s", fileReference)
 	}
-	return p
+	return p.bounded()
 }
 
 // fileReference is what E14 demands of a secret.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -118,15 +119,25 @@ func stringKeyed(tree any, left *int) (any, error) {
 	return tree, nil
 }
 
+// stringKeyedMap goes by the names of the keys, so that of several mistakes it always finds
+// the same one.
 func stringKeyedMap(tree map[any]any, left *int) (any, error) {
-	object := make(map[string]any, len(tree))
-	for key, value := range tree {
-		name, ok := key.(string)
-		if !ok {
-			return nil, fmt.Errorf("key %v is not a string; quote it", key)
+	names, others := make([]string, 0, len(tree)), []string(nil)
+	for key := range tree {
+		if name, ok := key.(string); ok {
+			names = append(names, name)
+		} else {
+			others = append(others, fmt.Sprint(key))
 		}
+	}
+	if len(others) > 0 {
+		return nil, fmt.Errorf("key %s is not a string; quote it", slices.Min(others))
+	}
+	slices.Sort(names)
+	object := make(map[string]any, len(tree))
+	for _, name := range names {
 		*left -= len(name)
-		plain, err := stringKeyed(value, left)
+		plain, err := stringKeyed(tree[name], left)
 		if err != nil {
 			return nil, err
 		}

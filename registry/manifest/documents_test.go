@@ -30,3 +30,14 @@ func TestExpansion(t *testing.T) {
 		}
 	}
 }
+
+// Of several mistakes in one document always the same one is reported: a problem that
+// changes from look to look would be logged at each.
+func TestOneMistakeOfSeveral(t *testing.T) {
+	for range 20 {
+		_, errs := documents("a.yaml", []byte("b: {1: a}\na: {3: a, 2: a, true: a}\nc: 1"))
+		if len(errs) != 1 || errs[0].Error() != "key 2 is not a string; quote it" {
+			t.Fatal(errs)
+		}
+	}
+}

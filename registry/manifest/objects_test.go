@@ -3,8 +3,11 @@
 package manifest_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -176,6 +179,48 @@ func TestShownValue(t *testing.T) {
 			t.Errorf("%q is shown as %q", value, got)
 		}
 	}
+}
+
+// What a manifest calls its objects and its fields makes no further line of a problem, and
+// no line that nobody reads to its end.
+func TestShownNames(t *testing.T) {
+	long := strings.Repeat("a", 3000)
+	if got := (manifest.Problem{Object: "Plugin/p\nq", Field: "spec.a\r\nb", Reason: "unknown \x1b[31mfield"}).String(); got != "Plugin/p q: spec.a  b: unknown  [31mfield" {
+		t.Errorf("shown as %q", got)
+	}
+	path := field.NewPath(long)
+	at := manifest.Origin{Object: long}
+	read := func(manifests string) []manifest.Problem {
+		return (&manifest.Reader{Sources: []manifest.Source{text(manifests)}}).Read(t.Context()).Problems
+	}
+	plugin := manifest.Plugin{PluginObject: manifest.PluginObject{Spec: manifest.PluginSpec{Plugin: "P"}}}
+	for name, problems := range map[string][]manifest.Problem{
+		"validated":         at.Problems(field.ErrorList{field.Invalid(path, long, long)}),
+		"compiled":          {at.Problem(path, long, long)},
+		"unknown field":     read("apiVersion: dispatcher.dev/v1alpha1\nkind: Plugin\nmetadata: {name: " + long + "}\nspec: {" + long + ": 1}"),
+		"no number":         read("apiVersion: dispatcher.dev/v1alpha1\nkind: Plugin\nmetadata: {name: " + long + "}\nspec: {order: " + strings.Repeat("9", 3000) + "}"),
+		"of its own":        plugin.ConfigurationProblems(field.ErrorList{field.Invalid(path, long, long)}, nil),
+		"cannot be decoded": plugin.ConfigurationProblems(nil, []error{errors.New(long)}),
+	} {
+		if len(problems) != 1 {
+			t.Fatalf("%s: %d problems", name, len(problems))
+		}
+		p := problems[0]
+		for _, shown := range []string{p.Object, p.Field, p.Reason} {
+			if len(shown) > 2048+len("...") {
+				t.Errorf("%s: %d bytes are shown: %.60s", name, len(shown), shown)
+			}
+		}
+	}
+}
+
+// text is a Source of one manifest.
+type text string
+
+func (text) Name() string { return "text" }
+
+func (s text) Read(context.Context) []manifest.File {
+	return []manifest.File{{Name: "text.yaml", Data: []byte(s)}}
 }
 
 // Problems stand in the order of files and objects, and those of one object as they

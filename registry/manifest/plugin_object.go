@@ -57,7 +57,7 @@ func (p *Plugin) ConfigurationProblems(invalid field.ErrorList, undecodable []er
 		if at != "" && below != "" {
 			below = "." + below
 		}
-		problems[i].Field = at + below
+		problems[i].Field = cut(at+below, shownText)
 	}
 	return problems
 }

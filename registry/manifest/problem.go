@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -21,7 +22,7 @@ type Problem struct {
 	Reason string `json:"reason"`
 }
 
-// String returns the problem as one line.
+// String returns the problem as one line, whatever the names are that it quotes.
 func (p Problem) String() string {
 	var b strings.Builder
 	for _, part := range []string{p.File, p.Object, p.Field} {
@@ -34,7 +35,22 @@ func (p Problem) String() string {
 		fmt.Fprintf(&b, "%q: ", p.Value)
 	}
 	b.WriteString(p.Reason)
-	return b.String()
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, b.String())
+}
+
+// bounded is p without most of a name or a reason that is longer than anybody reads: each
+// may quote what an object says.
+func (p Problem) bounded() Problem {
+	for _, text := range []*string{&p.Object, &p.Field, &p.Reason} {
+		*text = cut(*text, shownText)
+	}
+	p.Value = cut(p.Value, shownValue)
+	return p
 }
 
 // Origin says where an object stands.
@@ -46,11 +62,11 @@ type Origin struct {
 
 // Problem returns a Problem of the object at path, which may be nil.
 func (o Origin) Problem(path *field.Path, value, reason string) Problem {
-	p := Problem{File: o.File, Object: o.Object, Value: shorten(value), Reason: reason}
+	p := Problem{File: o.File, Object: o.Object, Value: value, Reason: reason}
 	if path != nil {
 		p.Field = path.String()
 	}
-	return p
+	return p.bounded()
 }
 
 // Problems renders what Kubernetes' validation found, in its words.
@@ -62,9 +78,9 @@ func (o Origin) Problems(errs field.ErrorList) []Problem {
 			p.Reason += ": " + e.Detail
 		}
 		if hasValue(e.Type) {
-			p.Value = shorten(fmt.Sprint(e.BadValue))
+			p.Value = fmt.Sprint(e.BadValue)
 		}
-		out = append(out, p)
+		out = append(out, p.bounded())
 	}
 	return out
 }
@@ -79,14 +95,17 @@ func hasValue(t field.ErrorType) bool {
 	return t == field.ErrorTypeInvalid || t == field.ErrorTypeNotSupported || t == field.ErrorTypeDuplicate
 }
 
-// shownValue bounds a Problem's Value, in bytes.
-const shownValue = 80
+// The bounds of what a Problem shows, in bytes: of its Value, and of each other text.
+const (
+	shownValue = 80
+	shownText  = 2 << 10
+)
 
-func shorten(value string) string {
-	if len(value) <= shownValue {
-		return value
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	return strings.ToValidUTF8(value[:shownValue], "") + "..."
+	return strings.ToValidUTF8(text[:most], "") + "..."
 }
 
 // SortProblems puts ps in the order of files and objects; within one object
