@@ -27,7 +27,7 @@ type limits struct {
 
 // compiledIn are the plugins of kube-apiserver, one with a configuration that only
 // validates, and one that is nothing.
-func compiledIn(t *testing.T) plugin.Set {
+func compiledIn(t testing.TB) plugin.Set {
 	t.Helper()
 	limited := plugin.New("Limited", nil, func(l *limits) (any, field.ErrorList) {
 		if l.Panic {
