@@ -55,7 +55,7 @@ func TestNamespaceObject(t *testing.T) {
 			if strings.HasSuffix(want, "no source of namespaces") {
 				want = "depends on what the cluster stores, which was not asked"
 			}
-			if !strings.HasSuffix(x.Answer, want) || err != nil {
+			if !strings.HasSuffix(x.Answer, want) || err != nil || (refusal == nil) != (len(x.Steps) > 0) {
 				t.Errorf("explained as %q, %v", x.Answer, err)
 			}
 		})

@@ -18,6 +18,8 @@ type turns struct {
 	sizes []int
 	err   error
 	comes func() // nil: nothing happens then
+
+	open, lookups int // turns that are held, and lookups that there were
 }
 
 func (a *turns) Turn(_ string, size int, _ time.Time) (done func(), err error) {
@@ -25,7 +27,8 @@ func (a *turns) Turn(_ string, size int, _ time.Time) (done func(), err error) {
 	if a.comes != nil {
 		a.comes()
 	}
-	return func() {}, a.err
+	a.open++
+	return func() { a.open-- }, a.err
 }
 
 // updating returns the View of an update.
@@ -36,7 +39,16 @@ func updating(t *testing.T) *hook.View {
 
 func (a *turns) Hold(string, *codec.Body, bool) error { return nil }
 
-func (a *turns) LookUp(string) (done func(), err error) { return func() {}, nil }
+func (a *turns) LookUp(string) (done func(), err error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	a.lookups++
+	if a.open > 0 {
+		return nil, errors.New("a turn is held")
+	}
+	return func() {}, nil
+}
 
 // H11 What many params take is the cluster's own turn, as a large object is: nobody else
 // waits for it.
