@@ -229,3 +229,23 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%v, %d", err, set["B"].Compare(set["A"]))
 	}
 }
+
+// An object that is no T is an error that quotes nothing of it, whatever is wrong with it.
+func TestUndecodable(t *testing.T) {
+	for object, want := range map[string]string{
+		`{"metadata":{"name":"secret"},"spec":1}`:                        "the object cannot be decoded as v1.Pod: spec is not a v1.PodSpec",
+		`{"metadata":{"name":"web","creationTimestamp":"secret"}}`:       "the object cannot be decoded as v1.Pod",
+		`{"spec":{"containers":[{"resources":{"limits":{"cpu":"x"}}}]}}`: "the object cannot be decoded as v1.Pod",
+	} {
+		text := `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":{"group":"","version":"v1","kind":"Pod"},` +
+			`"resource":{"group":"","version":"v1","resource":"pods"},"name":"web","namespace":"shop","operation":"CREATE","userInfo":{"username":"ann"},"object":` + object + `}}`
+		err := plugin.WithReview([]byte(text), nil, func(a *plugin.Attributes) {
+			if _, err := plugin.Decode[corev1.Pod](a.Object()); err == nil || err.Error() != want {
+				t.Errorf("%s: %v", object, err)
+			}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}

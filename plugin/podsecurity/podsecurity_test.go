@@ -166,6 +166,9 @@ func TestK8Cases(t *testing.T) {
 		"audited":                    {object: pods(host), labels: ",baseline", want: `map[audit-violations:would ` + strings.Replace(violates, "violates", "violate", 1) + ` enforce-policy:privileged:latest]`},
 		"warned":                     {object: pods(host), labels: ",,baseline", want: `warns would ` + strings.Replace(violates, "violates", "violate", 1) + ` map[enforce-policy:privileged:latest]`},
 		"labels that say nothing":    {object: pods(`{}`), labels: "strict", want: `map[enforce-policy:restricted:latest error:Failed to parse policy: metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: "strict": must be one of privileged, baseline, restricted]`},
+		"another class":              {object: pods(`{"runtimeClassName":"kata","hostNetwork":true}`), labels: "baseline", want: `403 pods "web" is forbidden: ` + violates + " map[enforce-policy:baseline:latest]"},
+		"privileged by no version":   {object: pods(host), labels: "privileged:1", want: `map[enforce-policy:privileged:latest error:Failed to parse policy: metadata.labels[pod-security.kubernetes.io/enforce-version]: Invalid value: "1": must be "latest" or "v1.x"]`},
+		"no object, privileged":      {object: "null", want: "map[enforce-policy:privileged:latest]"},
 		"privileged":                 {object: pods(host), want: "map[enforce-policy:privileged:latest]"},
 		"an exempt namespace":        {object: pods(host), namespace: "exempt", labels: "baseline", want: "map[exempt:namespace]"},
 		"an exempt user":             {object: pods(host), user: "robot", labels: "baseline", want: "map[exempt:user]"},
@@ -191,6 +194,9 @@ func TestK8Cases(t *testing.T) {
 		"a workload that is exempt":        {resource: "apps/deployments", namespace: "exempt", object: deployment, labels: "baseline", want: "map[exempt:namespace]"},
 		"a workload without a template":    {resource: "replicationcontrollers", object: `{"spec":{}}`, labels: "baseline"},
 		"a workload that is none":          {resource: "apps/deployments", object: `{"spec":1}`, labels: "baseline", want: "map[error:failed to decode object: the object cannot be decoded as v1.Deployment: spec is not a v1.DeploymentSpec]"},
+		"a workload by no version":         {resource: "apps/deployments", object: deployment, labels: "baseline,privileged,privileged:1", want: `map[error:Failed to parse policy: metadata.labels[pod-security.kubernetes.io/warn-version]: Invalid value: "1": must be "latest" or "v1.x"]`},
+		"a workload that is null":          {resource: "apps/deployments", object: "null", labels: "baseline,,baseline"},
+		"no workload, privileged":          {resource: "apps/deployments", object: `{"spec":1}`, labels: "privileged"},
 		"a workload of nobody knows where": {resource: "apps/deployments", object: deployment, labels: "?", want: `map[error:failed to lookup namespace "shop": not found]`},
 		"something else":                   {resource: "configmaps", object: `{}`, labels: "restricted"},
 		"another group":                    {resource: "example.com/pods", object: pods(host), labels: "baseline"},
@@ -211,6 +217,10 @@ func TestK8Cases(t *testing.T) {
 		"an exempt namespace with labels": {resource: "namespaces", namespace: "exempt", object: namespace("baseline"), want: `warns namespace "shop" is exempt from Pod Security, and the policy (enforce=baseline:latest) will be ignored map[]`},
 		"an exempt namespace, stricter":   {resource: "namespaces", operation: "UPDATE", namespace: "exempt", object: namespace("baseline"), old: namespace("privileged"), want: `warns namespace "shop" is exempt from Pod Security, and the policy (enforce=baseline:latest) will be ignored map[]`},
 		"an exempt one without":           {resource: "namespaces", namespace: "exempt", object: namespace("privileged")},
+		"an exempt one, as by default":    {resource: "namespaces", namespace: "exempt", object: `{"metadata":{"name":"shop"}}`},
+		"an exempt one, not audited":      {resource: "namespaces", namespace: "exempt", object: `{"metadata":{"name":"shop","labels":{"pod-security.kubernetes.io/enforce":"baseline","pod-security.kubernetes.io/audit":"privileged"}}}`, want: `warns namespace "shop" is exempt from Pod Security, and the policy (enforce=baseline:latest) will be ignored map[]`},
+		"an exempt one with a version":    {resource: "namespaces", namespace: "exempt", object: `{"metadata":{"name":"shop","labels":{"pod-security.kubernetes.io/enforce":"baseline","pod-security.kubernetes.io/warn-version":"v1.30"}}}`, want: `warns namespace "shop" is exempt from Pod Security, and the policy (enforce=baseline:latest, warn=baseline:v1.30) will be ignored map[]`},
+		"another version, less strict":    {resource: "namespaces", operation: "UPDATE", object: strings.Replace(namespace("baseline"), `"labels":{`, `"labels":{"pod-security.kubernetes.io/enforce-version":"v1.30",`, 1), old: namespace("restricted"), want: `warns existing pods in namespace "shop" were not checked against the new PodSecurity enforce level "baseline:v1.30" map[]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := q.answer(t); got != q.want {
