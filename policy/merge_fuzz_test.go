@@ -32,9 +32,11 @@ func FuzzMerge(f *testing.F) {
 		{`{"data":{"a":"b"},"immutable":false,"later":{"field":[1]}}`, `{"data":{"c":"d"},"later":{"field":[2],"more":1}}`},
 		{`{"spec":{"rules":[{"host":"a"}]}}`, `{"spec":{"ingressClassName":"x","rules":[]}}`},
 		{`{"spec":{}}`, `{"spec":{"nodeSelector":{"a":"b"}}}`},
+		{`{"metadata":{"labels":{}}}`, `{"metadata":{"labels":null},"spec":{"containers":null,"nodeSelector":null}}`}, {`{}`, `{"metadata":null,"spec":null}`},
 		{`{"spec":{"containers":[{"name":"a"},{"name":"a"}],"priority":1e3}}`, `{"spec":{"priority":10,"terminationGracePeriodSeconds":null}}`},
 	} {
 		f.Add(byte(i), []byte(seed[0]), []byte(seed[1]))
+		f.Add(byte(0), []byte(seed[0]), []byte(seed[1]))
 	}
 	fuzz.Run(f, func(t testing.TB, which byte, object, configuration []byte) {
 		kind := kinds[int(which)%len(kinds)]

@@ -278,6 +278,69 @@ func TestAuthorizersAnswersAreBounded(t *testing.T) {
 	}
 }
 
+// J4 A question whose request panics has no answer: nothing is kept of it.
+func TestJ4RequestThatPanics(t *testing.T) {
+	r := &reviewer{says: authorizationv1.SubjectAccessReviewStatus{Allowed: true}}
+	a := newReviewed(r)
+	good := a.review
+	a.review = func(context.Context, question) (authorizationv1.SubjectAccessReviewStatus, error) { panic("no") }
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic is hidden")
+			}
+		}()
+		_, _ = a.Authorize(mayRead("ada"), time.Now().Add(time.Hour))
+	}()
+	a.review = good
+	if status, err := a.Authorize(mayRead("ada"), time.Now().Add(time.Hour)); !status.Allowed || err != nil || r.count() != 1 || a.status().Waiting != 0 {
+		t.Errorf("then it answers %+v, %v after %d requests", status, err, r.count())
+	}
+}
+
+// J3 An answer is kept if its texts together have at most so many bytes.
+func TestJ3LongAnswersAreNotKept(t *testing.T) {
+	for n, kept := range map[int]bool{maxAnswerText: true, maxAnswerText + 1: false} {
+		r := &reviewer{says: authorizationv1.SubjectAccessReviewStatus{Reason: strings.Repeat("a", n-1), EvaluationError: "b"}}
+		a := newReviewed(r)
+		for range 2 {
+			if _, err := a.Authorize(mayRead("ada"), time.Now().Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r.count() == 1 != kept {
+			t.Errorf("%d bytes: %d requests", n, r.count())
+		}
+	}
+}
+
+// The status lists who is open, with the newest of a cluster, and the last error only until
+// a request is answered.
+func TestStatusOfAuthorizers(t *testing.T) {
+	of := NewAuthorizers(AuthorizersConfig{})
+	r := &reviewer{err: errReviewFailed}
+	east, west := r.askedOf(of), newAuthorizer(of, 2, "west", manifest.KubeAccess{})
+	east.Open(t.Context())
+	west.Open(t.Context())
+	_, _ = east.Authorize(mayRead("ada"), time.Now().Add(time.Hour))
+	if all := of.Status(); len(all) != 2 || all[0].Cluster != "east" || all[0].Failed != 1 || all[0].LastError == "" {
+		t.Errorf("%+v", all)
+	}
+	r.err = nil
+	_, _ = east.Authorize(mayRead("ada"), time.Now().Add(time.Hour))
+	if all := of.Status(); all[0].Answered != 1 || all[0].LastError != "" {
+		t.Errorf("%+v", all)
+	}
+	east.Close()
+	if all := of.Status(); len(all) != 1 || all[0].Cluster != "west" {
+		t.Errorf("after one is closed: %+v", all)
+	}
+	west.Close()
+	if all := of.Status(); len(all) != 0 || len(of.open) != 0 {
+		t.Errorf("after both are closed: %+v", all)
+	}
+}
+
 // Whatever an API sends, only one well formed answer that allows is an allow.
 func FuzzReadReview(f *testing.F) {
 	for _, text := range []string{
