@@ -98,6 +98,7 @@ func New(cfg Config) (*Dispatcher, error) {
 type Request struct {
 	Review   *codec.Review // retained as long as a Hook uses it
 	Cluster  *chain.Cluster
+	Server   *chain.APIServer // which of its API servers asks; nil: its kube-apiserver
 	Phase    chain.Phase
 	Path     *chain.Path // which webhooks are considered; nil: all of the phase
 	Outdated bool        // the cluster called a path that its registration no longer has

@@ -95,6 +95,40 @@ type Authentication struct {
 	// one Cluster may. Default: false. Danger: whoever reaches the listener is
 	// this cluster.
 	Anonymous bool `json:"anonymous,omitempty"`
+	// Callers are other API servers of the cluster that call us: aggregated ones
+	// (extension API servers), each by a credential of its own. They share the
+	// cluster's limits. Default: none, an API server that shows no credential of the
+	// cluster is refused, and its own failurePolicy decides.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Callers []Caller `json:"callers,omitempty"`
+}
+
+// Caller is an API server of the cluster that serves API groups of its own.
+// +kubebuilder:validation:XValidation:rule="has(self.certificate) || has(self.bearerTokenSHA256) && size(self.bearerTokenSHA256) > 0",message="at least one of certificate or bearerTokenSHA256"
+// +kubebuilder:validation:XValidation:rule="!has(self.bearerTokenSHA256) || self.bearerTokenSHA256.all(s, s.matches('^[0-9a-fA-F]{64}$'))",message="bearerTokenSHA256 must be 64 hexadecimal digits each: the SHA-256 of the token, never the token"
+type Caller struct {
+	// Name names the caller in the decision log, in logs and in problems.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	Name string `json:"name"`
+	// Certificate identifies the caller by the names in its client certificate, as
+	// it does the cluster.
+	Certificate *CertificateIdentity `json:"certificate,omitempty"`
+	// BearerTokenSHA256 are SHA-256 sums of bearer tokens, as for the cluster.
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=8192
+	BearerTokenSHA256 []string `json:"bearerTokenSHA256,omitempty"`
+	// APIGroups are the groups that the caller serves. A review about another one is
+	// refused with 403. Danger: a group that is missing leaves its requests to the
+	// failurePolicy of the registration.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	APIGroups []string `json:"apiGroups"`
 }
 
 // CertificateIdentity lists names of which a client certificate needs one.

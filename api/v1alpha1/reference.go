@@ -93,13 +93,18 @@ func (c *Cluster) References() []Reference {
 	if a := c.Spec.Authentication.Certificate; a != nil {
 		r.authorities("spec.authentication.certificate.", a.CASecretRef, a.CAConfigMapRef, &a.CAFile)
 	}
+	for i := range c.Spec.Authentication.Callers {
+		if a := c.Spec.Authentication.Callers[i].Certificate; a != nil {
+			r.authorities(fmt.Sprintf("spec.authentication.callers[%d].certificate.", i), a.CASecretRef, a.CAConfigMapRef, &a.CAFile)
+		}
+	}
 	r.secret("spec.", "kubeconfigSecretRef", c.Spec.KubeconfigSecretRef, DefaultKubeconfigKey, &c.Spec.KubeconfigFile)
 	return r
 }
 
 // Dereference drops the references, when what they name is in files.
 func (c *Cluster) Dereference() {
-	if a := c.Spec.Authentication.Certificate; a != nil {
+	for _, a := range c.Spec.Authentication.certificates() {
 		a.CASecretRef, a.CAConfigMapRef = nil, nil
 	}
 	c.Spec.KubeconfigSecretRef = nil
@@ -108,10 +113,24 @@ func (c *Cluster) Dereference() {
 // Files returns the names of files that the Cluster names, the kubeconfig apart; ""
 // names none.
 func (s *ClusterSpec) Files() []string {
-	if c := s.Authentication.Certificate; c != nil {
-		return []string{c.CAFile}
+	var files []string
+	for _, c := range s.Authentication.certificates() {
+		files = append(files, c.CAFile)
 	}
-	return nil
+	return files
+}
+
+// certificates returns those of the cluster and of its callers.
+func (a *Authentication) certificates() (list []*CertificateIdentity) {
+	if a.Certificate != nil {
+		list = append(list, a.Certificate)
+	}
+	for i := range a.Callers {
+		if c := a.Callers[i].Certificate; c != nil {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // References returns what the WebhookBinding names.

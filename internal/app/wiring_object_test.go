@@ -37,6 +37,15 @@ func clusterWires() []wire {
 			r.configure("tls: {clientAuth: IfGiven}")
 			r.start().allows(question{client: r.clientAs("")})
 		}},
+		{field: "authentication.callers[].name", by: "internal/app.TestCallers"},
+		{field: "authentication.callers[].certificate.commonNames", by: "internal/app.TestCallers"},
+		{field: "authentication.callers[].certificate.dnsNames", by: "internal/app.TestCallers"},
+		{field: "authentication.callers[].certificate.uris", by: "internal/app.TestCallers"},
+		{field: "authentication.callers[].certificate.caFile", by: "internal/app.TestCallers"},
+		{field: "authentication.callers[].certificate.caSecretRef", by: "registry/manifest/testdata/references.txtar"},
+		{field: "authentication.callers[].certificate.caConfigMapRef", by: "registry/manifest/testdata/references.txtar"},
+		{field: "authentication.callers[].bearerTokenSHA256", by: "internal/app.TestCallers"},
+		{field: "authentication.callers[].apiGroups", by: "internal/app.TestCallers"},
 		{field: "timeoutSeconds", value: "timeoutSeconds: 10", observe: func(_ *testing.T, r *rig) {
 			r.start().allows(question{timeout: "5s"})
 			r.toldWithin(4)

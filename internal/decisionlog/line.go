@@ -20,6 +20,7 @@ import (
 type Line struct {
 	Time     time.Time `json:"time"`
 	Cluster  string    `json:"cluster"`
+	Caller   string    `json:"caller,omitempty"` // of the cluster's API servers; none: its kube-apiserver
 	Phase    string    `json:"phase"`
 	Snapshot string    `json:"snapshot"`
 	TraceID  string    `json:"traceID,omitempty"`
@@ -136,6 +137,9 @@ func newLine(ctx context.Context, r *dispatcher.Record) *Line {
 		ElapsedSeconds: r.Elapsed.Seconds(),
 		LeftSeconds:    r.Deadline.Sub(r.End()).Seconds(),
 		PatchSHA256:    hashed(v.Response.Patch),
+	}
+	if r.Server != nil {
+		d.Caller = r.Server.Name
 	}
 	d.setRequest(r.Review)
 	if s := trace.SpanContextFromContext(ctx); s.IsValid() {

@@ -38,7 +38,7 @@ func packages() map[string][]string {
 		// The kinds, as others import them, too: apimachinery and k8s.io/api alone.
 		"api/v1alpha1":      {},
 		"exempt":            {"api/v1alpha1", "codec", "match"},
-		"chain":             {"hook", "match", "exempt"},
+		"chain":             {"codec", "hook", "match", "exempt"},
 		"registry/manifest": {"api/v1alpha1", "chain"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
 		"registry/compile": {"api/v1alpha1", "codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "policy/schema", "plugin", "internal/celenv", "internal/trust"},

@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"sync"
@@ -68,7 +69,7 @@ func (e *exchange) serve() {
 
 // identify says who asks for what, and until when.
 func (e *exchange) identify(snapshot *registry.Snapshot) refusal {
-	cluster := identify(snapshot, e.conn, &e.head)
+	cluster, asking := identify(snapshot, e.conn, &e.head)
 	if cluster == nil || cluster.Name != string(e.head.route.cluster) {
 		return forbidden
 	}
@@ -81,6 +82,7 @@ func (e *exchange) identify(snapshot *registry.Snapshot) refusal {
 	}
 	e.req = dispatcher.Request{
 		Cluster:  cluster,
+		Server:   asking,
 		Phase:    e.head.route.phase,
 		Path:     considered,
 		Outdated: !current,
@@ -149,6 +151,10 @@ func (e *exchange) judge(body *codec.Body) {
 	}
 	if err := decode(body); err != nil {
 		e.undecodable(err)
+		return
+	}
+	if !e.req.Server.MaySend(e.req.Review) {
+		e.refuse(otherGroup)
 		return
 	}
 	response := e.decide()
@@ -276,5 +282,9 @@ func (e *exchange) turnAway(r refusal, told, recorded string) {
 	if r != panicked { // perhaps because of what this looks at
 		from = caller(e.cfg.Snapshot, e.conn, &e.head)
 	}
-	e.records.refused(sender(e.ctx, &e.head), from, r, recorded)
+	attrs := sender(e.ctx, &e.head)
+	if e.req.Server != nil {
+		attrs = append(attrs, slog.String("caller", e.req.Server.Name))
+	}
+	e.records.refused(attrs, from, r, recorded)
 }

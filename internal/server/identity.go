@@ -18,47 +18,51 @@ func caller(current func() *registry.Snapshot, c *conn, h *head) *chain.Cluster 
 		return nil
 	}
 	defer snapshot.Release()
-	return identify(snapshot, c, h)
+	cluster, _ := identify(snapshot, c, h)
+	return cluster
 }
 
-// identify returns the cluster that the credentials of a request belong to, or nil:
-// for a credential that nobody owns, for two that disagree, and for none at all unless
-// the cluster named in the path takes anonymous callers. Host, SNI and other headers
-// say nothing about who sends it (A18).
-func identify(s *registry.Snapshot, c *conn, h *head) *chain.Cluster {
+// identify returns the cluster that the credentials of a request belong to, and which
+// of its API servers; or nil: for a credential that nobody owns, for two that disagree,
+// and for none at all unless the cluster named in the path takes anonymous callers. Host,
+// SNI and other headers say nothing about who sends it (A18).
+func identify(s *registry.Snapshot, c *conn, h *head) (*chain.Cluster, *chain.APIServer) {
+	var who chain.Identity
 	certified := c.chains.Leaf() != nil
 	switch {
 	case certified && h.authorization.shown:
-		return agreed(byCertificate(s, c.chains, c.arrived), byToken(s, h.authorization))
+		who = agreed(byCertificate(s, c.chains, c.arrived), byToken(s, h.authorization))
 	case certified:
-		return byCertificate(s, c.chains, c.arrived)
+		who = byCertificate(s, c.chains, c.arrived)
 	case h.authorization.shown:
-		return byToken(s, h.authorization)
+		who = byToken(s, h.authorization)
+	default:
+		return anonymous(s, h.route.cluster), nil
 	}
-	return anonymous(s, h.route.cluster)
+	return s.Clusters[who.Cluster], who.Server
 }
 
-func agreed(a, b *chain.Cluster) *chain.Cluster {
+func agreed(a, b chain.Identity) chain.Identity {
 	if a != b {
-		return nil
+		return chain.Identity{}
 	}
 	return a
 }
 
 // byCertificate looks the certificate up. It may have expired since the
 // handshake: connections live long.
-func byCertificate(s *registry.Snapshot, chains trust.Chains, now time.Time) *chain.Cluster {
+func byCertificate(s *registry.Snapshot, chains trust.Chains, now time.Time) chain.Identity {
 	if now.After(chains.Leaf().NotAfter) {
-		return nil
+		return chain.Identity{}
 	}
-	return s.Clusters[s.ByCertificate(chains)]
+	return s.ByCertificate(chains)
 }
 
-func byToken(s *registry.Snapshot, a authorization) *chain.Cluster {
+func byToken(s *registry.Snapshot, a authorization) chain.Identity {
 	if len(a.token) == 0 {
-		return nil
+		return chain.Identity{}
 	}
-	return s.Clusters[s.ByToken(a.token)]
+	return s.ByToken(a.token)
 }
 
 func anonymous(s *registry.Snapshot, named []byte) *chain.Cluster {

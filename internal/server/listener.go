@@ -112,7 +112,7 @@ func (l *listener) owner(chains trust.Chains) string {
 		return ""
 	}
 	defer snapshot.Release()
-	return snapshot.ByCertificate(chains)
+	return snapshot.ByCertificate(chains).Cluster
 }
 
 // Close stops accepting. Open connections stay open.

@@ -21,6 +21,7 @@ const (
 	badEncoding
 	notReview
 	forbidden
+	otherGroup
 	noRoute
 	notPost
 	tooSlow
@@ -49,6 +50,7 @@ var words = [refusals]string{
 	badEncoding:   "bad_encoding",
 	notReview:     "not_review",
 	forbidden:     "forbidden",
+	otherGroup:    "other_group",
 	noRoute:       "no_route",
 	notPost:       "not_post",
 	tooSlow:       "too_slow",
@@ -87,6 +89,8 @@ func (r refusal) describe() (status int, text string) {
 		return http.StatusBadRequest, "the body is not a readable AdmissionReview"
 	case forbidden:
 		return http.StatusForbidden, "the credentials are not those of this cluster"
+	case otherGroup:
+		return http.StatusForbidden, "the review is about an API group that this caller does not serve"
 	case noRoute:
 		return http.StatusNotFound, "no such path"
 	case notPost:

@@ -3,13 +3,8 @@
 package compile
 
 import (
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/hex"
 	"maps"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -61,14 +56,10 @@ func (c *clusters) compile(m *manifest.Cluster) *chain.Cluster {
 	if s := m.Spec.TimeoutSeconds; s != nil {
 		cluster.Timeout = time.Duration(*s) * time.Second
 	}
-	var pins []*x509.Certificate
-	if a := m.Spec.Authentication.Certificate; a != nil {
-		_, pins = c.readCA(m.Origin, a.CAFile, field.NewPath("spec", "authentication", "certificate", "caFile"))
-	}
 	if listed, ok := cluster.Namespaces.(*namespaces); ok {
 		cluster.Stored = map[schema.GroupVersionResource]hook.Objects{policy.Namespaces(): storedNamespaces{listed}}
 	}
-	c.problem(c.ids.claim(m, pins)...)
+	c.identify(m)
 	return cluster
 }
 
@@ -148,59 +139,6 @@ func validateCluster(c *v1alpha1.Cluster) field.ErrorList {
 	errs = append(errs, exempt.Validate(c.Spec.FailOpen.Rules, spec.Child("failOpen", "rules"), true)...)
 	if n := c.Spec.Limits.RequestBytes; n < 0 {
 		errs = append(errs, field.Invalid(spec.Child("limits", "requestBytes"), n, "must not be negative"))
-	}
-	return errs
-}
-
-func validateAuthentication(a *v1alpha1.Authentication, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if a.Certificate == nil && len(a.BearerTokenSHA256) == 0 && !a.Anonymous {
-		errs = append(errs, field.Required(at, "at least one of certificate, bearerTokenSHA256 or anonymous"))
-	}
-	for i, sum := range a.BearerTokenSHA256 {
-		if !isSHA256(sum) {
-			// Not the value: it may be the token itself.
-			errs = append(errs, field.Invalid(at.Child("bearerTokenSHA256").Index(i), "",
-				"must be 64 hexadecimal digits: the SHA-256 of the token, never the token"))
-		}
-	}
-	if a.Certificate != nil {
-		errs = append(errs, validateCertificateIdentity(a.Certificate, at.Child("certificate"))...)
-	}
-	return errs
-}
-
-func isSHA256(s string) bool {
-	sum, err := hex.DecodeString(s)
-	return err == nil && len(sum) == sha256.Size
-}
-
-func validateCertificateIdentity(c *v1alpha1.CertificateIdentity, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if len(c.CommonNames)+len(c.DNSNames)+len(c.URIs) == 0 {
-		errs = append(errs, field.Required(at, "at least one of commonNames, dnsNames or uris"))
-	}
-	errs = append(errs, noneEmpty(c.CommonNames, at.Child("commonNames"))...)
-	errs = append(errs, noneEmpty(c.DNSNames, at.Child("dnsNames"))...)
-	for i, name := range c.DNSNames {
-		if strings.Contains(name, "*") {
-			errs = append(errs, field.Invalid(at.Child("dnsNames").Index(i), name, "wildcards are not permitted: a cluster has a name"))
-		}
-	}
-	for i, raw := range c.URIs {
-		if u, err := url.Parse(raw); err != nil || u.Scheme == "" || u.String() != raw {
-			errs = append(errs, field.Invalid(at.Child("uris").Index(i), raw, "must be an absolute URI in canonical form"))
-		}
-	}
-	return errs
-}
-
-func noneEmpty(values []string, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for i, v := range values {
-		if v == "" {
-			errs = append(errs, field.Required(at.Index(i), ""))
-		}
 	}
 	return errs
 }

@@ -12,21 +12,22 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/internal/trust"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
-// identities tells clusters, by their names, by their credentials. It is read-only.
+// identities tells clusters, and their callers, by their credentials. It is read-only.
 type identities struct {
 	commonNames, dnsNames, uris map[string]*claims
-	tokens                      map[[sha256.Size]byte]string
-	anonymous                   string // that needs none; "": none is
+	tokens                      map[[sha256.Size]byte]chain.Identity
+	anonymous                   string // the cluster that needs none; "": none is
 }
 
-// claims are the clusters that one name in certificates stands for.
+// claims are who one name in certificates stands for.
 type claims struct {
-	free   []string               // for any authority of the process
-	pinned map[authority][]string // for their own ones
+	free   []chain.Identity               // for any authority of the process
+	pinned map[authority][]chain.Identity // for their own ones
 	pins   []*x509.Certificate
 	own    *trust.Authorities // pins, indexed
 }
@@ -77,76 +78,68 @@ func (i *identities) Authorities(leaf *x509.Certificate, process *trust.Authorit
 	return sets
 }
 
-// ByCertificate returns the cluster that presents the verified chains by URI,
-// DNS name or common name. It returns "" for a certificate that names none, or
-// more than one.
-func (i *identities) ByCertificate(chains trust.Chains) string {
+// ByCertificate returns who presents the verified chains, by URI, DNS name or common
+// name. A certificate that names nobody, or more than one, is nobody's.
+func (i *identities) ByCertificate(chains trust.Chains) chain.Identity {
 	leaf := chains.Leaf()
 	if leaf == nil {
-		return ""
+		return chain.Identity{}
 	}
 	var found one
 	var few [maxClaims]*claims
 	for _, name := range i.claimed(few[:0], leaf) {
 		if len(chains.Process) > 0 {
-			for _, cluster := range name.free {
-				found.add(cluster)
+			for _, who := range name.free {
+				found.add(who)
 			}
 		}
 		name.signed(chains.Process, &found)
 		name.signed(chains.Cluster, &found)
 	}
 	if found.several {
-		return ""
+		return chain.Identity{}
 	}
-	return found.cluster
+	return found.who
 }
 
-// signed adds the clusters one of whose authorities is in a chain.
+// signed adds those one of whose authorities is in a chain.
 func (c *claims) signed(chains [][]*x509.Certificate, found *one) {
-	for _, chain := range chains {
-		for _, certificate := range chain {
-			for _, cluster := range c.pinned[authority{string(certificate.RawSubject), string(certificate.RawSubjectPublicKeyInfo)}] {
-				found.add(cluster)
+	for _, certificates := range chains {
+		for _, certificate := range certificates {
+			for _, who := range c.pinned[authority{string(certificate.RawSubject), string(certificate.RawSubjectPublicKeyInfo)}] {
+				found.add(who)
 			}
 		}
 	}
 }
 
-// one collects the clusters that claim the names of a certificate.
+// one collects who claims the names of a certificate.
 type one struct {
-	cluster string
+	who     chain.Identity
 	several bool
 }
 
-func (o *one) add(cluster string) {
-	o.several = o.several || (o.cluster != "" && o.cluster != cluster)
-	o.cluster = cluster
+func (o *one) add(who chain.Identity) {
+	o.several = o.several || (o.who != chain.Identity{} && o.who != who)
+	o.who = who
 }
 
-// ByToken returns the cluster whose bearer token this is, or "". How long that
-// takes tells something about the sums of tokens, which help nobody to a token.
-func (i *identities) ByToken(token []byte) string { return i.tokens[sha256.Sum256(token)] }
+// ByToken returns whose bearer token this is. How long that takes tells something
+// about the sums of tokens, which help nobody to a token.
+func (i *identities) ByToken(token []byte) chain.Identity { return i.tokens[sha256.Sum256(token)] }
 
-// claim enters the cluster's credentials, with the authorities that it pins, and
-// reports those that another cluster has (E11).
-func (i *identities) claim(m *manifest.Cluster, pins []*x509.Certificate) (problems []manifest.Problem) {
-	at := field.NewPath("spec", "authentication")
-	shared := func(at *field.Path, value, other string) {
-		problems = append(problems, m.Problem(at, value, "is also an identity of Cluster/"+other))
+// claim enters the credentials of somebody of the cluster at the path, with the
+// authorities that are pinned for him, and reports those that another one has (E11).
+func (i *identities) claim(m *manifest.Cluster, who chain.Identity, c credential, pins []*x509.Certificate) (problems []manifest.Problem) {
+	shared := func(at *field.Path, value string, other chain.Identity) {
+		problems = append(problems, m.Problem(at, value, "is also an identity of "+other.String()))
 	}
-	a := &m.Spec.Authentication
-	if a.Anonymous {
-		if i.anonymous = cmp.Or(i.anonymous, m.Name); i.anonymous != m.Name {
-			shared(at.Child("anonymous"), "true", i.anonymous)
+	for n, sum := range c.tokens {
+		if other := i.claimToken(sum, who); other != who {
+			shared(c.at.Child("bearerTokenSHA256").Index(n), sum[:8]+"...", other)
 		}
 	}
-	for n, sum := range a.BearerTokenSHA256 {
-		if other := i.claimToken(sum, m.Name); other != m.Name {
-			shared(at.Child("bearerTokenSHA256").Index(n), sum[:8]+"...", other)
-		}
-	}
-	if a.Certificate == nil {
+	if c.certificate == nil {
 		return problems
 	}
 	for _, kind := range []struct {
@@ -154,38 +147,47 @@ func (i *identities) claim(m *manifest.Cluster, pins []*x509.Certificate) (probl
 		names []string
 		field string
 	}{
-		{i.commonNames, a.Certificate.CommonNames, "commonNames"},
-		{i.dnsNames, a.Certificate.DNSNames, "dnsNames"},
-		{i.uris, a.Certificate.URIs, "uris"},
+		{i.commonNames, c.certificate.CommonNames, "commonNames"},
+		{i.dnsNames, c.certificate.DNSNames, "dnsNames"},
+		{i.uris, c.certificate.URIs, "uris"},
 	} {
 		for n, name := range kind.names {
 			if kind.known[name] == nil {
-				kind.known[name] = &claims{pinned: map[authority][]string{}}
+				kind.known[name] = &claims{pinned: map[authority][]chain.Identity{}}
 			}
-			for _, other := range kind.known[name].enter(m.Name, pins) {
-				shared(at.Child("certificate", kind.field).Index(n), name, other)
+			for _, other := range kind.known[name].enter(who, pins) {
+				shared(c.at.Child("certificate", kind.field).Index(n), name, other)
 			}
 		}
 	}
 	return problems
 }
 
+// claimAnonymous enters the cluster as the one that needs no credential.
+func (i *identities) claimAnonymous(m *manifest.Cluster) (problems []manifest.Problem) {
+	if i.anonymous = cmp.Or(i.anonymous, m.Name); i.anonymous != m.Name {
+		at := field.NewPath("spec", "authentication", "anonymous")
+		problems = append(problems, m.Problem(at, "true", "is also an identity of Cluster/"+i.anonymous))
+	}
+	return problems
+}
+
 // claimToken enters the sum of a token, if nobody has it, and returns who does.
-func (i *identities) claimToken(sum, cluster string) string {
+func (i *identities) claimToken(sum string, who chain.Identity) chain.Identity {
 	if !isSHA256(sum) {
-		return cluster
+		return who
 	}
 	var key [sha256.Size]byte
 	_, _ = hex.Decode(key[:], []byte(sum)) // validated above
-	i.tokens[key] = cmp.Or(i.tokens[key], cluster)
+	i.tokens[key] = cmp.Or(i.tokens[key], who)
 	return i.tokens[key]
 }
 
-// enter enters the claim of a cluster, for its own authorities if it pins any, and
-// returns the clusters that a certificate could stand for as well. Two may have one
-// name only if each pins it to authorities of its own.
-func (c *claims) enter(own string, pins []*x509.Certificate) []string {
-	others := map[string]bool{}
+// enter enters a claim, for the own authorities if there are any, and returns, by name,
+// for whom a certificate could stand as well. Two may have one name only if each pins
+// it to authorities of its own.
+func (c *claims) enter(who chain.Identity, pins []*x509.Certificate) []chain.Identity {
+	others := map[chain.Identity]bool{}
 	for _, other := range c.free {
 		others[other] = true
 	}
@@ -194,7 +196,7 @@ func (c *claims) enter(own string, pins []*x509.Certificate) []string {
 		for _, other := range c.pinned[key] {
 			others[other] = true
 		}
-		c.pinned[key] = append(c.pinned[key], own)
+		c.pinned[key] = append(c.pinned[key], who)
 		c.pins = append(c.pins, pin)
 	}
 	if len(pins) == 0 {
@@ -203,10 +205,10 @@ func (c *claims) enter(own string, pins []*x509.Certificate) []string {
 				others[other] = true
 			}
 		}
-		c.free = append(c.free, own)
+		c.free = append(c.free, who)
 	}
-	delete(others, own)
-	return slices.Sorted(maps.Keys(others))
+	delete(others, who)
+	return slices.SortedFunc(maps.Keys(others), func(a, b chain.Identity) int { return cmp.Compare(a.String(), b.String()) })
 }
 
 func newIdentities() identities {
@@ -214,7 +216,7 @@ func newIdentities() identities {
 		commonNames: map[string]*claims{},
 		dnsNames:    map[string]*claims{},
 		uris:        map[string]*claims{},
-		tokens:      map[[sha256.Size]byte]string{},
+		tokens:      map[[sha256.Size]byte]chain.Identity{},
 	}
 }
 

@@ -78,7 +78,7 @@ func TestByCertificate(t *testing.T) {
 		"DNS name is no common one": {other.chain("named.example.com", nil), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := s.ByCertificate(trust.Chains{Process: c.chains}); got != c.want {
+			if got := s.ByCertificate(trust.Chains{Process: c.chains}).Cluster; got != c.want {
 				t.Fatalf("%q, want %q", got, c.want)
 			}
 		})
@@ -104,7 +104,7 @@ func TestChainsOfAClustersOwnAuthority(t *testing.T) {
 		"both":                      {trust.Chains{Process: process.chain("named", nil), Cluster: a.chain("named", nil)}, "named"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := s.ByCertificate(c.chains); got != c.want {
+			if got := s.ByCertificate(c.chains).Cluster; got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
@@ -191,7 +191,7 @@ func TestNamesOfManyClusters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			chain := ca.chain("", c.names)
-			if got := s.ByCertificate(trust.Chains{Cluster: chain}); got != c.want {
+			if got := s.ByCertificate(trust.Chains{Cluster: chain}).Cluster; got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 			process := trust.NewAuthorities(nil)
@@ -211,7 +211,7 @@ func TestByToken(t *testing.T) {
 	h.put("b.pem", newAuthority(t, "b", time.Now().Add(1000*time.Hour)).pem())
 	s := h.good(compile.Options{})
 	for token, want := range map[string]string{"secret": "token", "secrets": "", "": ""} {
-		if got := s.ByToken([]byte(token)); got != want {
+		if got := s.ByToken([]byte(token)).Cluster; got != want {
 			t.Errorf("%q is %q, want %q", token, got, want)
 		}
 	}
@@ -237,11 +237,11 @@ func tokenClusters(tb testing.TB, n int) *compile.Compiled {
 func TestByTokenOfMany(t *testing.T) {
 	s := tokenClusters(t, 300)
 	for i := range 300 {
-		if got, want := s.ByToken(fmt.Appendf(nil, "token-%d", i)), fmt.Sprintf("c%d", i); got != want {
+		if got, want := s.ByToken(fmt.Appendf(nil, "token-%d", i)).Cluster, fmt.Sprintf("c%d", i); got != want {
 			t.Errorf("token %d is of %q, want %q", i, got, want)
 		}
 	}
-	if got := s.ByToken([]byte("token-300")); got != "" {
+	if got := s.ByToken([]byte("token-300")).Cluster; got != "" {
 		t.Errorf("a token of nobody is of %q", got)
 	}
 }
@@ -253,7 +253,7 @@ func BenchmarkByToken(b *testing.B) {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			s, token := tokenClusters(b, n), []byte("token-7")
 			for b.Loop() {
-				if s.ByToken(token) == "" {
+				if s.ByToken(token).Cluster == "" {
 					b.Fatal("the token is of nobody")
 				}
 			}

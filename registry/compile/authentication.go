@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
+	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
+)
+
+// credential is how one API server of a cluster proves who it is.
+type credential struct {
+	at          *field.Path // of what has the fields
+	certificate *v1alpha1.CertificateIdentity
+	tokens      []string // SHA-256
+}
+
+func ownCredential(a *v1alpha1.Authentication, at *field.Path) credential {
+	return credential{at, a.Certificate, a.BearerTokenSHA256}
+}
+
+func callersCredential(c *v1alpha1.Caller, at *field.Path) credential {
+	return credential{at, c.Certificate, c.BearerTokenSHA256}
+}
+
+// identify enters the credentials of the cluster's API servers.
+func (c *clusters) identify(m *manifest.Cluster) {
+	a, at := &m.Spec.Authentication, field.NewPath("spec", "authentication")
+	if a.Anonymous {
+		c.problem(c.ids.claimAnonymous(m)...)
+	}
+	c.claim(m, chain.Identity{Cluster: m.Name}, ownCredential(a, at))
+	for i := range a.Callers {
+		caller := &a.Callers[i]
+		who := chain.Identity{Cluster: m.Name, Server: &chain.APIServer{Name: caller.Name, Groups: caller.APIGroups}}
+		c.claim(m, who, callersCredential(caller, at.Child("callers").Index(i)))
+	}
+}
+
+func (c *clusters) claim(m *manifest.Cluster, who chain.Identity, its credential) {
+	if its.certificate == nil {
+		c.problem(c.ids.claim(m, who, its, nil)...)
+		return
+	}
+	_, pins := c.readCA(m.Origin, its.certificate.CAFile, its.at.Child("certificate", "caFile"))
+	c.problem(c.ids.claim(m, who, its, pins)...)
+}
+
+func validateAuthentication(a *v1alpha1.Authentication, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if a.Certificate == nil && len(a.BearerTokenSHA256) == 0 && !a.Anonymous {
+		errs = append(errs, field.Required(at, "at least one of certificate, bearerTokenSHA256 or anonymous"))
+	}
+	errs = append(errs, ownCredential(a, at).validate()...)
+	names := map[string]bool{}
+	for i := range a.Callers {
+		errs = append(errs, validateCaller(&a.Callers[i], at.Child("callers").Index(i), names)...)
+	}
+	return errs
+}
+
+func validateCaller(c *v1alpha1.Caller, at *field.Path, names map[string]bool) field.ErrorList {
+	var errs field.ErrorList
+	for _, reason := range validation.NameIsDNSSubdomain(c.Name, false) {
+		errs = append(errs, field.Invalid(at.Child("name"), c.Name, reason))
+	}
+	if names[c.Name] {
+		errs = append(errs, field.Duplicate(at.Child("name"), c.Name))
+	}
+	names[c.Name] = true
+	if c.Certificate == nil && len(c.BearerTokenSHA256) == 0 {
+		errs = append(errs, field.Required(at, "at least one of certificate or bearerTokenSHA256"))
+	}
+	errs = append(errs, callersCredential(c, at).validate()...)
+	if len(c.APIGroups) == 0 {
+		errs = append(errs, field.Required(at.Child("apiGroups"), "the groups that this API server serves"))
+	}
+	for i, group := range c.APIGroups {
+		// Not "": the core group is the kube-apiserver's. Not "*": whoever may send all is the kube-apiserver.
+		for _, reason := range validation.NameIsDNSSubdomain(group, false) {
+			errs = append(errs, field.Invalid(at.Child("apiGroups").Index(i), group, reason))
+		}
+	}
+	return errs
+}
+
+func (c credential) validate() field.ErrorList {
+	var errs field.ErrorList
+	for i, sum := range c.tokens {
+		if !isSHA256(sum) {
+			// Not the value: it may be the token itself.
+			errs = append(errs, field.Invalid(c.at.Child("bearerTokenSHA256").Index(i), "",
+				"must be 64 hexadecimal digits: the SHA-256 of the token, never the token"))
+		}
+	}
+	if c.certificate != nil {
+		errs = append(errs, validateCertificateIdentity(c.certificate, c.at.Child("certificate"))...)
+	}
+	return errs
+}
+
+func isSHA256(s string) bool {
+	sum, err := hex.DecodeString(s)
+	return err == nil && len(sum) == sha256.Size
+}
+
+func validateCertificateIdentity(c *v1alpha1.CertificateIdentity, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if len(c.CommonNames)+len(c.DNSNames)+len(c.URIs) == 0 {
+		errs = append(errs, field.Required(at, "at least one of commonNames, dnsNames or uris"))
+	}
+	errs = append(errs, noneEmpty(c.CommonNames, at.Child("commonNames"))...)
+	errs = append(errs, noneEmpty(c.DNSNames, at.Child("dnsNames"))...)
+	for i, name := range c.DNSNames {
+		if strings.Contains(name, "*") {
+			errs = append(errs, field.Invalid(at.Child("dnsNames").Index(i), name, "wildcards are not permitted: a cluster has a name"))
+		}
+	}
+	for i, raw := range c.URIs {
+		if u, err := url.Parse(raw); err != nil || u.Scheme == "" || u.String() != raw {
+			errs = append(errs, field.Invalid(at.Child("uris").Index(i), raw, "must be an absolute URI in canonical form"))
+		}
+	}
+	return errs
+}
+
+func noneEmpty(values []string, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, v := range values {
+		if v == "" {
+			errs = append(errs, field.Required(at.Index(i), ""))
+		}
+	}
+	return errs
+}
