@@ -80,7 +80,7 @@ func New(o Options) *cobra.Command {
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(o), newStatus(), newValidate(o), newImport(), newExplain(o), newRegistration(o), newDemo(o), newLoadtest(), newVersion(o))
+	root.AddCommand(newServe(o), newStatus(), newValidate(o), newImport(), newLint(), newExplain(o), newRegistration(o), newDemo(o), newLoadtest(), newVersion(o))
 	for _, cmd := range append(root.Commands(), root) {
 		asUsage(cmd)
 	}

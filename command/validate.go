@@ -124,6 +124,9 @@ func printRows(w io.Writer, kind string, list []manifest.Problem) {
 		if p.Value != "" {
 			reason = fmt.Sprintf("%q: %s", p.Value, p.Reason)
 		}
+		if p.Rule != "" {
+			reason += " (" + p.Rule + ")"
+		}
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", kind, dash(p.File), dash(p.Object), dash(p.Field), reason)
 	}
 }

@@ -41,7 +41,8 @@ func packages() map[string][]string {
 		"chain":             {"codec", "hook", "match", "exempt"},
 		"registry/manifest": {"api/v1alpha1", "chain"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
-		"registry/compile": {"api/v1alpha1", "codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "policy/schema", "plugin", "internal/celenv", "internal/trust"},
+		"lint":             {"codec", "hook", "match", "internal/celenv"},
+		"registry/compile": {"lint", "api/v1alpha1", "codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "policy/schema", "plugin", "internal/celenv", "internal/trust"},
 		// What needs the API of the cluster that the dispatcher runs in: the dispatcher has none of it.
 		"mirror":              {"api/v1alpha1", "chain", "registry/compile", "registry/manifest"},
 		"cmd/dispatcher-kube": {"internal/config", "mirror", "plugin", "plugin/kubernetes"},
@@ -74,7 +75,7 @@ func packages() map[string][]string {
 		"internal/harness/sample": {},
 		// codec and dispatcher for explain, which reads a Review.
 		"cmd/dispatcher":  {"command"},
-		"command":         {"internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "chain", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "internal/cgroup"},
+		"command":         {"lint", "internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "chain", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "internal/cgroup"},
 		"webhookserver":   {}, // for webhook authors: it brings nothing of ours into their binaries
 		"internal/tally":  {},
 		"internal/mutate": {},
@@ -124,8 +125,8 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/authentication/user":  {"internal/celenv"},
 
 		"k8s.io/apiserver/pkg/authorization/authorizer": {"internal/celenv"},
-		"k8s.io/api":                           {"api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
-		"k8s.io/apimachinery":                  {"internal/quantity", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "mirror"},
+		"k8s.io/api":                           {"lint", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
+		"k8s.io/apimachinery":                  {"lint", "internal/quantity", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "mirror"},
 		"k8s.io/pod-security-admission":        {"plugin/podsecurity"},
 		"k8s.io/client-go":                     {"registry/kube", "mirror", "cmd/dispatcher-kube"},
 		"k8s.io/klog":                          {"registry/kube", "mirror"}, // to keep client-go silent

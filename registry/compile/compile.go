@@ -99,7 +99,7 @@ func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*trans
 	targets := &targets{known: ByIdentity(living), found: map[transport.Identity]*transport.Target{}}
 	compileChains(groups, all, plugins.list, &variants{diagnostics: d, options: &k.options, targets: targets})
 	params.lint(namesOfClusters(in.Objects.Clusters))
-	lint{d, k.options.MaxTimeout}.all(in.Objects, bindings, all, plugins.list, groups)
+	lint{d, k.options.MaxTimeout, k.cel}.all(in.Objects, bindings, all, plugins.list, groups)
 
 	manifest.SortProblems(d.problems)
 	manifest.SortProblems(d.warnings)

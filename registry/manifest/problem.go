@@ -20,6 +20,7 @@ type Problem struct {
 	Field  string `json:"field,omitempty"`  // field path as Kubernetes writes it
 	Value  string `json:"value,omitempty"`  // the offending value, cut short; never a secret
 	Reason string `json:"reason"`
+	Rule   string `json:"rule,omitempty"` // of docs/lint.md, of a warning that is one of its findings
 }
 
 // String returns the problem as one line, whatever the names are that it quotes.
@@ -35,6 +36,9 @@ func (p Problem) String() string {
 		fmt.Fprintf(&b, "%q: ", p.Value)
 	}
 	b.WriteString(p.Reason)
+	if p.Rule != "" {
+		b.WriteString(" (" + p.Rule + ")")
+	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
@@ -121,6 +125,10 @@ func SortProblems(ps []Problem) {
 
 // Attributes are what a log line says of p.
 func (p Problem) Attributes() []any {
-	return []any{slog.String("file", p.File), slog.String("object", p.Object),
+	attributes := []any{slog.String("file", p.File), slog.String("object", p.Object),
 		slog.String("field", p.Field), slog.String("value", p.Value), slog.String("reason", p.Reason)}
+	if p.Rule != "" {
+		attributes = append(attributes, slog.String("rule", p.Rule))
+	}
+	return attributes
 }

@@ -6,15 +6,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/internal/celenv"
+	outage "github.com/admission-dispatcher/dispatcher/lint"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
@@ -23,6 +22,7 @@ import (
 type lint struct {
 	*diagnostics
 	maxTimeout time.Duration
+	cel        *celenv.Compiler
 }
 
 func (l lint) all(o *manifest.Objects, bindings []*binding, entries [2][]*entry, plugins []*plugged, groups []*group) {
@@ -38,12 +38,17 @@ func (l lint) all(o *manifest.Objects, bindings []*binding, entries [2][]*entry,
 		l.policies(o, every, len(groups) > 0)
 		l.plugins(plugins, len(groups) > 0)
 	}
+	l.findings(every)
 	short := l.short(groups)
 	for _, e := range every {
-		l.rules(e)
+		if e.policy != nil {
+			l.wide(e)
+		}
 		if clusters := short[e]; len(clusters) > 0 {
-			l.warn(e.configuration.Problem(e.path.Child("timeoutSeconds"), e.timeout().String(),
-				"is longer than the whole admission may take in "+enumerate(clusters)))
+			p := e.configuration.Problem(e.path.Child("timeoutSeconds"), e.timeout().String(),
+				"is longer than the whole admission may take in "+enumerate(clusters))
+			p.Rule = outage.Timeout
+			l.warn(p)
 		}
 	}
 }
@@ -61,66 +66,36 @@ func (l lint) binding(b *binding, every []*entry, clusters bool) {
 	}
 }
 
-// rules warns about what a webhook that fails closed can stop (E10).
-func (l lint) rules(e *entry) {
+// findings are what package lint says of webhooks: what an outage of one that fails
+// closed stops, among others (E10).
+func (l lint) findings(every []*entry) {
+	in := outage.Input{Registry: true, Compiler: l.cel}
+	var configurations []*manifest.Configuration
+	for _, e := range every {
+		if e.policy == nil && !slices.Contains(configurations, e.configuration) {
+			configurations = append(configurations, e.configuration)
+			in.Configurations = append(in.Configurations, outage.Configuration{
+				Object: e.configuration.Object, Name: e.configuration.Meta.Name, Mutating: e.configuration.Phase == chain.Mutating,
+				Beta: e.configuration.Beta, Webhooks: e.configuration.Webhooks,
+			})
+		}
+	}
+	for _, f := range outage.Check(in) {
+		p := configurations[f.Configuration].Problem(f.At, f.Value, f.Text)
+		p.Rule = f.Rule.ID
+		l.warn(p)
+	}
+}
+
+// wide warns about policies that select everything: package lint knows webhooks only.
+func (l lint) wide(e *entry) {
 	for i := range e.spec.Rules {
-		r := &e.spec.Rules[i]
-		at := e.path.Child(e.rules()).Index(i)
-		if isWide(r) {
-			l.warn(e.configuration.Problem(at, "", "selects every resource of every group"))
-		}
-		if *e.spec.FailurePolicy != admissionregistrationv1.Fail || e.policy != nil {
-			continue
-		}
-		if stopped := vital(e.spec, r); len(stopped) > 0 {
-			l.warn(e.configuration.Problem(at, "", fmt.Sprintf(
-				"with failurePolicy Fail an outage of this webhook stops %s", strings.Join(stopped, ", "))))
+		if outage.IsWide(&e.spec.Rules[i]) {
+			p := e.configuration.Problem(e.path.Child(e.rules()).Index(i), "", "selects every resource of every group")
+			p.Rule = outage.CatchAll
+			l.warn(p)
 		}
 	}
-}
-
-func isWide(r *admissionregistrationv1.RuleWithOperations) bool {
-	return slices.Contains(r.APIGroups, "*") && (selectsResource(r, "*") || selectsResource(r, "*/*"))
-}
-
-// vital names what a cluster cannot live without and the rule selects.
-func vital(w *admissionregistrationv1.MutatingWebhook, r *admissionregistrationv1.RuleWithOperations) []string {
-	var names []string
-	if selects(r, "coordination.k8s.io", "leases") && selectsNamespace(w, "kube-node-lease") {
-		names = append(names, "leases")
-	}
-	if selects(r, "", "nodes/status") {
-		names = append(names, "node heartbeats")
-	}
-	if *r.Scope != admissionregistrationv1.ClusterScope && selectsNamespace(w, metav1.NamespaceSystem) {
-		names = append(names, "writes in "+metav1.NamespaceSystem)
-	}
-	return names
-}
-
-func selects(r *admissionregistrationv1.RuleWithOperations, group, resource string) bool {
-	inGroup := slices.Contains(r.APIGroups, "*") || slices.Contains(r.APIGroups, group)
-	return inGroup && (selectsResource(r, resource) || selectsResource(r, "*/*") || wildcard(r, resource))
-}
-
-func selectsResource(r *admissionregistrationv1.RuleWithOperations, resource string) bool {
-	return slices.Contains(r.Resources, resource)
-}
-
-// wildcard reports whether an entry with one wildcard includes the resource.
-func wildcard(r *admissionregistrationv1.RuleWithOperations, resource string) bool {
-	name, sub, isSub := strings.Cut(resource, "/")
-	if !isSub {
-		return selectsResource(r, "*") || selectsResource(r, name+"/*")
-	}
-	return selectsResource(r, name+"/*") || selectsResource(r, "*/"+sub)
-}
-
-// selectsNamespace reports whether the namespaceSelector selects a namespace of
-// which only the name is known.
-func selectsNamespace(w *admissionregistrationv1.MutatingWebhook, name string) bool {
-	selector, err := metav1.LabelSelectorAsSelector(w.NamespaceSelector)
-	return err == nil && selector.Matches(labels.Set{namespaceName: name})
 }
 
 // short returns the clusters that do not wait as long as a webhook may take.
