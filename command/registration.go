@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -88,7 +89,7 @@ func (r registering) print(cmd *cobra.Command, o Options, path string) ([]byte, 
 	if r.rbac {
 		return registration.RBAC(r.user, cluster.NeededObjects()), nil
 	}
-	options, err := registrationOptions(cfg, r.static)
+	options, err := registrationOptions(cfg, cluster.Name, r.static)
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +110,8 @@ func (r registering) print(cmd *cobra.Command, o Options, path string) ([]byte, 
 	return made.YAML(cluster)
 }
 
-func registrationOptions(cfg *config.Config, static bool) (registration.Options, error) {
-	o := registration.Options{URL: cfg.Registration.URL, Static: static}
+func registrationOptions(cfg *config.Config, cluster string, static bool) (registration.Options, error) {
+	o := registration.Options{URL: strings.ReplaceAll(cfg.Registration.URL, config.ClusterPlaceholder, cluster), Static: static}
 	if o.URL == "" {
 		return o, errors.New("registration.url is not set in the configuration file: say where clusters reach the dispatcher")
 	}

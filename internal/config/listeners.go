@@ -100,10 +100,13 @@ func (t *AdminTLS) validate(at *field.Path) field.ErrorList {
 	return errs
 }
 
+// ClusterPlaceholder stands for the name of a Cluster in Registration.URL.
+const ClusterPlaceholder = "{cluster}"
+
 // Registration is how clusters reach this dispatcher.
 type Registration struct {
 	// URL is https://host:port, without a path. Required by the command
-	// registration.
+	// registration. {cluster} in the host stands for the name of the Cluster.
 	URL string `json:"url,omitempty"`
 	// CAFile are the authorities of the serving certificate, in PEM. Default: the
 	// caller's trust roots. Danger: without it any authority that the control
@@ -115,8 +118,9 @@ func (r *Registration) validate(at *field.Path) field.ErrorList {
 	if r.URL == "" {
 		return nil
 	}
-	u, err := url.Parse(r.URL)
-	if err != nil || u.Scheme != "https" || u.Host == "" || r.URL != "https://"+u.Host {
+	example := strings.ReplaceAll(r.URL, ClusterPlaceholder, "cluster")
+	u, err := url.Parse(example)
+	if err != nil || u.Scheme != "https" || u.Host == "" || example != "https://"+u.Host {
 		return field.ErrorList{field.Invalid(at.Child("url"), r.URL, "must be https://host:port, with nothing after it")}
 	}
 	return nil
