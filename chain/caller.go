@@ -49,6 +49,9 @@ func (c *Cluster) Objects(resource schema.GroupVersionResource) hook.Objects {
 	return nil
 }
 
+// Kinds implements hook.Caller.
+func (c *Cluster) Kinds() hook.Kinds { return c.Types }
+
 var errNoAuthorizer = errors.New("the cluster has no authorizer that could be asked")
 
 // Authorize implements hook.Caller.

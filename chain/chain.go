@@ -52,6 +52,7 @@ type Cluster struct {
 	FailOpen     exempt.Rules
 	Namespaces   match.Namespaces                             // nil: only kubernetes.io/metadata.name is known
 	Stored       map[schema.GroupVersionResource]hook.Objects // of the resources that its Entries need
+	Types        hook.Kinds                                   // nil: nobody can be asked
 	Authorizer   Authorizer                                   // nil: nobody can be asked
 	Validating   *Chain
 	Mutating     *Chain
@@ -92,6 +93,16 @@ func (c *Cluster) NeededObjects() (resources []schema.GroupVersionResource) {
 	}
 	slices.SortFunc(resources, CompareResources)
 	return slices.Compact(resources)
+}
+
+// NeededTypes returns the groups and versions whose types the cluster's Hooks are known to
+// ask for, each once and in order; ok is false where none asks for any.
+func (c *Cluster) NeededTypes() (list []schema.GroupVersion, ok bool) {
+	for _, w := range c.Mutating.Webhooks {
+		list, ok = append(list, w.Needs.GroupVersions...), ok || w.Needs.Types
+	}
+	slices.SortFunc(list, func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(list), ok
 }
 
 // CompareResources orders resources by group, name and version.
@@ -147,6 +158,10 @@ type Needs struct {
 	NamespaceLabels []string
 	Objects         []schema.GroupVersionResource
 	Authorizer      bool
+	// Types: the Hook asks for the types of kinds, of which those of GroupVersions are
+	// known beforehand.
+	Types         bool
+	GroupVersions []schema.GroupVersion
 }
 
 // Authorizer answers for the authorizer of a cluster, as hook.Caller says.

@@ -67,6 +67,12 @@ type AuthorizerSource interface {
 	Resource
 }
 
+// KindSource is a source of the types of a cluster's kinds that has to be kept current.
+type KindSource interface {
+	hook.Kinds
+	Resource
+}
+
 // ObjectSource is a source of the objects of a resource that has to be kept current.
 type ObjectSource interface {
 	hook.Objects

@@ -8,6 +8,8 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	policyschema "github.com/admission-dispatcher/dispatcher/policy/schema"
 )
 
 // Caller is what is known of the cluster that asks, beside its name and labels. It may ask
@@ -23,9 +25,19 @@ type Caller interface {
 	// Objects returns the objects of a resource that a Hook's Entry names; nil: the cluster
 	// has no source of them.
 	Objects(resource schema.GroupVersionResource) Objects
+	// Kinds returns the types of the cluster's kinds; nil: it has no source of them, or no
+	// Hook's Entry needs one.
+	Kinds() Kinds
 	// Authorize asks the cluster's authorizer, if a Hook's Entry does. An answer of late may
 	// serve: an allow for 5 min, any other for 30 s.
 	Authorize(access *authorizationv1.SubjectAccessReviewSpec, deadline time.Time) (authorizationv1.SubjectAccessReviewStatus, error)
+}
+
+// Kinds are the types of the kinds that a cluster serves, as it publishes them. They are
+// safe for concurrent use.
+type Kinds interface {
+	// Types returns the types of a group and version. The error says why they are not known.
+	Types(of schema.GroupVersion, deadline time.Time) (*policyschema.Types, error)
 }
 
 // ErrNotAsked is the error of what a cluster would have to be asked for where nobody asks

@@ -4,20 +4,56 @@ package policy
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/codec/jsonpatch"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	policyschema "github.com/admission-dispatcher/dispatcher/policy/schema"
 )
 
 // unknownKind is the error of merging into an object of whose kind nothing is known.
-type unknownKind struct{ schema.GroupVersionKind }
+type unknownKind struct {
+	kind schema.GroupVersionKind
+	err  error // why the cluster does not say; nil: it is not asked, or does not serve the kind
+}
 
 func (k *unknownKind) Error() string {
-	return fmt.Sprintf("Resource kind %s not found. There can be a delay between when CustomResourceDefinitions are created and when they are available.", k.GroupVersionKind)
+	text := fmt.Sprintf("Resource kind %s not found. There can be a delay between when CustomResourceDefinitions are created and when they are available.", k.kind)
+	if k.err != nil {
+		text += " The types of the cluster's kinds are not known: " + k.err.Error() + "."
+	}
+	return text
+}
+
+// Unwrap returns why the cluster does not say.
+func (k *unknownKind) Unwrap() error { return k.err }
+
+// typeOf returns the type of the objects of a kind: as the sources have it, or else the
+// cluster that asks.
+func typeOf(kind schema.GroupVersionKind, known *policyschema.Types, v *hook.View, deadline time.Time) (policyschema.Type, error) {
+	of, ok := known.Of(kind)
+	if ok {
+		return of, nil
+	}
+	var cluster hook.Kinds
+	if v.Caller != nil {
+		cluster = v.Caller.Kinds()
+	}
+	if cluster == nil {
+		return of, &unknownKind{kind: kind}
+	}
+	types, err := cluster.Types(kind.GroupVersion(), deadline)
+	if err != nil {
+		return of, &unknownKind{kind, err}
+	}
+	if of, ok = types.Of(kind); !ok {
+		return of, &unknownKind{kind: kind}
+	}
+	return of, nil
 }
 
 // mergeError is the error of a merge. It may quote the object.

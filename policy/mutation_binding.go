@@ -4,6 +4,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -70,10 +71,11 @@ func (b *MutationBinding) decide(q *hook.Question) (codec.Response, error) {
 	for _, p := range found.params {
 		size += p.Size()
 	}
+	object := b.mutable(q.View, q.Deadline)
 	for variables := variablesOf(q); ; {
 		var m *mutated
 		err := inTurn(q, size, func() {
-			m = b.compiled.mutate(variables, b.key(), b.params, found, b.mutable(q.View), q.Deadline, false)
+			m = b.compiled.mutate(variables, b.key(), b.params, found, object, q.Deadline, false)
 		})
 		if err == nil && m.unanswered == nil {
 			return b.answer(m)
@@ -107,13 +109,17 @@ func (b *MutationBinding) unfound(err error) (codec.Response, error) {
 	return b.answer(&mutated{denial: &decision{reason: reasonForbidden, message: err.Error()}})
 }
 
-// mutable returns the object that may be mutated. That of a CONNECT is its options, which
-// nobody stores.
-func (b *MutationBinding) mutable(v *hook.View) mutable {
+// mutable returns the object that may be mutated, with its type if configurations are merged
+// into it. That of a CONNECT is its options, which nobody stores.
+func (b *MutationBinding) mutable(v *hook.View, deadline time.Time) (o mutable) {
 	if v.Object.IsNull() || v.Review.Operation == codec.Connect {
-		return mutable{}
+		return o
 	}
-	return mutable{v.Object.Raw, kindOf(v.Review), b.types}
+	o.object = v.Object.Raw
+	if b.types != nil {
+		o.of, o.untyped = typeOf(kindOf(v.Review), b.types, v, deadline)
+	}
+	return o
 }
 
 // answer is what the policy came to, as an answer. What failurePolicy Ignore skips is a
@@ -136,8 +142,10 @@ func (b *MutationBinding) answer(m *mutated) (codec.Response, error) {
 // that were asked for.
 func (b *MutationBinding) Explain(v *hook.View) (hook.Explanation, error) {
 	x := hook.Explanation{}
-	found, err := b.compiled.find(b.params, explained(v))
-	if b.compiled.depends(b.params, v, err) {
+	q := explained(v)
+	found, err := b.compiled.find(b.params, q)
+	object := b.mutable(v, q.Deadline)
+	if b.compiled.depends(b.params, v, err) || errors.Is(object.untyped, hook.ErrNotAsked) {
 		x.Answer = dependsOnCluster
 		return x, nil
 	}
@@ -145,7 +153,7 @@ func (b *MutationBinding) Explain(v *hook.View) (hook.Explanation, error) {
 		x.Answer = shownMutation(b.unfound(err))
 		return x, nil
 	}
-	m := b.compiled.mutate(&celenv.Variables{Input: v.Variables().Input}, b.key(), b.params, found, b.mutable(v), time.Time{}, true)
+	m := b.compiled.mutate(&celenv.Variables{Input: v.Variables().Input}, b.key(), b.params, found, object, time.Time{}, true)
 	x.Steps = m.steps
 	if m.unanswered != nil {
 		x.Answer = m.unanswered.Error()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
@@ -213,6 +214,48 @@ func TestKindsThatAreNotKnown(t *testing.T) {
 		got := mutate(v, mutating(t, policy+configurations(`Object{spec: Object.spec{a: 1}}`)), time.Time{})
 		if diff := cmp.Diff(want, got.resp); diff != "" || (got.err != nil) != want.Allowed {
 			t.Errorf("%v (-want +got):\n%s", got.err, diff)
+		}
+	}
+}
+
+// published are the kinds of a cluster.
+type published struct {
+	types *schema.Types
+	err   error
+}
+
+func (p published) Types(apischema.GroupVersion, time.Time) (*schema.Types, error) {
+	return p.types, p.err
+}
+
+// H30 A kind that the sources do not know is merged as the cluster says that asks; where it
+// cannot say, and does not have the kind, that is told. Explain does not ask it.
+func TestKindsOfTheCluster(t *testing.T) {
+	const notFound = "Resource kind example.com/v1, Kind=Pod not found. There can be a delay between when CustomResourceDefinitions are created and when they are available."
+	types, _, err := schema.ReadDocument(strings.NewReader(`{"components":{"schemas":{"p":{"type":"object","x-kubernetes-group-version-kind":[{"group":"example.com","version":"v1","kind":"Pod"}]}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		of       published
+		resp     codec.Response
+		explains string
+	}{
+		{published{types: types}, codec.Response{Allowed: true, Patch: []byte(`[{"op":"add","path":"/spec/a","value":1}]`)}, `allows and changes the object: [{"op":"add","path":"/spec/a","value":1}]`},
+		{published{types: schema.BuiltIn()}, codec.Response{Code: 503, Reason: "ServiceUnavailable", Message: notFound}, "denies: " + notFound},
+		{published{err: errors.New("it hangs")}, codec.Response{Code: 503, Reason: "ServiceUnavailable", Message: notFound + " The types of the cluster's kinds are not known: it hangs."},
+			"denies: " + notFound + " The types of the cluster's kinds are not known: it hangs."},
+		{published{err: hook.ErrNotAsked}, codec.Response{Code: 503, Reason: "ServiceUnavailable", Message: notFound + " The types of the cluster's kinds are not known: the cluster was not asked."},
+			"depends on what the cluster stores, which was not asked"},
+	} {
+		v := viewOf(t)
+		v.Review.Kind.Group, v.Caller = []byte("example.com"), &caller{kinds: row.of}
+		b := mutating(t, configurations(`Object{spec: Object.spec{a: 1}}`))
+		if diff := cmp.Diff(row.resp, mutate(v, b, time.Time{}).resp); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if x, err := b.Explain(v); err != nil || x.Answer != row.explains {
+			t.Errorf("%v, %s", err, x.Answer)
 		}
 	}
 }

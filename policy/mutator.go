@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/admission-dispatcher/dispatcher/codec"
 	"github.com/admission-dispatcher/dispatcher/codec/jsonpatch"
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
@@ -29,9 +27,9 @@ type mutated struct {
 
 // mutable is an object that may be mutated.
 type mutable struct {
-	object []byte // nil: there is none
-	kind   schema.GroupVersionKind
-	types  *policyschema.Types // that it may be merged by
+	object  []byte            // nil: there is none
+	of      policyschema.Type // that it is merged by
+	untyped error             // why there is none
 }
 
 // mutator evaluates the mutations of one policy over one review.
@@ -126,11 +124,10 @@ func (m *mutator) operationsOf(x *mutation, value celenv.Value) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	of, ok := m.types.Of(m.kind)
-	if !ok {
-		return nil, &unknownKind{m.kind}
+	if m.untyped != nil {
+		return nil, m.untyped
 	}
-	return merge(m.object, configuration, of)
+	return merge(m.object, configuration, m.of)
 }
 
 // apply applies the operations of a mutation to the object. A test that does not hold

@@ -26,6 +26,7 @@ import (
 type caller struct {
 	objects map[schema.GroupVersionResource]hook.Objects
 	labels  map[string]string // of namespace shop
+	kinds   hook.Kinds
 }
 
 func (c *caller) StoredLabels(namespace string, _ time.Time) (map[string]string, error) {
@@ -41,6 +42,8 @@ func (c *caller) Objects(resource schema.GroupVersionResource) hook.Objects {
 	}
 	return nil
 }
+func (c *caller) Kinds() hook.Kinds { return c.kinds }
+
 func (c *caller) Authorize(*authorizationv1.SubjectAccessReviewSpec, time.Time) (authorizationv1.SubjectAccessReviewStatus, error) {
 	return authorizationv1.SubjectAccessReviewStatus{}, errors.New("none")
 }

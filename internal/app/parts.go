@@ -89,7 +89,7 @@ func (p *parts) wireRegistry(o Options, admin net.Addr) {
 	settings.Compile.Client = p.client
 	settings.Compile.Plugins, settings.Compile.Workers = o.Plugins, p.workers
 	settings.Compile.Namespaces, settings.Compile.Objects = p.clusters.Namespaces, p.clusters.Objects
-	settings.Compile.Authorizer = p.authorizers.Authorizer
+	settings.Compile.Kinds, settings.Compile.Authorizer = p.clusters.Kinds, p.authorizers.Authorizer
 	settings.Changed = func(c registry.Change) { p.status.Changed(c) }
 	p.registry = registry.New(settings)
 	p.status = status.New(status.Config{

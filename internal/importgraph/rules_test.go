@@ -26,7 +26,7 @@ func packages() map[string][]string {
 		"internal/worker":       {},
 		"internal/tracecontext": {},
 		"breaker":               {},
-		"hook":                  {"codec", "internal/celenv", "internal/crash", "internal/share", "internal/worker"},
+		"hook":                  {"codec", "internal/celenv", "internal/crash", "internal/share", "internal/worker", "policy/schema"},
 		"transport":             {"codec", "hook", "breaker", "internal/crash", "internal/worker", "internal/tracecontext"},
 		"webhook":               {"codec", "hook", "transport"},
 		"policy":                {"codec", "codec/jsonpatch", "hook", "match", "internal/celenv", "policy/schema"},
@@ -48,7 +48,7 @@ func packages() map[string][]string {
 		"cmd/dispatcher-kube": {"internal/config", "mirror", "plugin", "plugin/kubernetes"},
 		"registry":            {"chain", "transport", "registry/manifest", "registry/compile"},
 		"internal/trust":      {},
-		"registry/kube":       {"hook", "match", "chain", "registry/manifest"}, // hook and match for the interfaces of sources
+		"registry/kube":       {"hook", "match", "chain", "registry/manifest", "policy/schema"}, // hook and match for the interfaces of sources
 		"dispatcher/overload": {"codec", "internal/share"},
 		"dispatcher":          {"codec", "codec/jsonpatch", "match", "internal/crash", "internal/throttle", "chain", "exempt", "hook", "dispatcher/overload", "internal/tracecontext"},
 		"internal/server":     {"internal/tracecontext", "dispatcher", "registry", "codec", "internal/crash", "internal/throttle", "internal/trust", "chain"},

@@ -91,9 +91,9 @@ func scalarOf(n *node) smd.Scalar {
 // ref returns the type of a part: a name, or the type itself.
 func (a atoms) ref(n *node) smd.TypeRef {
 	if n.ref == "" {
-		return smd.TypeRef{Inlined: a.of(n), Nullable: n.nullable}
+		return smd.TypeRef{Inlined: a.of(n)}
 	}
-	ref := smd.TypeRef{NamedType: &n.ref, Nullable: n.nullable}
+	ref := smd.TypeRef{NamedType: &n.ref}
 	if r := relationship(n); r != "" {
 		ref.ElementRelationship = &r
 	}

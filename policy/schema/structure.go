@@ -19,7 +19,6 @@ type node struct {
 	ref        string // the name of another schema, which this is
 	typ        string
 	format     string
-	nullable   bool
 	value      any // default
 	properties map[string]*node
 	additional *node // the schema of all other properties
@@ -37,7 +36,7 @@ type node struct {
 const (
 	// maxNodes bounds the schemas that are read of one CustomResourceDefinition, or of one
 	// document of a cluster, each of a property, of items or of what is in a default.
-	maxNodes = 100_000
+	maxNodes = 50_000
 	// maxDepth bounds how deep they are in one another, and maxSkipped how deep what is
 	// not read may be.
 	maxDepth   = 100
@@ -117,8 +116,6 @@ func (r *nodeReader) member(n *node, key string, at *field.Path) (err error) {
 		n.typ, err = r.text()
 	case "format":
 		n.format, err = r.text()
-	case "nullable":
-		n.nullable, err = r.truth()
 	case "default":
 		n.value, err = r.any()
 	case "properties":

@@ -109,6 +109,13 @@ func (c *clusters) sources(current *Compiled) (sources []chain.Resource) {
 			cluster.Stored[resource] = source
 			sources = append(sources, source)
 		}
+		if known, needs := cluster.NeededTypes(); needs && c.options.Kinds != nil {
+			source := c.options.Kinds(cluster.Name, a, known)
+			cluster.Types = source
+			sources = append(sources, source)
+		} else if needs {
+			cluster.Types = nobodyAsked{}
+		}
 	}
 	return sources
 }

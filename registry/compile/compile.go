@@ -36,6 +36,9 @@ type Options struct {
 	Namespaces func(cluster string, access manifest.KubeAccess, labels []string) chain.NamespaceSource
 	// Objects, if not nil, returns the source of the objects of a resource, likewise.
 	Objects func(cluster string, access manifest.KubeAccess, resource schema.GroupVersionResource) chain.ObjectSource
+	// Kinds, if not nil, returns the source of the types of a cluster's kinds, likewise. It
+	// knows beforehand of which groups and versions somebody asks.
+	Kinds func(cluster string, access manifest.KubeAccess, known []schema.GroupVersion) chain.KindSource
 	// Authorizer, if not nil, returns who asks the authorizer of a cluster that has a
 	// kubeconfigFile, for clusters in which somebody may: as for Namespaces.
 	Authorizer func(cluster string, access manifest.KubeAccess) chain.AuthorizerSource

@@ -8,15 +8,12 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
-	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/admission-dispatcher/dispatcher/policy/schema"
 )
 
 // validateMutatingPolicy applies kube-apiserver's rules for a MutatingAdmissionPolicy, as
 // validatePolicy does for the other kind.
-func validateMutatingPolicy(p *admissionregistrationv1.MutatingAdmissionPolicy, known *kinds) field.ErrorList {
+func validateMutatingPolicy(p *admissionregistrationv1.MutatingAdmissionPolicy) field.ErrorList {
 	errs := validation.ValidateObjectMeta(&p.ObjectMeta, false, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	spec, at := &p.Spec, field.NewPath("spec")
 	errs = append(errs, validateMatching(spec.FailurePolicy, spec.ParamKind, spec.MatchConstraints, at)...)
@@ -29,9 +26,6 @@ func validateMutatingPolicy(p *admissionregistrationv1.MutatingAdmissionPolicy, 
 	}
 	for i := range spec.Mutations {
 		errs = append(errs, validateMutation(&spec.Mutations[i], at.Child("mutations").Index(i))...)
-	}
-	if merges(spec) && spec.MatchConstraints != nil {
-		errs = append(errs, validateMergeable(spec.MatchConstraints.ResourceRules, known.all(), at.Child("matchConstraints", "resourceRules"))...)
 	}
 	if spec.ReinvocationPolicy == "" {
 		return append(errs, field.Required(at.Child("reinvocationPolicy"), ""))
@@ -56,38 +50,6 @@ func validateMutable(m *admissionregistrationv1.MatchResources, at *field.Path) 
 // merges reports whether a policy has apply configurations.
 func merges(p *admissionregistrationv1.MutatingAdmissionPolicySpec) bool {
 	return slices.ContainsFunc(p.Mutations, func(m admissionregistrationv1.Mutation) bool { return m.ApplyConfiguration != nil })
-}
-
-// validateMergeable refuses resources of whose kind it is not known how it is merged. With a
-// wildcard that is found out for each request.
-func validateMergeable(rules []admissionregistrationv1.NamedRuleWithOperations, types *schema.Types, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for i := range rules {
-		for j, resource := range rules[i].Resources {
-			if !mergeable(&rules[i].Rule, resource, types) {
-				errs = append(errs, field.Invalid(at.Index(i).Child("resources").Index(j), resource,
-					"an ApplyConfiguration cannot be merged into it: its kind is not built in, and no CustomResourceDefinition in a source defines it. Put that there, use a JSONPatch, or leave the policy to the clusters"))
-			}
-		}
-	}
-	return errs
-}
-
-// mergeable reports whether the kind of a resource may be known, in any of the groups and
-// versions of its rule.
-func mergeable(r *admissionregistrationv1.Rule, resource string, types *schema.Types) bool {
-	resource, sub, _ := strings.Cut(resource, "/")
-	if sub != "" || strings.Contains(resource, "*") { // the kind is another one, or any
-		return true
-	}
-	for _, group := range r.APIGroups {
-		for _, version := range r.APIVersions {
-			if group == "*" || version == "*" || types.Has(apischema.GroupVersionResource{Group: group, Version: version, Resource: resource}) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func validateMutation(m *admissionregistrationv1.Mutation, at *field.Path) field.ErrorList {

@@ -21,6 +21,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
+	policyschema "github.com/admission-dispatcher/dispatcher/policy/schema"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
@@ -169,6 +170,11 @@ var errNobodyAsked = hook.ErrNotAsked
 
 // NamespaceLabels implements match.Namespaces.
 func (nobodyAsked) NamespaceLabels(string) (labels map[string]string, err error) {
+	return nil, errNobodyAsked
+}
+
+// Types implements hook.Kinds.
+func (nobodyAsked) Types(schema.GroupVersion, time.Time) (*policyschema.Types, error) {
 	return nil, errNobodyAsked
 }
 

@@ -24,6 +24,9 @@ func (p *policyPair) needs() (n chain.Needs) {
 	}
 	asks, _ := p.compiled.Authorizes()
 	n.Authorizer = asks != nil
+	if p.merging != nil {
+		p.merging.needs(&n)
+	}
 	return n
 }
 
@@ -53,6 +56,9 @@ func (p *policyPair) unsupplied(g *group) []manifest.Problem {
 	}
 	if use == celenv.NamespaceWhole && len(labels) > 0 {
 		refuse(at, "is not known but for metadata.name and metadata.labels, which spec.namespaces says: spec.kubeconfigFile is not set in %s", labels)
+	}
+	if p.merging != nil {
+		problems = append(problems, p.merging.unsupplied(p.policy, g)...)
 	}
 	return problems
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/policy"
-	"github.com/admission-dispatcher/dispatcher/policy/schema"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
@@ -27,6 +26,7 @@ type policyPair struct {
 	spec            pairSpec
 	compiled        namespaceUser
 	params          *policy.Params // nil: it has none
+	merging         *merging       // nil: it validates
 	entryOf         chain.Entry    // what only its kind has
 	clusters        *binding       // by the binding's annotation; nil: all
 }
@@ -101,7 +101,7 @@ func (c *entries) compileMutating(objects *manifest.Objects, compiler *policy.Co
 	for i := range objects.MutatingPolicies {
 		p := &objects.MutatingPolicies[i]
 		known[p.Name] = p
-		errs := validateMutatingPolicy(&p.MutatingAdmissionPolicy, c.kinds)
+		errs := validateMutatingPolicy(&p.MutatingAdmissionPolicy)
 		made, bad := compiler.CompileMutations(&p.Spec, field.NewPath("spec"))
 		errs, compiled[p.Name] = append(errs, bad...), made
 		if len(errs) > 0 {
@@ -122,15 +122,15 @@ func (c *entries) compileMutating(objects *manifest.Objects, compiler *policy.Co
 		}
 		p := known[b.Spec.PolicyName]
 		found := c.params.of(paramBinding{p.Origin, b.Origin, p.Spec.ParamKind, b.Spec.ParamRef, b.Annotations})
-		var types *schema.Types
+		into := &merging{}
 		if merges(&p.Spec) {
-			types = c.kinds.all()
+			into = mergingOf(p.Spec.MatchConstraints.ResourceRules, c.kinds.all())
 		}
 		c.pair(&policyPair{
-			policy: p.Origin, binding: b.Origin, clusters: clusters, compiled: made, params: found,
+			policy: p.Origin, binding: b.Origin, clusters: clusters, compiled: made, params: found, merging: into,
 			spec: pairSpec{p.Name, b.Name, chain.Mutating, p.Spec.MatchConstraints, b.Spec.MatchResources, p.Spec.FailurePolicy, p.Spec.ParamKind, p.Spec.MatchConditions},
 			entryOf: chain.Entry{
-				Hook: policy.NewMutationBinding(made, p.Name, b.Name, found, types), Title: policy.MutationTitle(p.Name, b.Name), Audited: p.Name,
+				Hook: policy.NewMutationBinding(made, p.Name, b.Name, found, into.types), Title: policy.MutationTitle(p.Name, b.Name), Audited: p.Name,
 				Reinvocation: p.Spec.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy,
 			},
 		})

@@ -100,6 +100,8 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/version":
 		verb = "version"
+	case strings.HasPrefix(r.URL.Path, "/openapi/"):
+		verb = "openapi"
 	case strings.HasSuffix(r.URL.Path, "/apis/authorization.k8s.io/v1/subjectaccessreviews") && r.Method == http.MethodPost:
 		verb = "review"
 	case name != "":

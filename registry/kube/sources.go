@@ -45,9 +45,10 @@ type Sources struct {
 	cfg   Config
 	lists chan struct{} // a place for each list under way
 
-	mu   sync.Mutex
-	made int
-	open map[string][]opened // by cluster
+	mu    sync.Mutex
+	made  int
+	open  map[string][]opened // by cluster
+	kinds kinds
 	// clients are those that somebody has.
 	clients map[clientOf]weak.Pointer[client]
 
@@ -79,6 +80,7 @@ func New(cfg Config) *Sources {
 		cfg:     cfg,
 		lists:   make(chan struct{}, maxLists),
 		open:    map[string][]opened{},
+		kinds:   kinds{looks: make(chan struct{}, maxLooks)},
 		clients: map[clientOf]weak.Pointer[client]{},
 	}
 }

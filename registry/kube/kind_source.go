@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/admission-dispatcher/dispatcher/chain"
+	policyschema "github.com/admission-dispatcher/dispatcher/policy/schema"
+	"github.com/admission-dispatcher/dispatcher/registry/manifest"
+)
+
+const (
+	// kindsInterval is the time between two looks at the index of a cluster's OpenAPI
+	// documents, which says which of them have changed: a change counts after that.
+	kindsInterval = 10 * time.Second
+	kindsTimeout  = 10 * time.Second // for one look, with the documents that are read in it
+	// maxGroupVersions bounds the documents of one cluster, and maxKinds what all of them
+	// take that are kept (policyschema.ReadDocument).
+	maxGroupVersions = 64
+	maxKinds         = 50_000
+	// maxIndex and maxDocuments bound the bytes that are read in one look, of the index and of
+	// documents. Kubernetes' own are of 1.6 MB at most.
+	maxIndex     = 4 << 20
+	maxDocuments = 32 << 20
+	// maxLooks bounds the clusters whose documents are read at once: each may take maxKinds
+	// before it is seen that it is too much. Lists do not wait for them.
+	maxLooks = 8
+)
+
+var (
+	errNoGroupVersion = errors.New("it is none of the cluster's groups and versions")
+	errManyKinds      = errors.New("there are more types than are kept")
+)
+
+// Kinds are the types of the kinds of one cluster, as its OpenAPI v3 documents have them, by
+// group and version. What is asked for is read, on a goroutine of their own, and read again
+// when it has changed. They are a chain.Resource.
+type Kinds struct {
+	of      *Sources
+	number  int
+	cluster string
+	access  manifest.KubeAccess
+	client  *client
+	broken  error // why there is no client
+	stop    context.CancelFunc
+	running sync.WaitGroup
+	wake    chan struct{} // somebody asks for a document that is new
+
+	mu        sync.Mutex
+	documents map[schema.GroupVersion]*openAPI
+}
+
+// openAPI is one document.
+type openAPI struct {
+	tried chan struct{} // closed once it was read, or could not be
+	// What follows the Kinds' lock guards.
+	types *policyschema.Types // nil: it is not known
+	size  int                 // what types take
+	mark  string              // of the version that was read
+	err   error               // why it is not read, or not read again
+}
+
+func newKinds(of *Sources, number int, cluster string, access manifest.KubeAccess, known []schema.GroupVersion) *Kinds {
+	k := &Kinds{of: of, number: number, cluster: cluster, access: access, wake: make(chan struct{}, 1), documents: map[schema.GroupVersion]*openAPI{}}
+	k.client, k.broken = of.client(cluster, access)
+	k.want(known)
+	return k
+}
+
+var _ chain.KindSource = (*Kinds)(nil)
+
+// want adds documents that are known to be asked for.
+func (k *Kinds) want(known []schema.GroupVersion) {
+	for _, of := range known {
+		_, _ = k.document(of) // of which some may be too many
+	}
+}
+
+// Identity implements chain.Resource.
+func (k *Kinds) Identity() string { return fmt.Sprint("kinds ", k.number) }
+
+// String names the cluster.
+func (k *Kinds) String() string { return "kinds of cluster " + k.cluster }
+
+// Open begins to read, and waits until what is known to be asked for is read, or could not
+// be, or ctx is done.
+func (k *Kinds) Open(ctx context.Context) {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	k.stop = stop
+	first := k.all()
+	k.running.Go(func() { k.run(running) })
+	k.of.openedKinds(k)
+	for _, d := range first {
+		select {
+		case <-d.tried:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Ready returns nil: nothing waits for a cluster's API.
+func (k *Kinds) Ready(*chain.DryRun) error { return nil }
+
+// Busy returns false: who asks while they are closed is told what is known.
+func (k *Kinds) Busy() bool { return false }
+
+// Close ends the reading.
+func (k *Kinds) Close() {
+	k.of.closedKinds(k)
+	k.stop()
+	k.running.Wait()
+}
+
+// Types implements hook.Kinds: with what was read, or else once it is, for which it waits at
+// most maxWait, and half of the time until the deadline.
+func (k *Kinds) Types(of schema.GroupVersion, deadline time.Time) (*policyschema.Types, error) {
+	d, err := k.document(of)
+	if err != nil {
+		return nil, err
+	}
+	wait := maxWait
+	if !deadline.IsZero() {
+		wait = min(wait, time.Until(deadline)/2)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-d.tried:
+	case <-timer.C:
+		return nil, errNoAnswer
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if d.types == nil {
+		return nil, d.err
+	}
+	return d.types, nil
+}
+
+// document returns the document of a group and version, which is read soon if it is new.
+func (k *Kinds) document(of schema.GroupVersion) (*openAPI, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if d := k.documents[of]; d != nil {
+		return d, nil
+	}
+	if len(validation.IsDNS1035Label(of.Version)) > 0 || of.Group != "" && len(validation.IsDNS1123Subdomain(of.Group)) > 0 {
+		return nil, errNoGroupVersion // it would be another path of the API
+	}
+	if len(k.documents) >= maxGroupVersions {
+		return nil, errManyKinds
+	}
+	d := &openAPI{tried: make(chan struct{})}
+	k.documents[of] = d
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+	return d, nil
+}
+
+func (k *Kinds) all() map[schema.GroupVersion]*openAPI {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return maps.Clone(k.documents)
+}
+
+// run reads until ctx is done.
+func (k *Kinds) run(ctx context.Context) {
+	defer func() {
+		if k.client != nil {
+			k.client.close()
+		}
+	}()
+	for {
+		if all := k.all(); len(all) > 0 {
+			k.look(ctx, all)
+		}
+		timer := time.NewTimer(kindsInterval)
+		select {
+		case <-k.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// look reads the documents that are new, and those that have changed. It waits for its turn
+// among the clusters.
+func (k *Kinds) look(ctx context.Context, all map[schema.GroupVersion]*openAPI) {
+	select {
+	case k.of.kinds.looks <- struct{}{}:
+		defer func() { <-k.of.kinds.looks }()
+	case <-ctx.Done():
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, kindsTimeout)
+	defer cancel()
+	marks, err := k.index(ctx, all)
+	left := &budget{left: maxDocuments, limit: maxDocuments}
+	for _, of := range slices.SortedFunc(maps.Keys(all), func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) }) {
+		d := all[of]
+		mark, served := marks[pathOf(of)]
+		switch {
+		case err != nil:
+			k.came(of, d, nil, 0, "", err)
+		case !served:
+			k.came(of, d, nil, 0, "", told{errNoGroupVersion})
+		case !k.knows(d, mark):
+			types, size, err := k.read(ctx, of, left)
+			k.came(of, d, types, size, mark, err)
+		}
+	}
+}
+
+// knows reports whether the document was read as it is.
+func (k *Kinds) knows(d *openAPI, mark string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return d.types != nil && d.mark == mark
+}
+
+// came keeps what a look at a document came to. While one cannot be read again, what is
+// known stays known; what the cluster does not serve any more does not.
+func (k *Kinds) came(of schema.GroupVersion, d *openAPI, types *policyschema.Types, size int, mark string, err error) {
+	k.mu.Lock()
+	total := size
+	for _, other := range k.documents {
+		if other != d {
+			total += other.size
+		}
+	}
+	if err == nil && total > maxKinds {
+		err = told{errManyKinds}
+	}
+	before := d.err
+	if err == nil {
+		d.types, d.size, d.mark, d.err = types, size, mark, nil
+	} else {
+		d.err = reason(context.Background(), err, "its OpenAPI documents")
+		if errors.Is(err, errNoGroupVersion) || errors.Is(err, errManyKinds) {
+			d.types, d.size, d.mark = nil, 0, ""
+		}
+	}
+	now := d.err
+	select {
+	case <-d.tried:
+	default:
+		close(d.tried)
+	}
+	k.mu.Unlock()
+	if log := k.of.cfg.Logger.With("cluster", k.cluster, "groupVersion", of.String()); now != nil && (before == nil || before.Error() != now.Error()) {
+		log.Warn("the types of a cluster's kinds cannot be read: apply configurations are not merged into those that are not known", "error", err.Error())
+	} else if now == nil && before != nil {
+		log.Info("the types of a cluster's kinds are read again")
+	}
+}
+
+// index returns a mark of the version of each of the documents, by its path.
+func (k *Kinds) index(ctx context.Context, all map[schema.GroupVersion]*openAPI) (map[string]string, error) {
+	if k.broken != nil {
+		return nil, k.broken
+	}
+	body, err := k.client.get(ctx, acceptAny, nil, "openapi", "v3")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	d, marks, wanted := newDocument(&budget{body, maxIndex, maxIndex}), map[string]string{}, map[string]bool{}
+	for of := range all {
+		wanted[pathOf(of)] = true
+	}
+	err = d.object(func(key string) error {
+		if key != "paths" {
+			return d.skip()
+		}
+		return d.object(func(path string) error {
+			if !wanted[path] {
+				return d.skip()
+			}
+			return d.object(func(key string) (err error) {
+				if key != "serverRelativeURL" {
+					return d.skip()
+				}
+				marks[path], _, err = d.text(maxMark)
+				return err
+			})
+		})
+	})
+	if err != nil {
+		return nil, failureOf(err)
+	}
+	return marks, nil
+}
+
+// maxMark is how much of a document's URL, which has a hash of it, is kept.
+const maxMark = 1 << 10
+
+// pathOf is what the index calls the document of a group and version.
+func pathOf(of schema.GroupVersion) string {
+	if of.Group == "" {
+		return "api/" + of.Version
+	}
+	return "apis/" + of.Group + "/" + of.Version
+}
+
+// read reads a document. Clusters that have the same one share what is made of it: the very
+// same bytes, whatever they call it.
+func (k *Kinds) read(ctx context.Context, of schema.GroupVersion, left *budget) (*policyschema.Types, int, error) {
+	body, err := k.client.get(ctx, acceptAny, nil, append([]string{"openapi", "v3"}, strings.Split(pathOf(of), "/")...)...)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = body.Close() }()
+	left.from = body
+	sum := sha256.New()
+	all := io.TeeReader(left, sum)
+	types, size, err := policyschema.ReadDocument(all)
+	if err == nil {
+		_, err = io.Copy(io.Discard, all)
+	}
+	if err != nil {
+		return nil, 0, failureOf(err)
+	}
+	return k.of.shared([sha256.Size]byte(sum.Sum(nil)), types), size, nil
+}
