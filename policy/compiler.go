@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
+	policyschema "github.com/admission-dispatcher/dispatcher/policy/schema"
 )
 
 // Policy is what a ValidatingAdmissionPolicy decides, compiled: everything but which
@@ -75,6 +76,9 @@ type Compiler struct {
 	now      map[string]any // *Policy or *Mutations of this load, by sum
 	before   map[string]any // of the one before
 	compiled int
+
+	checker *celenv.Checker // of this load, against checked
+	checked *policyschema.Types
 }
 
 // NewCompiler returns a Compiler whose expressions cel compiles.
@@ -83,7 +87,13 @@ func NewCompiler(cel *celenv.Compiler) *Compiler {
 }
 
 // Begin begins a load: what this one and the one before it do not use is forgotten.
-func (c *Compiler) Begin() { c.now, c.before = map[string]any{}, c.now }
+func (c *Compiler) Begin() {
+	c.now, c.before = map[string]any{}, c.now
+}
+
+// End ends a load: what only a load needs is forgotten, which are megabytes for each kind that
+// expressions were checked against.
+func (c *Compiler) End() { c.checker = nil }
 
 // Compiled returns how many policies have been compiled so far.
 func (c *Compiler) Compiled() int { return c.compiled }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	policyschema "github.com/admission-dispatcher/dispatcher/policy/schema"
 )
@@ -104,6 +105,7 @@ var widget = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: 
 
 // typesOf are what both know of a definition.
 type typesOf struct {
+	published            map[string]*spec.Schema
 	converter            managedfields.TypeConverter
 	document, definition *policyschema.Types
 }
@@ -132,7 +134,7 @@ func read(t *testing.T, openAPI map[string]any) typesOf {
 	if len(published.Components.Schemas["com.example.v1.Widget"].Properties) == 0 {
 		t.Fatalf("it is not structural: %s", text)
 	}
-	d := typesOf{}
+	d := typesOf{published: published.Components.Schemas}
 	if d.converter, err = managedfields.NewTypeConverter(published.Components.Schemas, false); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func packages() map[string][]string {
 		"codec":                 {"codec/json"},
 		"codec/native":          {"internal/quantity"},
 		"internal/quantity":     {},
-		"internal/celenv":       {"codec", "codec/json", "internal/quantity"},
+		"internal/celenv":       {"codec", "codec/json", "internal/quantity", "policy/schema"},
 		"match":                 {"codec", "hook", "internal/celenv"},
 		"internal/crash":        {},
 		"internal/throttle":     {},

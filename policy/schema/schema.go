@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -108,21 +107,17 @@ func nameOf(kind schema.GroupVersionKind) string {
 
 // Has reports whether it is known which kind a resource is of.
 func (t *Types) Has(resource schema.GroupVersionResource) bool {
-	for _, c := range t.custom {
-		if c.Kind.GroupVersion() == resource.GroupVersion() && c.Resource == resource.Resource {
-			return true
-		}
-	}
-	of := resource.GroupVersion()
+	_, ok := t.Kind(resource)
+	return ok
+}
+
+// builtIn returns the built-in types of a group and version, of which most are kinds.
+func (t *Types) builtIn(of schema.GroupVersion) (kinds []schema.GroupVersionKind) {
 	prefix := nameOf(of.WithKind(""))
 	for i := range t.parser.Schema.Types {
-		kind, within := strings.CutPrefix(t.parser.Schema.Types[i].Name, prefix)
-		if prefix == "" || !within {
-			continue
-		}
-		if plural, _ := meta.UnsafeGuessKindToResource(of.WithKind(kind)); plural.Resource == resource.Resource {
-			return true
+		if kind, within := strings.CutPrefix(t.parser.Schema.Types[i].Name, prefix); within && prefix != "" {
+			kinds = append(kinds, of.WithKind(kind))
 		}
 	}
-	return false
+	return kinds
 }

@@ -54,6 +54,7 @@ type pairSpec struct {
 // compilePolicies adds an entry for each binding of each policy, by their names.
 func (c *entries) compilePolicies(objects *manifest.Objects, compiler *policy.Compiler) {
 	compiler.Begin()
+	defer compiler.End()
 	c.compileValidating(objects, compiler)
 	c.compileMutating(objects, compiler)
 }
@@ -70,6 +71,10 @@ func (c *entries) compileValidating(objects *manifest.Objects, compiler *policy.
 		if len(errs) > 0 {
 			c.problem(p.Problems(errs)...)
 			delete(compiled, p.Name)
+			continue
+		}
+		for _, w := range compiler.Check(&p.Spec, c.kinds.all(), field.NewPath("spec")) {
+			c.warn(p.Problem(w.At, w.Expression, w.Line()))
 		}
 	}
 	for i := range objects.PolicyBindings {
