@@ -280,7 +280,7 @@ func TestRegistryFromAnAPI(t *testing.T) {
 		s := m.until("it is held back", func(s mirrorStatus) bool {
 			return s.Next != nil && slices.Contains(s.Next.Lost, "60 of 99 Clusters") && s.Generation == before
 		})
-		m.put("apiVersion: dispatcher.dev/v1alpha1\nkind: Registry\nmetadata: {name: registry, annotations: {dispatcher.dev/confirm-shrink: " + s.Next.Generation + "}}\n")
+		m.put("apiVersion: dispatcher.dev/v1alpha1\nkind: Registry\nmetadata: {name: registry, annotations: {dispatcher.dev/confirm-shrink: \"" + s.Next.Generation + "\"}}\n")
 		m.until("it is served when confirmed", func(now mirrorStatus) bool { return now.Generation == s.Next.Generation && now.Next == nil })
 		before = m.proven()
 		definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}

@@ -154,7 +154,7 @@ spec:
 }
 
 func registryConfirms(generation string) string {
-	return "apiVersion: dispatcher.dev/v1alpha1\nkind: Registry\nmetadata: {name: registry, annotations: {dispatcher.dev/confirm-shrink: " + generation + "}}"
+	return "apiVersion: dispatcher.dev/v1alpha1\nkind: Registry\nmetadata: {name: registry, annotations: {dispatcher.dev/confirm-shrink: \"" + generation + "\"}}"
 }
 
 // One bad object among many: the others are served, and the one says why not. A change
