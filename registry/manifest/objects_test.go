@@ -4,7 +4,6 @@ package manifest_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -193,14 +192,11 @@ func TestShownNames(t *testing.T) {
 	read := func(manifests string) []manifest.Problem {
 		return (&manifest.Reader{Sources: []manifest.Source{text(manifests)}}).Read(t.Context()).Problems
 	}
-	plugin := manifest.Plugin{PluginObject: manifest.PluginObject{Spec: manifest.PluginSpec{Plugin: "P"}}}
 	for name, problems := range map[string][]manifest.Problem{
-		"validated":         at.Problems(field.ErrorList{field.Invalid(path, long, long)}),
-		"compiled":          {at.Problem(path, long, long)},
-		"unknown field":     read("apiVersion: dispatcher.dev/v1alpha1\nkind: Plugin\nmetadata: {name: " + long + "}\nspec: {" + long + ": 1}"),
-		"no number":         read("apiVersion: dispatcher.dev/v1alpha1\nkind: Plugin\nmetadata: {name: " + long + "}\nspec: {order: " + strings.Repeat("9", 3000) + "}"),
-		"of its own":        plugin.ConfigurationProblems(field.ErrorList{field.Invalid(path, long, long)}, nil),
-		"cannot be decoded": plugin.ConfigurationProblems(nil, []error{errors.New(long)}),
+		"validated":     at.Problems(field.ErrorList{field.Invalid(path, long, long)}),
+		"compiled":      {at.Problem(path, long, long)},
+		"unknown field": read("apiVersion: dispatcher.dev/v1alpha1\nkind: Plugin\nmetadata: {name: " + long + "}\nspec: {" + long + ": 1}"),
+		"no number":     read("apiVersion: dispatcher.dev/v1alpha1\nkind: Plugin\nmetadata: {name: " + long + "}\nspec: {order: " + strings.Repeat("9", 3000) + "}"),
 	} {
 		if len(problems) != 1 {
 			t.Fatalf("%s: %d problems", name, len(problems))
