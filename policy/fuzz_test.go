@@ -91,7 +91,7 @@ func evaluated(t testing.TB, cel *celenv.Compiler, configuration bool, expressio
 		return nil
 	}
 	v := viewOfText(t, nil, small)
-	return mutate(v, policy.NewMutationBinding(m, "p", "b", nil), time.Time{})
+	return mutate(v, policy.NewMutationBinding(m, "p", "b", nil, nil), time.Time{})
 }
 
 // applies fails the test unless the patch applies to the object of the review.

@@ -31,7 +31,7 @@ func mutatingWith(t testing.TB, text string, params *policy.Params) *policy.Muta
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	return policy.NewMutationBinding(m, "p", "b", params)
+	return policy.NewMutationBinding(m, "p", "b", params, nil)
 }
 
 // H25 The mutations are made with each param, in the order of the params; the first that
@@ -62,7 +62,7 @@ func TestMutationsWithParams(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, _ := policy.NewCompiler(celenv.NewCompiler()).CompileMutations(&spec, nil)
-	mutate(v, policy.NewMutationBinding(m, "p", "b", p), time.Time{})
+	mutate(v, policy.NewMutationBinding(m, "p", "b", p, nil), time.Time{})
 	other := mutate(v, policy.NewMutationBinding(m, "p", "c", paramsOf(t, refTo("c", "", "Deny"), list...)), time.Time{})
 	if string(other.resp.Patch) != `[{"op":"add","path":"/spec/a","value":3}]` {
 		t.Errorf("with another param: %s", other.resp.Patch)
