@@ -63,7 +63,7 @@ func TestMutationsWithParams(t *testing.T) {
 	}
 	m, _ := policy.NewCompiler(celenv.NewCompiler()).CompileMutations(&spec, nil)
 	mutate(v, policy.NewMutationBinding(m, "p", "b", p, nil), time.Time{})
-	other := mutate(v, policy.NewMutationBinding(m, "p", "c", paramsOf(t, refTo("c", "", "Deny"), list...)), time.Time{})
+	other := mutate(v, policy.NewMutationBinding(m, "p", "c", paramsOf(t, refTo("c", "", "Deny"), list...), nil), time.Time{})
 	if string(other.resp.Patch) != `[{"op":"add","path":"/spec/a","value":3}]` {
 		t.Errorf("with another param: %s", other.resp.Patch)
 	}
