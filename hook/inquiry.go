@@ -7,8 +7,10 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/admission-dispatcher/dispatcher/internal/celenv"
+	policyschema "github.com/admission-dispatcher/dispatcher/policy/schema"
 )
 
 var (
@@ -40,6 +42,13 @@ type KnownObjects interface {
 	// asked.
 	Known(namespace, name string) (*Stored, error)
 	KnownList(namespace string) ([]*Stored, error)
+}
+
+// KnownKinds are Kinds that know what a cluster has said before.
+type KnownKinds interface {
+	Kinds
+	// Known is Types, with ErrNotLookedUp where the cluster must be asked.
+	Known(of schema.GroupVersion) (*policyschema.Types, error)
 }
 
 // KnownCaller is a Caller that knows some of its answers without a request to the cluster.
@@ -83,6 +92,15 @@ func (q *Question) StoredList(from Objects, namespace string) ([]*Stored, error)
 		known = func() ([]*Stored, error) { return k.KnownList(namespace) }
 	}
 	return lookedUp(q.View, !q.Shadow, known, func() ([]*Stored, error) { return from.List(namespace, q.Deadline) })
+}
+
+// Types returns what Kinds.Types does, and is else as Stored.
+func (q *Question) Types(from Kinds, of schema.GroupVersion) (*policyschema.Types, error) {
+	var known func() (*policyschema.Types, error)
+	if k, ok := from.(KnownKinds); ok {
+		known = func() (*policyschema.Types, error) { return k.Known(of) }
+	}
+	return lookedUp(q.View, !q.Shadow, known, func() (*policyschema.Types, error) { return from.Types(of, q.Deadline) })
 }
 
 // StoredLabels returns what Caller.StoredLabels does, and is else as Stored.

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/admission-dispatcher/dispatcher/hook"
+	policyschema "github.com/admission-dispatcher/dispatcher/policy/schema"
 )
 
 // lookups is an Account with so many lookups left.
@@ -83,6 +85,18 @@ func (o *oracle) Authorize(_ *authorizationv1.SubjectAccessReviewSpec, deadline 
 	return authorizationv1.SubjectAccessReviewStatus{}, nil
 }
 
+// served are the kinds of an oracle.
+type served struct{ *oracle }
+
+func (s served) Known(of schema.GroupVersion) (*policyschema.Types, error) {
+	return nil, s.known(of.Group)
+}
+
+func (s served) Types(_ schema.GroupVersion, deadline time.Time) (*policyschema.Types, error) {
+	s.request(deadline)
+	return nil, nil
+}
+
 // O8 Whatever a cluster is asked for takes a lookup for as long as that lasts, by the
 // Question's deadline, and only if it is not known. Without one the call is shed. Nobody
 // waits for a Shadow Hook, which takes none.
@@ -93,6 +107,10 @@ func TestO8EachRequestTakesALookup(t *testing.T) {
 		"labels":    func(q *hook.Question, _ *oracle, of string) error { _, err := q.StoredLabels(of); return err },
 		"a right": func(q *hook.Question, _ *oracle, of string) error {
 			_, err := q.Authorize(&authorizationv1.SubjectAccessReviewSpec{User: of})
+			return err
+		},
+		"types of kinds": func(q *hook.Question, o *oracle, of string) error {
+			_, err := q.Types(served{o}, schema.GroupVersion{Group: of})
 			return err
 		},
 		"an object of what is never known": func(q *hook.Question, o *oracle, of string) error {

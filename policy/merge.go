@@ -3,8 +3,8 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -33,20 +33,23 @@ func (k *unknownKind) Error() string {
 func (k *unknownKind) Unwrap() error { return k.err }
 
 // typeOf returns the type of the objects of a kind: as the sources have it, or else the
-// cluster that asks.
-func typeOf(kind schema.GroupVersionKind, known *policyschema.Types, v *hook.View, deadline time.Time) (policyschema.Type, error) {
+// cluster that asks. The error is a *hook.CallError where too many wait for its API.
+func typeOf(kind schema.GroupVersionKind, known *policyschema.Types, q *hook.Question) (policyschema.Type, error) {
 	of, ok := known.Of(kind)
 	if ok {
 		return of, nil
 	}
 	var cluster hook.Kinds
-	if v.Caller != nil {
-		cluster = v.Caller.Kinds()
+	if q.Caller != nil {
+		cluster = q.Caller.Kinds()
 	}
 	if cluster == nil {
 		return of, &unknownKind{kind: kind}
 	}
-	types, err := cluster.Types(kind.GroupVersion(), deadline)
+	types, err := q.Types(cluster, kind.GroupVersion())
+	if shed, ok := errors.AsType[*hook.CallError](err); ok {
+		return of, shed
+	}
 	if err != nil {
 		return of, &unknownKind{kind, err}
 	}

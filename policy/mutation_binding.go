@@ -71,7 +71,10 @@ func (b *MutationBinding) decide(q *hook.Question) (codec.Response, error) {
 	for _, p := range found.params {
 		size += p.Size()
 	}
-	object := b.mutable(q.View, q.Deadline)
+	object := b.mutable(q)
+	if shed, ok := errors.AsType[*hook.CallError](object.untyped); ok {
+		return codec.Response{}, shed
+	}
 	for variables := variablesOf(q); ; {
 		var m *mutated
 		err := inTurn(q, size, func() {
@@ -111,13 +114,13 @@ func (b *MutationBinding) unfound(err error) (codec.Response, error) {
 
 // mutable returns the object that may be mutated, with its type if configurations are merged
 // into it. That of a CONNECT is its options, which nobody stores.
-func (b *MutationBinding) mutable(v *hook.View, deadline time.Time) (o mutable) {
-	if v.Object.IsNull() || v.Review.Operation == codec.Connect {
+func (b *MutationBinding) mutable(q *hook.Question) (o mutable) {
+	if q.Object.IsNull() || q.Review.Operation == codec.Connect {
 		return o
 	}
-	o.object = v.Object.Raw
+	o.object = q.Object.Raw
 	if b.types != nil {
-		o.of, o.untyped = typeOf(kindOf(v.Review), b.types, v, deadline)
+		o.of, o.untyped = typeOf(kindOf(q.Review), b.types, q)
 	}
 	return o
 }
@@ -144,7 +147,7 @@ func (b *MutationBinding) Explain(v *hook.View) (hook.Explanation, error) {
 	x := hook.Explanation{}
 	q := explained(v)
 	found, err := b.compiled.find(b.params, q)
-	object := b.mutable(v, q.Deadline)
+	object := b.mutable(q)
 	if b.compiled.depends(b.params, v, err) || errors.Is(object.untyped, hook.ErrNotAsked) {
 		x.Answer = dependsOnCluster
 		return x, nil

@@ -154,7 +154,6 @@ func TestRefusedPolicies(t *testing.T) {
 		"a variable without a name":     {"Mutating", constraints + patch + `  variables: [{expression: "true"}]` + "\n", "spec.variables[0].name: Required value"},
 		"no constraints":                {"Mutating", merge, "spec.matchConstraints: Required value"},
 		"no rules":                      {"Mutating", "  matchConstraints: {}\n" + merge, "spec.matchConstraints.resourceRules: Required value"},
-		"a kind that is not built in":   {"Mutating", strings.Replace(constraints, "pods", "widgets", 1) + merge, `spec.matchConstraints.resourceRules[0].resources[0]: "widgets": Invalid value: an ApplyConfiguration cannot`},
 		"one that is patched":           {"Mutating", strings.Replace(constraints, "pods", "widgets", 1) + patch, ""},
 		"nothing but annotations":       {"Validating", constraints + annotations(20, "'a'"), ""},
 		"too many annotations":          {"Validating", constraints + annotations(21, "'a'"), "spec.auditAnnotations: Too many: must have at most 20 items"},

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	policyschema "github.com/admission-dispatcher/dispatcher/policy/schema"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
@@ -143,6 +144,25 @@ func (k *Kinds) Types(of schema.GroupVersion, deadline time.Time) (*policyschema
 	case <-timer.C:
 		return nil, errNoAnswer
 	}
+	return k.outcome(d)
+}
+
+// Known implements hook.KnownKinds.
+func (k *Kinds) Known(of schema.GroupVersion) (*policyschema.Types, error) {
+	d, err := k.document(of)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-d.tried:
+		return k.outcome(d)
+	default:
+		return nil, hook.ErrNotLookedUp
+	}
+}
+
+// outcome returns what came of a document that was tried.
+func (k *Kinds) outcome(d *openAPI) (*policyschema.Types, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if d.types == nil {
