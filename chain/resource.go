@@ -5,9 +5,10 @@ package chain
 import (
 	"context"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/match"
-	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
 // A Resource is what a Snapshot uses and what outlives it: a Target with its

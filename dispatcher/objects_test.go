@@ -48,6 +48,20 @@ func (a *apis) count(cluster string, n int) {
 	a.most = max(a.most, a.under)
 }
 
+// lookups returns how often a cluster was asked.
+func (a *apis) lookups(cluster string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.asked[cluster]
+}
+
+// hanging returns how many requests hang, and the most at once.
+func (a *apis) hanging() (now, most int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.under, a.most
+}
+
 type stored struct {
 	chain.Resource
 	*apis
@@ -198,11 +212,11 @@ func TestO8WaitingForObjectsLeavesSlots(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, begin := newHung(t, row.phase, row.manifest), time.Now()
 				shed, end := w.storm()
-				if w.most == 0 || w.most > mayWait || shed() != hanging*ofOne-w.under {
-					t.Errorf("%d admissions wait for APIs, of %d that may, and %d of %d are shed", w.most, mayWait, shed(), hanging*ofOne)
+				if now, most := w.hanging(); most == 0 || most > mayWait || shed() != hanging*ofOne-now {
+					t.Errorf("%d admissions wait for APIs, of %d that may, and %d of %d are shed", most, mayWait, shed(), hanging*ofOne)
 				}
 				for i := range hanging {
-					if n := w.asked[fmt.Sprintf(hangingName, i)]; n == 0 || n > mayWait/2 {
+					if n := w.lookups(fmt.Sprintf(hangingName, i)); n == 0 || n > mayWait/2 {
 						t.Errorf("cluster %d has %d lookups", i, n)
 					}
 				}
@@ -220,13 +234,13 @@ func TestO8WaitingForObjectsLeavesSlots(t *testing.T) {
 				var another sync.WaitGroup
 				another.Go(func() { w.ask("east", "n") })
 				synctest.Wait()
-				if w.asked["east"] != 1 {
+				if w.lookups("east") != 1 {
 					t.Error("one more cluster has no lookup")
 				}
 				another.Wait()
 				end()
-				if w.under != 0 || len(w.dispatcher.InFlight()) != 0 {
-					t.Errorf("%d requests are under way, in flight %v", w.under, w.dispatcher.InFlight())
+				if now, _ := w.hanging(); now != 0 || len(w.dispatcher.InFlight()) != 0 {
+					t.Errorf("%d requests are under way, in flight %v", now, w.dispatcher.InFlight())
 				}
 			})
 		})
