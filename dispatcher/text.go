@@ -5,6 +5,7 @@ package dispatcher
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -100,12 +101,12 @@ const (
 )
 
 // warningsOf returns our own warnings, then the webhooks', within the caller's
-// limits.
+// limits, and equal ones once, as the caller does.
 func warningsOf(outcomes []Outcome) []string {
 	var all []string
 	runes := 0
 	add := func(text string) {
-		if text != "" {
+		if text != "" && !slices.Contains(all, text) {
 			all = append(all, text)
 			runes += utf8.RuneCountInString(text)
 		}

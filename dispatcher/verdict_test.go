@@ -137,8 +137,14 @@ func checkVisible(t *rapid.T, outcomes []Outcome, r *codec.Response) {
 
 func checkLimits(t *rapid.T, outcomes []Outcome, r *codec.Response) {
 	given, runes, longest := 0, 0, 0
+	told := map[string]bool{}
 	for i := range outcomes {
-		given += utf8.RuneCountInString(outcomes[i].warning() + strings.Join(outcomes[i].Response.Warnings, ""))
+		for _, w := range append([]string{outcomes[i].warning()}, outcomes[i].Response.Warnings...) {
+			if !told[w] {
+				told[w] = true
+				given += utf8.RuneCountInString(w)
+			}
+		}
 	}
 	for _, w := range r.Warnings {
 		n := utf8.RuneCountInString(w)
@@ -202,7 +208,9 @@ func TestTogether(t *testing.T) {
 			if i == 2 {
 				o.Result, o.Cause = FailedOpen, hook.Timeout
 			}
-			o.Response.Warnings = slices.Repeat([]string{strings.Repeat("é", 256)}, 9)
+			for j := range 9 {
+				o.Response.Warnings = append(o.Response.Warnings, fmt.Sprint(i, j, strings.Repeat("é", 253)))
+			}
 		}))
 		own := utf8.RuneCountInString(warnings[0])
 		if !strings.Contains(warnings[0], "failed calling webhook \"w002.example.com\"") {
@@ -222,6 +230,11 @@ func TestTogether(t *testing.T) {
 		}
 		if got := warningsOf(outcomes(1, func(_ int, o *Outcome) { o.Response.Warnings = []string{long, x, "y"} })); !slices.Equal(got, []string{long[:2*256], x[:256], "y"}) {
 			t.Errorf("%d warnings", len(got))
+		}
+	})
+	t.Run("C24 equal ones once", func(t *testing.T) {
+		if got := warningsOf(outcomes(2, func(i int, o *Outcome) { o.Response.Warnings = []string{"a", fmt.Sprint(i), "a"} })); !slices.Equal(got, []string{"a", "0", "1"}) {
+			t.Errorf("%q", got)
 		}
 	})
 	annotate := func(n int) func(int, *Outcome) {

@@ -4,16 +4,18 @@ package policy_test
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"unicode"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/admission"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
@@ -21,6 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/warning"
 	listersv1 "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -128,7 +131,7 @@ func (n *noted) AddWarning(_, text string) {
 	if strings.ContainsFunc(text, unicode.IsControl) {
 		text = strings.Join(strings.Fields(text), " ")
 	}
-	n.warnings = append(n.warnings, cutTo256(text))
+	n.warnings = append(n.warnings, text)
 }
 
 func (o *policyOracle) decide(t *testing.T, hooks []validating.PolicyHook, a *policyAdmission) decided {
@@ -143,7 +146,7 @@ func (o *policyOracle) decide(t *testing.T, hooks []validating.PolicyHook, a *po
 	n := &noted{notes: map[string]string{}, Attributes: admission.NewAttributesRecord(object, old, a.Kind,
 		a.Namespace, a.Name, a.Resource, a.Subresource, a.Operation, nil, false, a.user())}
 	err := o.dispatcher.Dispatch(warning.WithWarningRecorder(t.Context(), n), n, o.objects, hooks)
-	d := decided{Allowed: err == nil, Warnings: n.warnings, Annotations: map[string]string{}}
+	d := decided{Allowed: err == nil, Warnings: told(n.warnings), Annotations: map[string]string{}}
 	for key, value := range n.notes {
 		if key == "validation.policy.admission.k8s.io/validation_failure" {
 			key = "dispatcher.dev.validation-failures"
@@ -160,9 +163,17 @@ func (o *policyOracle) decide(t *testing.T, hooks []validating.PolicyHook, a *po
 	return d
 }
 
-func cutTo256(text string) string {
-	if utf8.RuneCountInString(text) > 256 {
-		return string([]rune(text)[:256])
+// told is what a client of the API server is told of warnings.
+func told(warnings []string) (texts []string) {
+	answer := httptest.NewRecorder()
+	filters.WithWarningRecorder(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		for _, text := range warnings {
+			warning.AddWarning(r.Context(), "", text)
+		}
+	})).ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/", nil))
+	headers, _ := utilnet.ParseWarningHeaders(answer.Header()["Warning"])
+	for _, h := range headers {
+		texts = append(texts, h.Text)
 	}
-	return text
+	return texts
 }
