@@ -11,6 +11,7 @@ package celenv
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -88,7 +89,8 @@ func (c *Compiler) cached(of source) (*Condition, error) {
 // compile uses the environment of stored expressions: a manifest that some
 // kube-apiserver has accepted must not be refused here. An expression asks the authorizer
 // if it does not compile without that.
-func (c *Compiler) compile(of source) (*Condition, error) {
+func (c *Compiler) compile(of source) (_ *Condition, err error) {
+	defer refusePanic(&err)
 	declared := plugin.OptionalVariableDeclarations{HasParams: of.params}
 	result := c.compiler.CompileCELExpression(of, declared, environment.StoredExpressions)
 	var compilation *apiservercel.CompilationError
@@ -116,6 +118,14 @@ func (c *Compiler) look(condition *Condition) {
 	condition.loops, condition.objects, condition.params = reads.loops, reads.objects, reads.params
 	if !condition.authorizer {
 		condition.predicate = predicateOf(parsed.NativeRep().Expr())
+	}
+}
+
+// refusePanic makes a panic of CEL's compiler, which some expressions cause ([?object.spec] of
+// cel-go 0.29), a problem of the expression.
+func refusePanic(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("compilation failed: it panics CEL's compiler: %.200v", r)
 	}
 }
 

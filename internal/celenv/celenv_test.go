@@ -21,6 +21,7 @@ func TestCompile(t *testing.T) {
 		{"E8 unknown field of cluster", `cluster.uid == ''`, "undefined field 'uid'"},
 		{"E8 not a bool", `request.name`, "must evaluate to bool but got string"},
 		{"E8 of unknown type", `object.spec.enabled`, "must evaluate to bool but got dyn"},
+		{"E8 panics CEL's compiler", `[?object.spec.replicas] == [3]`, "compilation failed: it panics CEL's compiler"},
 		{"E8 params", `params.a == 1`, "undeclared reference to 'params'"},
 		{"J1 authorizer", `authorizer.path('/x').check('get').allowed()`, ""},
 		{"J1 authorizer of the resource", `authorizer.requestResource.check('get').allowed()`, ""},
@@ -42,6 +43,20 @@ func TestCompile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// H7 An expression of a policy that panics CEL's compiler is refused, and its Scope stays good.
+func TestPanicsOfTheCompiler(t *testing.T) {
+	s := scopeOf(t, "b=object.spec")
+	for _, text := range []string{"[?object.spec]", "[?oldObject.a, ?object.b] == []", "{'a': [?variables.b]}.size() == 0", "{?'a': object.spec}"} {
+		if x, err := s.Compile(text, AnythingElse); err == nil {
+			t.Errorf("%s compiles: %v", text, x)
+		}
+		if err := s.Declare("a", text); err == nil {
+			t.Errorf("%s can be declared", text)
+		}
+	}
+	expression(t, s, "object.spec == null")
 }
 
 func TestCompileRemembers(t *testing.T) {

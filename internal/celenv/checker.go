@@ -149,7 +149,14 @@ func declarationOf(s *policyschema.Shape) *apiservercel.DeclType {
 type checking struct{ composited *plugin.CompositedCompiler }
 
 // CompileCELExpression implements plugin.Compiler.
-func (c checking) CompileCELExpression(of plugin.ExpressionAccessor, _ plugin.OptionalVariableDeclarations, mode environment.Type) plugin.CompilationResult {
+func (c checking) CompileCELExpression(of plugin.ExpressionAccessor, _ plugin.OptionalVariableDeclarations, mode environment.Type) (result plugin.CompilationResult) {
+	var failed error
+	defer func() {
+		if failed != nil {
+			result = plugin.CompilationResult{Error: &apiservercel.Error{Type: apiservercel.ErrorTypeInvalid, Detail: failed.Error()}, ExpressionAccessor: of}
+		}
+	}()
+	defer refusePanic(&failed)
 	env, err := c.composited.Env(mode)
 	if err != nil {
 		return plugin.CompilationResult{Error: &apiservercel.Error{Type: apiservercel.ErrorTypeInternal, Detail: fmt.Sprintf("fail to build env: %v", err)}, ExpressionAccessor: of}

@@ -192,7 +192,8 @@ func (s *Scope) Variables() int { return len(s.variables) }
 
 // compile uses the environment of stored expressions, as for conditions. Those of messages
 // have no authorizer; those of audit annotations compile with it, but never see it.
-func (s *Scope) compile(text string, result Result) (*Expression, *cel.Type, error) {
+func (s *Scope) compile(text string, result Result) (_ *Expression, of *cel.Type, err error) {
+	defer refusePanic(&err)
 	s.compiler.mu.Lock()
 	defer s.compiler.mu.Unlock()
 	env, x := s.envFor(result), &Expression{text: text}
@@ -204,7 +205,7 @@ func (s *Scope) compile(text string, result Result) (*Expression, *cel.Type, err
 	if issues != nil {
 		return nil, nil, errors.New("compilation failed: " + issues.String())
 	}
-	of := checked.OutputType()
+	of = checked.OutputType()
 	if err := mustBe(of, result.types()); err != nil {
 		return nil, nil, err
 	}
