@@ -222,6 +222,8 @@ func failure(expression string, err error) *ExpressionError {
 // any other error, ErrOutOfBudget, ErrInterrupted or an *Unanswered among them, none is
 // evaluated any more.
 func (e *Evaluation) Evaluate(x *Expression) (Value, error) {
+	v := e.variables
+	v.deadline, v.interrupted = e.deadline, false
 	value, cost, err := e.run(x)
 	switch {
 	case e.interrupted, errors.Is(err, ErrInterrupted):
@@ -245,11 +247,12 @@ func (e *Evaluation) Evaluate(x *Expression) (Value, error) {
 // run runs the program. The cost does not include that of variables.
 func (e *Evaluation) run(x *Expression) (value ref.Val, cost int64, err error) {
 	v := e.variables
-	v.deadline, v.interrupted = e.deadline, false
-	if e.interrupted = e.interrupted || e.unwatched <= 0 && e.late(); e.interrupted {
+	if e.interrupted = e.interrupted || v.interrupted || e.unwatched <= 0 && e.late(); e.interrupted {
 		return nil, 0, ErrInterrupted
 	}
-	if value, cost, ok := e.follow(x.planned); ok {
+	// An error stands in place of what was not converted in time, and what a plan compares
+	// with one it finds different.
+	if value, cost, ok := e.follow(x.planned); ok && !v.interrupted {
 		e.unwatched -= cost + 1
 		return value, cost, nil
 	}

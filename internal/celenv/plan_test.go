@@ -94,6 +94,31 @@ func TestPlansEndAtTheDeadline(t *testing.T) {
 	})
 }
 
+// H9 What is compared with a part of an object that the deadline kept from being converted is
+// not found different: nothing comes of it, nor of a variable that follows.
+func TestPlansEndWithTheirConversions(t *testing.T) {
+	object := `{"spec":{"list":["` + strings.Repeat("a", 2*smallest) + `"]}}`
+	review := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"UPDATE",` +
+		`"kind":{"group":"apps","version":"v1","kind":"Deployment"},"resource":{"group":"apps","version":"v1","resource":"deployments"},` +
+		`"object":` + object + `,"oldObject":` + object + `}}`
+	s := scopeOf(t, "yes=true")
+	begun := expression(t, s, "has(object.spec) && has(oldObject.spec)") // which wait
+	for _, text := range []string{
+		"object != oldObject", "[object] == [oldObject]", "object in [oldObject]", "object.spec != oldObject.spec", "object != oldObject && variables.yes",
+	} {
+		x := expression(t, s, text)
+		evaluation(t, s, review, time.Time{}, func(e *Evaluation) {
+			if _, err := e.Evaluate(begun); err != nil {
+				t.Error(err)
+			}
+			e.deadline = time.Now().Add(-time.Second)
+			if value, err := e.Evaluate(x); !errors.Is(err, ErrInterrupted) {
+				t.Errorf("%s, too late, is %v, %v", text, value, err)
+			}
+		})
+	}
+}
+
 // H9 The clock is looked at before the first expression, before one without a plan, and
 // once plans have spent so much.
 func TestPlansLookAtTheClock(t *testing.T) {
