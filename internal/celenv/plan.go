@@ -56,6 +56,17 @@ func (e *Evaluation) goesOn() bool {
 	return !e.interrupted && e.spend(0)
 }
 
+// hasTime is called before what takes longer than it costs. It reports whether it may be done
+// yet: of two such in a row the second looks at the clock.
+func (e *Evaluation) hasTime() bool {
+	if e.unwatched <= 0 && e.late() {
+		e.interrupted = true
+		return false
+	}
+	e.unwatched = 0
+	return true
+}
+
 func (e *Evaluation) local(slot int) *ref.Val { return &e.locals[e.base+slot] }
 
 // constantPlan is a literal, or a list of them, which costs nothing.

@@ -38,6 +38,9 @@ func equality(negated bool) binaryFunction {
 		if !canCompare(left) || !canCompare(right) || !e.spend(traversal(int(min(sizeIn(left), sizeIn(right))))) {
 			return nil
 		}
+		if isContainer(left) && isContainer(right) && !e.hasTime() {
+			return nil
+		}
 		same := types.Equal(left, right)
 		if negated {
 			return types.Bool(same != types.True)
@@ -54,6 +57,19 @@ func canCompare(v ref.Val) bool {
 	}
 	return false
 }
+
+// isContainer reports whether v may have any number of parts: to compare it costs its size,
+// however much is in what is in it.
+func isContainer(v ref.Val) bool {
+	switch v.(type) {
+	case traits.Lister, traits.Mapper:
+		return true
+	}
+	return false
+}
+
+// fewElements are looked through in no time.
+const fewElements = 100
 
 // sizeIn is what CEL takes for the size of a value.
 func sizeIn(v ref.Val) types.Int {
@@ -101,6 +117,9 @@ func membership(overload string) binaryFunction {
 			cost = uint64(sizeIn(of))
 		}
 		if !e.spend(cost) {
+			return nil
+		}
+		if (sizeIn(of) > fewElements || isContainer(key)) && !e.hasTime() {
 			return nil
 		}
 		return known(of.(traits.Container).Contains(key))

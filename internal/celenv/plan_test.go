@@ -146,6 +146,35 @@ func TestPlansLookAtTheClock(t *testing.T) {
 	}
 }
 
+// H9 The clock is looked at between two comparisons of containers, which cost five units
+// however large they are, and after the last one.
+func TestPlansLookAtTheClockBetweenComparisons(t *testing.T) {
+	s := scopeOf(t)
+	last := expression(t, s, "true")
+	many := "3 in ([1" + strings.Repeat(", 1", fewElements) + "] + [2])"
+	for text, twice := range map[string]bool{
+		"object.spec == object.spec": false, "object.spec in [object.spec]": false, many: false, "object.spec.replicas == 1 && false": false,
+		"object.spec == object.spec && object.spec != oldObject.spec": true, "[1, 2].exists(x, object.spec == [object.spec])": true,
+		many + " || " + many: true, "[1, 2].exists(x, [object.spec] in [[oldObject.spec], [oldObject.metadata]])": true,
+	} {
+		x := expression(t, s, text)
+		evaluation(t, s, update, time.Time{}, func(e *Evaluation) {
+			if _, err := e.Evaluate(expression(t, s, "object.spec == oldObject.spec")); err != nil { // which converts both
+				t.Error(err)
+			}
+			e.unwatched = maxUnwatched
+			e.deadline = time.Now().Add(-time.Second)
+			_, err := e.Evaluate(x)
+			if errors.Is(err, ErrInterrupted) != twice {
+				t.Errorf("%s: %v", text, err)
+			}
+			if _, err := e.Evaluate(last); errors.Is(err, ErrInterrupted) != !strings.HasSuffix(text, "false") {
+				t.Errorf("after %s: %v", text, err)
+			}
+		})
+	}
+}
+
 // spendingPlan costs something.
 type spendingPlan uint64
 
