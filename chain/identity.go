@@ -16,13 +16,14 @@ type APIServer struct {
 }
 
 // MaySend reports whether the review is about the server's own groups. Both resources
-// count: what was matched and what the user asked for. nil is the kube-apiserver, which
+// count: what was matched and what the user asked for, which is the same where the review
+// does not say (codec.Review), be there a requestKind or not. nil is the kube-apiserver, which
 // may send any.
 func (s *APIServer) MaySend(r *codec.Review) bool {
 	if s == nil {
 		return true
 	}
-	return s.serves(r.Resource.Group) && (!r.HasRequestResource || s.serves(r.RequestResource.Group))
+	return s.serves(r.Resource.Group) && s.serves(r.RequestResource.Group)
 }
 
 func (s *APIServer) serves(group []byte) bool {

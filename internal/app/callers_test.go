@@ -49,6 +49,8 @@ func TestCallers(t *testing.T) {
 		q := question{group: group, resource: "things"}.review()
 		return []byte(strings.Replace(q, `"operation"`, `"requestKind":{"group":"`+requested+`","version":"v1","kind":"Thing"},"requestResource":{"group":"`+requested+`","version":"v1","resource":"things"},"operation"`, 1))
 	}
+	const requested = `"requestResource":{"group":"apps","version":"v1","resource":"deployments"},`
+	alone := []byte(strings.Replace(question{group: "metrics.example.io"}.review(), `"operation"`, requested+`"operation"`, 1))
 	for _, c := range []struct {
 		name, as, token string
 		body            []byte
@@ -67,6 +69,7 @@ func TestCallers(t *testing.T) {
 		{"A22 a group of another caller", "metrics", "", about("wardle.example.io", "wardle.example.io"), "", http.StatusForbidden},
 		{"A22 asked for as another group", "metrics", "", about("metrics.example.io", "apps"), "", http.StatusForbidden},
 		{"A22 asked for as its own, sent as another", "metrics", "", about("apps", "metrics.example.io"), "", http.StatusForbidden},
+		{"A22 asked for as another group, without a requestKind", "metrics", "", alone, "", http.StatusForbidden},
 		{"A22 another group, by token", "", "a-token", about("apps", "apps"), "", http.StatusForbidden},
 		{"A22 the kube-apiserver's certificate and a caller's token", "east", "a-token", about("tokens.example.io", "tokens.example.io"), "", http.StatusForbidden},
 		{"A22 names of two of the cluster's API servers", "both", "", about("wardle.example.io", "wardle.example.io"), "", http.StatusForbidden},
@@ -94,7 +97,7 @@ func TestCallers(t *testing.T) {
 			t.Errorf("it is served: %s", got.text)
 		}
 	})
-	if _, text := r.admin("/metrics"); !strings.Contains(text, `dispatcher_refusals_total{cluster="east",reason="other_group"} 6`) {
+	if _, text := r.admin("/metrics"); !strings.Contains(text, `dispatcher_refusals_total{cluster="east",reason="other_group"} 7`) {
 		t.Error("the refusals are not counted for the cluster")
 	}
 	if !r.logged(`"caller":"by-name"`) {
