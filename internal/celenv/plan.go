@@ -35,10 +35,15 @@ func (e *Evaluation) follow(p planned) (value ref.Val, cost int64, ok bool) {
 	}
 	outer, inside := e.frame, frame{base: len(e.locals)}
 	e.frame, e.locals = inside, append(e.locals, make([]ref.Val, p.locals)...)
+	defer func() {
+		if recover() != nil { // in a function of CEL's values, which is an error to CEL
+			value, cost, ok = nil, 0, false
+		}
+		clear(e.locals[inside.base:])
+		e.frame, e.locals = outer, e.locals[:inside.base]
+	}()
 	value = p.plan.eval(e)
 	inside.cost = e.cost
-	clear(e.locals[inside.base:])
-	e.frame, e.locals = outer, e.locals[:inside.base]
 	return value, int64(min(inside.cost, uint64(ExpressionBudget)+1)), value != nil && inside.cost <= uint64(ExpressionBudget)
 }
 

@@ -202,6 +202,29 @@ func TestPlansKeepTheLimit(t *testing.T) {
 	})
 }
 
+// What panics in a function of CEL's values is an error, as it is to CEL, of the expression and
+// of a variable: bytes are no key that a map could have.
+func TestPlansContainPanics(t *testing.T) {
+	s := scopeOf(t, "key=b'a'", "map={dyn(1): 'a'}", "found=variables.key in variables.map")
+	for _, text := range []string{"variables.key in variables.map", "[1].all(x, variables.key in variables.map)", "variables.found"} {
+		x := expression(t, s, text)
+		if x.planned.plan == nil {
+			t.Errorf("%s has no plan", text)
+		}
+		evaluation(t, s, update, time.Time{}, func(e *Evaluation) {
+			if value, err := e.Evaluate(x); !failed(err) || len(e.locals) > 0 || e.frame != (frame{}) {
+				t.Errorf("%s is %v, %v, and leaves %d locals, %v", text, value, err, len(e.locals), e.frame)
+			}
+		})
+		plansAgree(t, variablesOf(decode(t, update)), s, x, Given{})
+	}
+}
+
+func failed(err error) bool {
+	_, own := errors.AsType[*ExpressionError](err)
+	return own
+}
+
 // A plan leaves nothing behind of what its loops were about.
 func TestPlansForgetLocals(t *testing.T) {
 	s := scopeOf(t)
