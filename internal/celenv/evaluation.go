@@ -46,10 +46,11 @@ type Evaluation struct {
 	known       []knownVariable
 	inside      int // the variable under way, as an index, or -1
 	interrupted bool
-	wanted      *Unanswered     // nothing is of use without that answer
-	silent      bool            // there is no authorizer in this pass
-	plain       bool            // objects are decoded JSON, whatever their kind
-	ctx         context.Context // until the deadline; nil: nobody has looped
+	wanted      *Unanswered           // nothing is of use without that answer
+	silent      bool                  // there is no authorizer in this pass
+	plain       bool                  // objects are decoded JSON, whatever their kind
+	decoded     map[*typedMap]ref.Val // objects as that, once somebody has asked
+	ctx         context.Context       // until the deadline; nil: nobody has looped
 	cancel      context.CancelFunc
 
 	frame            // of the plan under way
@@ -352,9 +353,23 @@ func (e *Evaluation) ResolveName(name string) (any, bool) {
 	}
 	value, ok := e.variables.ResolveName(name)
 	if object, typed := value.(*typedMap); typed && e.plain {
-		return types.DefaultTypeAdapter.NativeToValue(object.Value()), ok
+		return e.asDecoded(object), ok
 	}
 	return value, ok
+}
+
+// asDecoded is an object as that of a custom resource. It is made once: a loop may ask for it
+// in each turn.
+func (e *Evaluation) asDecoded(object *typedMap) ref.Val {
+	if made := e.decoded[object]; made != nil {
+		return made
+	}
+	made := types.DefaultTypeAdapter.NativeToValue(object.Value())
+	if e.decoded == nil {
+		e.decoded = map[*typedMap]ref.Val{}
+	}
+	e.decoded[object] = made
+	return made
 }
 
 // Plain has expressions see objects as those of custom resources, be they of a built-in

@@ -43,6 +43,21 @@ func evaluation(t testing.TB, s *Scope, review string, deadline time.Time, f fun
 	})
 }
 
+// H9 An object of a built-in kind is made plain data once, and not by each expression or turn
+// of a loop that asks for it: one of megabytes takes a good part of a second.
+func TestPlainObjectsAreMadeOnce(t *testing.T) {
+	evaluation(t, scopeOf(t), update, time.Time{}, func(e *Evaluation) {
+		e.Plain()
+		for _, name := range []string{"object", "oldObject"} {
+			first, _ := e.ResolveName(name)
+			again, _ := e.ResolveName(name)
+			if _, typed := first.(*typedMap); typed || first != again {
+				t.Errorf("%s is %T, and made again: %v", name, first, first != again)
+			}
+		}
+	})
+}
+
 // Expressions see what kube-apiserver shows to policies: the resource as it was
 // converted, where conditions see it as it was sent.
 func TestPolicyVariables(t *testing.T) {
