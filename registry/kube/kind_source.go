@@ -32,6 +32,8 @@ const (
 	// take that are kept (policyschema.ReadDocument).
 	maxGroupVersions = 64
 	maxKinds         = 50_000
+	// unaskedFor is how long nobody has asked for a document that gives its place to another.
+	unaskedFor = 10 * time.Minute
 	// maxIndex and maxDocuments bound the bytes that are read in one look, of the index and of
 	// documents. Kubernetes' own are of 1.6 MB at most.
 	maxIndex     = 4 << 20
@@ -68,6 +70,7 @@ type Kinds struct {
 type openAPI struct {
 	tried chan struct{} // closed once it was read, or could not be
 	// What follows the Kinds' lock guards.
+	asked time.Time           // for it, the last time
 	types *policyschema.Types // nil: it is not known
 	size  int                 // what types take
 	mark  string              // of the version that was read
@@ -175,22 +178,37 @@ func (k *Kinds) outcome(d *openAPI) (*policyschema.Types, error) {
 func (k *Kinds) document(of schema.GroupVersion) (*openAPI, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	now := time.Now()
 	if d := k.documents[of]; d != nil {
+		d.asked = now
 		return d, nil
 	}
 	if len(validation.IsDNS1035Label(of.Version)) > 0 || of.Group != "" && len(validation.IsDNS1123Subdomain(of.Group)) > 0 {
 		return nil, errNoGroupVersion // it would be another path of the API
 	}
-	if len(k.documents) >= maxGroupVersions {
+	if len(k.documents) >= maxGroupVersions && !k.forgetOne(now) {
 		return nil, errManyKinds
 	}
-	d := &openAPI{tried: make(chan struct{})}
+	d := &openAPI{tried: make(chan struct{}), asked: now}
 	k.documents[of] = d
 	select {
 	case k.wake <- struct{}{}:
 	default:
 	}
 	return d, nil
+}
+
+// forgetOne makes room for a document, with the lock held: of the one that nobody has asked for
+// the longest, if that is long ago. Policies change, and so do a cluster's groups.
+func (k *Kinds) forgetOne(now time.Time) bool {
+	oldest := slices.MinFunc(slices.Collect(maps.Keys(k.documents)), func(a, b schema.GroupVersion) int {
+		return k.documents[a].asked.Compare(k.documents[b].asked)
+	})
+	if now.Sub(k.documents[oldest].asked) < unaskedFor {
+		return false
+	}
+	delete(k.documents, oldest)
+	return true
 }
 
 func (k *Kinds) all() map[schema.GroupVersion]*openAPI {
