@@ -26,10 +26,12 @@ func newExplain(o Options) *cobra.Command {
 	var flags explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain --config FILE (--cluster NAME --phase validate|mutate -f REVIEW | --decision LINE)",
-		Short: "Say for each webhook whether a review would be sent to it, and why or why not",
-		Long: `Say for each webhook whether a review would be sent to it, and why or why not:
-the bypass, the rule that matched, the order, the form of the payload. It is the
-dispatcher's own matching, and nobody is called. REVIEW is a file with an
+		Short: "Say for each webhook, policy and plugin whether a review would be sent to it, and why or why not",
+		Long: `Say for each webhook, policy and plugin whether a review would be sent to it, and
+why or why not: the bypass, the rule that matched, the order, the form of the
+payload. It is the dispatcher's own matching, and no webhook is called. A policy
+is evaluated: what it would answer is said (it denies, warns, audits or changes
+the object), and what each of its expressions came to. REVIEW is a file with an
 AdmissionReview in JSON, or - for standard input.
 
 With --decision instead of the other three it is a line of the decision log that

@@ -258,13 +258,18 @@ func (b *Binding) failure(d decision) string {
 
 // deny denies with all that denies. Reason and code are of the first.
 func deny(resp *codec.Response, denials []decision) {
-	lines := make([]string, len(denials))
-	for i, d := range denials {
-		lines[i] = d.message
-	}
-	resp.Message = strings.Join(lines, "\n")
+	resp.Message = lines(denials)
 	resp.Reason = denials[0].reason
 	resp.Code = codeOf(resp.Reason)
+}
+
+// lines are the messages of the list, each on its own.
+func lines(list []decision) string {
+	messages := make([]string, len(list))
+	for i, d := range list {
+		messages[i] = d.message
+	}
+	return strings.Join(messages, "\n")
 }
 
 // reasonInvalid is the reason of what says no other.
@@ -323,11 +328,36 @@ func (b *Binding) explain(results []*result, err error) string {
 	} else {
 		resp, err = b.answer(results)
 	}
+	var text string
 	switch {
 	case err != nil:
-		return "fails: " + err.Error()
+		text = "fails: " + err.Error()
 	case resp.Allowed:
-		return "allows"
+		text = "allows"
+	default:
+		text = "denies: " + resp.Message
 	}
-	return "denies: " + resp.Message
+	return text + b.besides(results)
+}
+
+// besides says whom else the actions tell what does not hold.
+func (b *Binding) besides(results []*result) (text string) {
+	var list []decision
+	for _, r := range results {
+		list = append(list, r.decisions...)
+	}
+	list = distinct(list)
+	if list = list[:min(len(list), maxTold)]; len(list) == 0 {
+		return ""
+	}
+	messages := lines(list)
+	for _, action := range b.Actions {
+		switch action {
+		case admissionregistrationv1.Warn:
+			text += ", warns: " + messages
+		case admissionregistrationv1.Audit:
+			text += ", audits: " + messages
+		}
+	}
+	return text
 }

@@ -237,6 +237,25 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// What the actions Warn and Audit make of a validation that does not hold is said, too.
+func TestExplainActions(t *testing.T) {
+	p := compile(t, "validations: [{expression: 'false', message: first}, {expression: 'true', message: holds}, {expression: 'false', message: second}]")
+	for want, actions := range map[string][]admissionregistrationv1.ValidationAction{
+		"allows, warns: first\nsecond":                        {"Warn"},
+		"allows, audits: first\nsecond":                       {"Audit"},
+		"allows, warns: first\nsecond, audits: first\nsecond": {"Warn", "Audit"},
+		"denies: first\nsecond, audits: first\nsecond":        {"Audit", "Deny"},
+	} {
+		if x, err := policy.NewBinding(p, "p", "b", actions, nil).Explain(viewOf(t)); x.Answer != want || err != nil {
+			t.Errorf("with %v it %q, not %q: %v", actions, x.Answer, want, err)
+		}
+	}
+	holds := compile(t, "validations: [{expression: 'true'}]")
+	if x, _ := policy.NewBinding(holds, "p", "b", []admissionregistrationv1.ValidationAction{"Warn", "Audit"}, nil).Explain(viewOf(t)); x.Answer != "allows" {
+		t.Errorf("if all holds it %q", x.Answer)
+	}
+}
+
 // H6 A policy in mode Shadow waits for nobody, and nobody waits for it: it is evaluated
 // beside the others.
 func TestShadowIsEvaluatedByItself(t *testing.T) {
