@@ -107,6 +107,24 @@ func tried() status.Status {
 	return s
 }
 
+// local has policies and a plugin beside the webhooks, which no address serves.
+func local() status.Status {
+	s := healthy()
+	in := func(phase, configuration, name, kind string, p *status.Policy) string {
+		w := hook(phase, configuration, name, "", "CREATE of pods in v1", "Fail", "Enforce")
+		w.Kind, w.Hedge, w.Policy = kind, false, p
+		s.Webhooks = append(s.Webhooks, w)
+		return w.ID
+	}
+	s.Chains[0].Mutating = append(s.Chains[0].Mutating,
+		in("mutate", "sidecars", "shops", "policy", &status.Policy{Mutations: []string{"Object{metadata: Object.metadata{labels: {'a': 'b'}}}", "[JSONPatch{op: 'remove', path: '/spec/x'}]"}, Version: "0a1b2c3d"}))
+	s.Chains[0].Validating = append(s.Chains[0].Validating,
+		in("validate", "replicas", "everywhere", "policy", &status.Policy{Validations: []string{"object.spec.replicas <= int(params.data.max)", "object.spec.replicas > 1"},
+			Actions: []string{"Warn", "Audit"}, Params: "ConfigMap of the registry", Version: "9f8e7d6c"}),
+		in("validate", "pull", "AlwaysPullImages", "plugin", nil))
+	return s
+}
+
 func counts(admissions, denied, failedOpen, shed, bypassed int64) status.Counts {
 	return status.Counts{Admissions: admissions, Denied: denied, FailedOpen: failedOpen, Shed: shed, Bypassed: bypassed, Last: before(2 * time.Second)}
 }

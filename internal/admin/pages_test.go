@@ -66,6 +66,15 @@ func TestPages(t *testing.T) {
 			"WebhookBinding/in-cluster-endpoints", "dev , prod-eu , prod-us", "not-the-controller request.userInfo.username", "10.20.9.31:443", "the highest is 40 ms"}},
 		{"a Shadow webhook", "/webhooks/license-scan/licenses.scan.example.com", tried, http.StatusOK, []string{
 			"Shadow: it is called and recorded", "Would have blocked 204 denied, 0 refused, 7 failed", "Would have passed 983 allowed, 0 failed open, 2 skipped; 3 were not asked"}},
+		{"what is in the process", "/", local, http.StatusOK, []string{
+			"shops mutate · sidecars in process", "everywhere validate · replicas in process", "AlwaysPullImages validate · pull in process"}},
+		{"a validating policy", "/webhooks/replicas/everywhere", local, http.StatusOK, []string{
+			"What it decides If a validation does not hold Warn, Audit Params ConfigMap of the registry Version 9f8e7d6c " +
+				"Validations object.spec.replicas &lt;= int(params.data.max) object.spec.replicas &gt; 1 A policy of this process: no address is called."}},
+		{"a mutating policy", "/webhooks/sidecars/shops", local, http.StatusOK, []string{
+			"What it decides Version 0a1b2c3d Mutations, in order Object{metadata: Object.metadata{labels: {&#39;a&#39;: &#39;b&#39;}}} [JSONPatch{op: &#39;remove&#39;, path: &#39;/spec/x&#39;}] " +
+				"A policy of this process: no address is called."}},
+		{"a plugin", "/webhooks/pull/AlwaysPullImages", local, http.StatusOK, []string{"all objects A plugin of this process: no address is called."}},
 		{"a denial by no webhook", "/", tried, http.StatusOK, []string{"unreadable denied 400"}},
 		{"a pending webhook", "/webhooks/mesh/inject.mesh.example.com", outage, http.StatusOK, []string{"Pending inject.mesh.svc: connect: connection refused"}},
 		{"cluster", "/clusters/prod-eu", healthy, http.StatusOK, []string{
