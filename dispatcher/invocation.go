@@ -3,6 +3,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -109,7 +110,7 @@ func (inv *invocation) startSpan(ctx context.Context) context.Context {
 		return ctx
 	}
 	w := inv.webhook
-	ctx, inv.span = parent.TracerProvider().Tracer(tracerName).Start(ctx, "webhook "+w.Name, trace.WithAttributes(
+	ctx, inv.span = parent.TracerProvider().Tracer(tracerName).Start(ctx, cmp.Or(w.Noun, "webhook")+" "+w.Name, trace.WithAttributes(
 		attribute.String("admission.webhook", w.Name),
 		attribute.String("admission.configuration", w.Configuration),
 		attribute.String("admission.mode", w.Mode.String()),

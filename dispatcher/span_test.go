@@ -53,6 +53,9 @@ func TestSpans(t *testing.T) {
 		"allows": {chain.Validating, func(l *locals) { l.add("f", allow, nil) }, []string{
 			start("f", "Enforce", 0) + "outcome=allowed fail_open=false patch.operations=0 Unset",
 		}},
+		"a policy": {chain.Validating, func(l *locals) { l.add("f", allow, func(e *chain.Entry) { e.Noun = "policy" }) }, []string{
+			"policy" + strings.TrimPrefix(start("f", "Enforce", 0), "webhook") + "outcome=allowed fail_open=false patch.operations=0 Unset",
+		}},
 		"denies": {chain.Validating, func(l *locals) { l.add("f", refuse, nil) }, []string{
 			start("f", "Enforce", 0) + "outcome=denied fail_open=false patch.operations=0 Unset",
 		}},

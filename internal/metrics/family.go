@@ -198,6 +198,7 @@ With %d clusters and %d webhooks a process exports at most %d lines of its own w
 Counters and histograms keep the series of clusters and webhooks that have left the configuration until the process ends, so that no sum goes down; they count towards the limit of their family. Gauges say what is now, and nothing else.
 
 Histograms have the buckets %s (seconds). %s series say which endpoint is which: ` + "`target`" + ` is the webhook's URL, ` + "`endpoint`" + ` an address behind it.
+A policy and a plugin count beside the webhooks, in the families with ` + "`webhook`" + ` that need no address: of a policy ` + "`configuration`" + ` is its name and ` + "`webhook`" + ` that of the binding; of a plugin, the names of the object Plugin and of the plugin.
 Beside these there are the families of the Go runtime (` + "`go_*`" + `) and of the process (` + "`process_*`" + `).
 
 | family | type | unit | labels | meaning |
