@@ -105,6 +105,12 @@ func (c *Cluster) NeededTypes() (list []schema.GroupVersion, ok bool) {
 	return slices.Compact(list), ok
 }
 
+// Authorizes reports whether some of the cluster's Hooks may ask its authorizer.
+func (c *Cluster) Authorizes() bool {
+	asks := func(w *Entry) bool { return w.Needs.Authorizer }
+	return slices.ContainsFunc(c.Validating.Webhooks, asks) || slices.ContainsFunc(c.Mutating.Webhooks, asks)
+}
+
 // CompareResources orders resources by group, name and version.
 func CompareResources(a, b schema.GroupVersionResource) int {
 	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource), strings.Compare(a.Version, b.Version))

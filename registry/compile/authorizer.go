@@ -3,8 +3,6 @@
 package compile
 
 import (
-	"slices"
-
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -22,7 +20,7 @@ func (c *clusters) authorizers(current *Compiled) (list []chain.AuthorizerSource
 	}
 	for _, cluster := range c.list {
 		a, ok := c.accesses[cluster.Name]
-		if !ok || !authorizes(cluster) && (current == nil || !authorizes(current.Clusters[cluster.Name])) {
+		if !ok || !cluster.Authorizes() && !authorized(current, cluster.Name) {
 			continue
 		}
 		source := c.options.Authorizer(cluster.Name, a)
@@ -32,10 +30,12 @@ func (c *clusters) authorizers(current *Compiled) (list []chain.AuthorizerSource
 	return list
 }
 
-// authorizes reports whether somebody may ask the cluster's authorizer.
-func authorizes(c *chain.Cluster) bool {
-	asks := func(w *chain.Entry) bool { return w.Needs.Authorizer }
-	return c != nil && (slices.ContainsFunc(c.Validating.Webhooks, asks) || slices.ContainsFunc(c.Mutating.Webhooks, asks))
+// authorized reports whether somebody may ask the cluster's authorizer now.
+func authorized(current *Compiled, name string) bool {
+	if current == nil || current.Clusters[name] == nil {
+		return false
+	}
+	return current.Clusters[name].Authorizes()
 }
 
 // unauthorized refuses what asks the authorizer of a cluster that it serves and whose API

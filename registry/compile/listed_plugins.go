@@ -3,6 +3,7 @@
 package compile
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,7 +13,8 @@ import (
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
-// elsewhere says of plugins of kube-apiserver why none of them is compiled in.
+// elsewhere says of plugins of kube-apiserver and of OpenShift why none of them is compiled
+// in, though an API server may have them.
 var elsewhere = map[string]string{
 	"MutatingAdmissionWebhook":     beWebhook("MutatingWebhookConfiguration"),
 	"ValidatingAdmissionWebhook":   beWebhook("ValidatingWebhookConfiguration"),
@@ -32,12 +34,38 @@ var elsewhere = map[string]string{
 	"PodGroupWorkloadExists":       stays + byGates,
 	"PodResizeValidator":           stays + byGates,
 	"PodTopologyLabels":            stays + byGates,
+	"ImagePolicyWebhook":           stays + "it asks a backend of its own by ImageReviews. To use the backend here, put a webhook for pods in front of it",
+
+	"BuildByStrategy":              stays + byOpenShift,
+	"ClusterResourceQuota":         stays + byOpenShift,
+	"ImageLimitRange":              stays + byOpenShift,
+	"ImagePolicy":                  stays + byOpenShift,
+	"JenkinsBootstrapper":          stays + "it writes objects of its own",
+	"OriginNamespaceLifecycle":     stays + "it must be exact about the deletion of namespaces",
+	"OriginPodNodeEnvironment":     stays + "it reads projects of OpenShift. Use PodNodeSelector for any other cluster",
+	"OriginResourceQuota":          stays + "it updates the quota's status with the object's creation",
+	"ProjectRequestLimit":          stays + byOpenShift,
+	"RestrictedEndpointsAdmission": stays + "it reads the networks of OpenShift's configuration",
+	"SCCExecRestrictions":          stays + byOpenShift + ". Use PodSecurity for any other cluster",
+	"SecurityContextConstraint":    stays + byOpenShift + ". Use PodSecurity for any other cluster",
+}
+
+// gone says of plugins that no API server has any more what to use in their place. They are
+// refused: who lists one relies on what it does.
+var gone = map[string]string{
+	"DenyEscalatingExec":    "is gone from kube-apiserver since 1.21: use the policy examples/policies/deny-exec.yaml",
+	"DenyExecOnPrivileged":  "is gone from kube-apiserver since 1.21: use the policy examples/policies/deny-exec.yaml",
+	"InitialResources":      "is gone from kube-apiserver: use LimitRanger, or a VerticalPodAutoscaler",
+	"PersistentVolumeLabel": "is gone from kube-apiserver: use the webhook kubernetes-sigs/cloud-pv-admission-labeler",
+	"PodPreset":             "is gone from kube-apiserver since 1.20: use a MutatingAdmissionPolicy",
+	"PodSecurityPolicy":     "is gone from kube-apiserver since 1.25: use PodSecurity",
 }
 
 const (
-	stays    = "has no effect here and stays in the API server: "
-	byGates  = "it follows the API server's feature gates"
-	bePolicy = "has no effect here: policies take part as objects of that kind"
+	stays       = "has no effect here and stays in the API server: "
+	byGates     = "it follows the API server's feature gates"
+	byOpenShift = "it is about resources that OpenShift has and Kubernetes has not"
+	bePolicy    = "has no effect here: policies take part as objects of that kind"
 )
 
 func beWebhook(kind string) string {
@@ -58,7 +86,8 @@ func listedPlugins(in *manifest.Input, known plugin.Set, d *diagnostics) (list [
 		for j := range c.Plugins {
 			entry, at := &c.Plugins[j], c.Entry(j)
 			_, compiledIn := known[entry.Name]
-			why := elsewhere[entry.Name]
+			short := withoutGroup(entry.Name)
+			why := elsewhere[short]
 			switch {
 			case entry.Name == "":
 				d.problem(c.Problems(field.ErrorList{field.Required(at.Child("name"), "the name of a plugin that is compiled in")})...)
@@ -67,7 +96,7 @@ func listedPlugins(in *manifest.Input, known plugin.Set, d *diagnostics) (list [
 				d.warn(c.Problem(at.Child("name"), entry.Name, why))
 				continue
 			case !compiledIn:
-				d.problem(c.Problem(at.Child("name"), entry.Name, notCompiledIn(known)))
+				d.problem(c.Problem(at.Child("name"), entry.Name, cmp.Or(gone[short], notCompiledIn(known))))
 				continue
 			}
 			p, ok := listedPlugin(in, c, j, d)
@@ -82,6 +111,15 @@ func listedPlugins(in *manifest.Input, known plugin.Set, d *diagnostics) (list [
 		}
 	}
 	return list
+}
+
+// withoutGroup returns the name of a plugin without the group that OpenShift puts before it,
+// such as security.openshift.io/.
+func withoutGroup(name string) string {
+	if group, short, ok := strings.Cut(name, "/"); ok && (group == "openshift.io" || strings.HasSuffix(group, ".openshift.io")) {
+		return short
+	}
+	return name
 }
 
 // listedPlugin returns the plugin at position i with its configuration, if that can be read.
