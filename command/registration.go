@@ -26,9 +26,9 @@ the bypasses. The same configuration prints the same bytes. The configuration
 file's registration.url says where the dispatcher is.
 
 With --rbac, print instead what lets the dispatcher read the cluster's
-namespaces, for spec.kubeconfigFile of the Cluster. It is the same everywhere,
-but for what plugins and policies read of a cluster: name a --config FILE and a
---cluster NAME for these rights.`,
+namespaces and ask its authorizer, for spec.kubeconfigFile of the Cluster. With
+a --config FILE and a --cluster NAME these are the rights that the plugins,
+policies and webhooks of that cluster need, and no others.`,
 	}
 	path := configFlag(cmd, false)
 	f := cmd.Flags()
@@ -87,7 +87,7 @@ func (r registering) print(cmd *cobra.Command, o Options, path string) ([]byte, 
 		return nil, err
 	}
 	if r.rbac {
-		return registration.RBAC(r.user, cluster.NeededObjects()), nil
+		return registration.RBAC(r.user, cluster), nil
 	}
 	options, err := registrationOptions(cfg, cluster.Name, r.static)
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/admission-dispatcher/dispatcher/chain"
 )
 
 // readerName is what the objects of RBAC are called; readerNamespace is where the
@@ -20,20 +22,18 @@ const (
 	readerName      = "admission-dispatcher-namespaces"
 )
 
-// RBAC returns what a cluster applies so that the dispatcher may read its
-// namespaces, its version and the objects of the resources, and ask its authorizer, and
-// nothing else: the rights behind Cluster.spec.kubeconfigFile. They are given to the user
-// of that name, a
-// certificate's common name for instance; "" is a ServiceAccount, which is created.
-// The same arguments give the same bytes.
-func RBAC(user string, resources []schema.GroupVersionResource) []byte {
+// RBAC returns what a cluster applies so that the dispatcher may do what it asks the
+// cluster's API for, and nothing else: the rights behind Cluster.spec.kubeconfigFile. These
+// are to read its namespaces and its version, and what the Hooks of the cluster need: the
+// objects of resources, the types of kinds, answers of its authorizer. Of a cluster that is
+// nil no Hooks are known: it may ask the authorizer, and reads nothing else. The rights are
+// given to the user of that name, a certificate's common name for instance; "" is a
+// ServiceAccount, which is created. The same arguments give the same bytes.
+func RBAC(user string, cluster *chain.Cluster) []byte {
 	var out bytes.Buffer
-	what := "labels, and its version"
-	if len(resources) > 0 {
-		what += ", what its plugins and policies read"
-	}
+	r := rightsOf(cluster)
 	comment(&out, `Lets the admission dispatcher read the namespaces of this cluster, with their
-`+what+`, and ask who may do what, and nothing else. Made by:
+labels, and its version`+r.what+`, and nothing else. Made by:
 dispatcher registration --rbac
 
 `)
@@ -41,9 +41,7 @@ dispatcher registration --rbac
 		out.WriteString(serviceAccount())
 	}
 	comment(&out, `get: a namespace that the watch has not brought yet; list, watch: all others. The
-version says which requests this cluster never sends to webhooks. The last rule is for
-expressions that use authorizer and for plugins that ask: it lets the account find out
-what anybody may do, and do nothing of it. Without such an expression leave it out.`)
+version says which requests this cluster never sends to webhooks.`+r.why)
 	fmt.Fprintf(&out, `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
@@ -52,12 +50,9 @@ rules:
 - apiGroups: [""]
   resources: ["namespaces"]
   verbs: ["get", "list", "watch"]
-%[3]s- nonResourceURLs: ["/version"]
+%[3]s- nonResourceURLs: [%[4]s]
   verbs: ["get"]
-- apiGroups: ["authorization.k8s.io"]
-  resources: ["subjectaccessreviews"]
-  verbs: ["create"]
----
+%[5]s---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata:
@@ -67,8 +62,46 @@ roleRef:
   kind: ClusterRole
   name: %[1]s
 subjects:
-%[2]s`, readerName, subject(user), readings(resources))
+%[2]s`, readerName, subject(user), r.objects, r.urls, r.access)
 	return out.Bytes()
+}
+
+// rights are the rules beside those that every cluster has, and the words about them.
+type rights struct {
+	objects, access string // rules
+	urls            string // of a rule
+	what, why       string // of comments
+}
+
+func rightsOf(cluster *chain.Cluster) rights {
+	r, asks := rights{urls: `"/version"`}, cluster == nil
+	if cluster != nil {
+		resources := cluster.NeededObjects()
+		if r.objects = readings(resources); len(resources) > 0 {
+			r.what += ", what its plugins and policies read"
+		}
+		if _, types := cluster.NeededTypes(); types {
+			r.urls += `, "/openapi/v3", "/openapi/v3/*"`
+			r.what += ",\nthe types of its kinds"
+			r.why += `
+The documents below /openapi/v3 have the types of kinds into which policies merge.`
+		}
+		asks = cluster.Authorizes()
+	}
+	if asks {
+		r.access = `- apiGroups: ["authorization.k8s.io"]
+  resources: ["subjectaccessreviews"]
+  verbs: ["create"]
+`
+		r.what += ", and ask who may do what"
+		r.why += ` The last rule is for
+expressions that use authorizer and for plugins that ask: it lets the account find out
+what anybody may do, and do nothing of it.`
+	}
+	if cluster == nil {
+		r.why += " Without such an expression leave it out."
+	}
+	return r
 }
 
 // readings are the rights to read the resources, those of an API group together. Versions

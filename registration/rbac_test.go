@@ -4,7 +4,6 @@ package registration_test
 
 import (
 	"bytes"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,31 +12,43 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registration"
 )
 
 // TestRBAC reads what is printed as an API server would.
 func TestRBAC(t *testing.T) {
 	account := rbacv1.Subject{Kind: "ServiceAccount", Name: "admission-dispatcher-namespaces", Namespace: "admission-dispatcher"}
+	namespaces := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}}
+	version := rbacv1.PolicyRule{NonResourceURLs: []string{"/version"}, Verbs: []string{"get"}}
+	access := rbacv1.PolicyRule{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}}
 	for _, tt := range []struct {
 		name, user string
 		want       rbacv1.Subject
-		resources  []schema.GroupVersionResource
-		more       []rbacv1.PolicyRule
+		cluster    *chain.Cluster
+		rules      []rbacv1.PolicyRule
 	}{
-		{"a ServiceAccount", "", account, nil, nil},
-		{"a user", `CN "quoted": #1`, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: `CN "quoted": #1`}, nil, nil},
-		{"O6 what plugins read", "", account, []schema.GroupVersionResource{
+		{"a ServiceAccount", "", account, nil, []rbacv1.PolicyRule{namespaces, version, access}},
+		{"a user", `CN "quoted": #1`, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: `CN "quoted": #1`}, nil, []rbacv1.PolicyRule{namespaces, version, access}},
+		{"a cluster that is asked for nothing", "", account, needing(chain.Needs{}, chain.Needs{NamespaceLabels: []string{"a"}}), []rbacv1.PolicyRule{namespaces, version}},
+		{"O6 what plugins read", "", account, needing(chain.Needs{Objects: []schema.GroupVersionResource{
 			{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, {Version: "v1", Resource: "namespaces"}, {Version: "v1", Resource: "limitranges"},
+		}}, chain.Needs{Objects: []schema.GroupVersionResource{
 			{Group: "storage.k8s.io", Version: "v1beta1", Resource: "storageclasses"}, {Version: "v1", Resource: "configmaps"},
-		}, []rbacv1.PolicyRule{
+		}}), []rbacv1.PolicyRule{
+			namespaces,
 			{APIGroups: []string{""}, Resources: []string{"configmaps", "limitranges"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses"}, Verbs: []string{"get", "list", "watch"}},
+			version,
+		}},
+		{"J2 a validating webhook asks the authorizer", "", account, needing(chain.Needs{}, chain.Needs{Authorizer: true}), []rbacv1.PolicyRule{namespaces, version, access}},
+		{"H30 a policy merges into kinds of the cluster", "", account, needing(chain.Needs{Authorizer: true, Types: true}, chain.Needs{}), []rbacv1.PolicyRule{
+			namespaces, {NonResourceURLs: []string{"/version", "/openapi/v3", "/openapi/v3/*"}, Verbs: []string{"get"}}, access,
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			printed := registration.RBAC(tt.user, tt.resources)
-			if again := registration.RBAC(tt.user, tt.resources); !bytes.Equal(printed, again) {
+			printed := registration.RBAC(tt.user, tt.cluster)
+			if again := registration.RBAC(tt.user, tt.cluster); !bytes.Equal(printed, again) {
 				t.Errorf("not the same bytes:\n%s\n%s", printed, again)
 			}
 			documents := bytes.Split(printed, []byte("---\n"))
@@ -55,13 +66,7 @@ func TestRBAC(t *testing.T) {
 			var binding rbacv1.ClusterRoleBinding
 			strictly(t, documents[0], &role)
 			strictly(t, documents[1], &binding)
-			rights := slices.Concat([]rbacv1.PolicyRule{
-				{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
-			}, tt.more, []rbacv1.PolicyRule{
-				{NonResourceURLs: []string{"/version"}, Verbs: []string{"get"}},
-				{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
-			})
-			if diff := cmp.Diff(rights, role.Rules); diff != "" {
+			if diff := cmp.Diff(tt.rules, role.Rules); diff != "" {
 				t.Errorf("rights (-want +got):\n%s", diff)
 			}
 			if binding.RoleRef.Name != role.Name || binding.RoleRef.Kind != role.Kind {
@@ -71,6 +76,14 @@ func TestRBAC(t *testing.T) {
 				t.Errorf("subjects (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// needing is a cluster with a Hook in each chain.
+func needing(mutating, validating chain.Needs) *chain.Cluster {
+	return &chain.Cluster{
+		Mutating:   &chain.Chain{Webhooks: []*chain.Entry{{Needs: mutating}}},
+		Validating: &chain.Chain{Webhooks: []*chain.Entry{{Needs: validating}}},
 	}
 }
 
