@@ -3,11 +3,14 @@
 package app_test
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	report "github.com/admission-dispatcher/dispatcher/internal/status"
 )
 
 // replicas is a policy with a binding that denies nothing.
@@ -49,5 +52,38 @@ func TestPolicyAndPluginAreNamed(t *testing.T) {
 		`dispatcher_webhook_calls_total{configuration="replicas",outcome="allowed",phase="validate",webhook="everywhere"} 1.0`,
 	} {
 		r.eventually("the metrics have "+want, func() bool { return strings.Contains(r.process.scrape(), "\n"+want) })
+	}
+}
+
+// A plugin in mode Shadow is asked and counted, denies nothing and is no fail-open where it
+// fails.
+func TestPluginInShadow(t *testing.T) {
+	r := newRig(t)
+	r.object("Plugin", "plug", "{plugin: Scripted, configuration: {deny: never}, mode: Shadow, phases: [Validating]}")
+	r.object("Plugin", "broken", "{plugin: Scripted, configuration: {fail: down}, mode: Shadow, phases: [Validating]}")
+	r.start()
+	for range 2 {
+		if got := r.allows(question{}); strings.Contains(got.text, "never") || strings.Contains(got.text, "warnings") {
+			t.Errorf("the caller learns of it: %s", got.text)
+		}
+	}
+	counts := func(configuration string) (n report.ShadowCounts) {
+		for _, w := range must(r.process.status(http.DefaultClient)).Webhooks {
+			if w.Configuration == configuration && w.Mode == "Shadow" && w.Shadow != nil {
+				n = *w.Shadow
+			}
+		}
+		return n
+	}
+	r.eventually("the denials are counted", func() bool { return counts("plug") == report.ShadowCounts{Denied: 2} })
+	r.eventually("the failures are counted", func() bool { return counts("broken") == report.ShadowCounts{Failed: 2} })
+	scraped := r.process.scrape()
+	if want := `dispatcher_shadow_total{configuration="plug",outcome="denied",phase="validate",webhook="Scripted"} 2.0`; !strings.Contains(scraped, want) {
+		t.Errorf("the metrics have no %s", want)
+	}
+	for _, unwanted := range []string{`dispatcher_webhook_calls_total{configuration="plug"`, "dispatcher_fail_open_total{"} {
+		if strings.Contains(scraped, unwanted) {
+			t.Errorf("the metrics have %s", unwanted)
+		}
 	}
 }
