@@ -5,6 +5,8 @@ package schema
 import (
 	"errors"
 	"io"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,7 +16,8 @@ import (
 
 // ReadDocument reads the schemas of an OpenAPI v3 document of a cluster, from which the rest
 // is dropped while it is read. The caller bounds the bytes. size is how many schemas there
-// are, of which those in one another count, too.
+// are, of which those in one another count, too. Of schemas that say they are one kind, the
+// first by name is its type.
 func ReadDocument(from io.Reader) (types *Types, size int, err error) {
 	r := newNodeReader(from, false)
 	var all map[string]*node
@@ -40,9 +43,11 @@ func ReadDocument(from io.Reader) (types *Types, size int, err error) {
 		return nil, 0, errNoSchemas
 	}
 	t := &Types{names: map[schema.GroupVersionKind]string{}}
-	for name, n := range all {
-		for _, kind := range n.kinds {
-			t.names[kind] = name
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for _, kind := range all[name].kinds {
+			if _, twice := t.names[kind]; !twice {
+				t.names[kind] = name
+			}
 		}
 	}
 	t.parser = &typed.Parser{Schema: smd.Schema{Types: append(named(all), common()...)}}

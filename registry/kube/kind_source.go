@@ -312,7 +312,7 @@ func (k *Kinds) came(of schema.GroupVersion, d *openAPI, types *policyschema.Typ
 	}
 }
 
-// index returns a mark of the version of each of the documents, by its path.
+// index reads the index, with a mark of the version of each of the documents, by its path.
 func (k *Kinds) index(ctx context.Context, all map[schema.GroupVersion]*openAPI) (map[string]string, error) {
 	if k.broken != nil {
 		return nil, k.broken
@@ -322,42 +322,15 @@ func (k *Kinds) index(ctx context.Context, all map[schema.GroupVersion]*openAPI)
 		return nil, err
 	}
 	defer func() { _ = body.Close() }()
-	d, marks, wanted := newDocument(&budget{body, maxIndex, maxIndex}), map[string]string{}, map[string]bool{}
+	wanted := map[string]bool{}
 	for of := range all {
 		wanted[pathOf(of)] = true
 	}
-	err = d.object(func(key string) error {
-		if key != "paths" {
-			return d.skip()
-		}
-		return d.object(func(path string) error {
-			if !wanted[path] {
-				return d.skip()
-			}
-			return d.object(func(key string) (err error) {
-				if key != "serverRelativeURL" {
-					return d.skip()
-				}
-				marks[path], _, err = d.text(maxMark)
-				return err
-			})
-		})
-	})
+	marks, err := readIndex(&budget{body, maxIndex, maxIndex}, wanted)
 	if err != nil {
 		return nil, failureOf(err)
 	}
 	return marks, nil
-}
-
-// maxMark is how much of a document's URL, which has a hash of it, is kept.
-const maxMark = 1 << 10
-
-// pathOf is what the index calls the document of a group and version.
-func pathOf(of schema.GroupVersion) string {
-	if of.Group == "" {
-		return "api/" + of.Version
-	}
-	return "apis/" + of.Group + "/" + of.Version
 }
 
 // read reads a document. Clusters that have the same one share what is made of it: the very
