@@ -26,7 +26,7 @@ import (
 // requests is how many each plugin is asked about, unless CONFORMANCE_N says another number.
 const requests = 300
 
-// K10 The plugins decide, word for word, and change objects as kube-apiserver's plugins of
+// K10 K18 K19 The plugins decide, word for word, and change objects as kube-apiserver's plugins of
 // their names. Where those fail with an error that is no status, of which the API server
 // makes code 500, the code is 403.
 func TestK10Controllers(t *testing.T) {
