@@ -39,8 +39,10 @@ func FuzzDecode(f *testing.F) {
 		}
 		docs, errs := documents(name, data)
 		d, again := newDecoder(), newDecoder()
-		d.file(File{Name: name, Data: data})
-		again.file(File{Name: name, Data: data})
+		for _, once := range []*decoder{d, again} {
+			once.file(File{Name: name, Data: data})
+			once.params()
+		}
 		if len(d.problems) < len(errs) {
 			t.Fatalf("%v were not all reported", errs)
 		}
