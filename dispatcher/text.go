@@ -5,7 +5,6 @@ package dispatcher
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -101,12 +100,12 @@ const (
 )
 
 // warningsOf returns our own warnings, then the webhooks', within the caller's
-// limits, and equal ones once, as the caller does.
+// limits.
 func warningsOf(outcomes []Outcome) []string {
 	var all []string
 	runes := 0
 	add := func(text string) {
-		if text != "" && !slices.Contains(all, text) {
+		if text != "" {
 			all = append(all, text)
 			runes += utf8.RuneCountInString(text)
 		}

@@ -5,6 +5,7 @@ package policy_test
 import (
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,7 +84,7 @@ func (s *policySubject) decide(t *testing.T, a *policyAdmission) decided {
 	response := s.answer(t, a, chain.Validating)
 	d := decided{Allowed: response.Allowed, Code: response.Code, Reason: response.Reason, Message: unindented(response.Message), Annotations: map[string]string{}}
 	for _, w := range response.Warnings {
-		if strings.HasPrefix(w, "Validation failed for ") { // others are our own
+		if strings.HasPrefix(w, "Validation failed for ") && !slices.Contains(d.Warnings, w) { // others are our own; the caller tells equal ones once
 			d.Warnings = append(d.Warnings, w)
 		}
 	}
