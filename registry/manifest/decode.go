@@ -5,7 +5,6 @@ package manifest
 import (
 	"encoding/json"
 	"errors"
-	"maps"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -44,13 +43,10 @@ type decoded struct {
 	paramKinds map[metav1.TypeMeta]bool // that policies name
 }
 
-func newDecoder() *decoder {
+// newStrict returns what decodes objects strictly. It holds nothing of what it has decoded.
+func newStrict() *serializer.Serializer {
 	scheme := runtime.NewScheme() // knows no type: whatever it is given is decoded as it stands
-	return &decoder{
-		strict: serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme, scheme,
-			serializer.SerializerOptions{Strict: true}),
-		decoded: decoded{paramKinds: map[metav1.TypeMeta]bool{}},
-	}
+	return serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme, scheme, serializer.SerializerOptions{Strict: true})
 }
 
 // whole is the manifests of all Sources, decoded.
@@ -63,26 +59,24 @@ type whole struct {
 // decodeAll decodes the manifests of all Sources. What before has of them is taken from there:
 // a change of one file costs that file, and not the memory of all.
 func decodeAll(manifests [][]File, before *whole) *whole {
-	w := &whole{files: map[fileSum]*decoded{}}
-	all := newDecoder()
+	w, strict := &whole{files: map[fileSum]*decoded{}}, newStrict()
 	for _, files := range manifests {
 		holds := false
 		for i := range files {
 			sum := sumOf(&files[i])
 			of := before.files[sum]
 			if of == nil {
-				d := newDecoder()
+				d := decoder{strict: strict}
 				d.file(files[i])
 				of = &d.decoded
 			}
 			w.files[sum] = of
 			holds = holds || of.objects.Len()+len(of.unread) > 0
-			all.add(of)
+			w.add(of)
 		}
 		w.populated = append(w.populated, holds)
 	}
-	all.params()
-	w.decoded = all.decoded
+	w.params()
 	return w
 }
 
@@ -91,7 +85,9 @@ func (d *decoded) add(more *decoded) {
 	d.objects.add(&more.objects)
 	d.problems = append(d.problems, more.problems...)
 	d.unread = append(d.unread, more.unread...)
-	maps.Copy(d.paramKinds, more.paramKinds)
+	for kind := range more.paramKinds {
+		d.addParamKind(kind)
+	}
 }
 
 // file decodes every document of one manifest.

@@ -14,7 +14,7 @@ import (
 )
 
 // report adds a Problem for each thing that err says.
-func (d *decoder) report(at Origin, err error) {
+func (d *decoded) report(at Origin, err error) {
 	if strict, ok := runtime.AsStrictDecodingError(err); ok {
 		for _, e := range strict.Errors() {
 			d.problems = append(d.problems, strictProblem(at, e))

@@ -38,8 +38,8 @@ func FuzzDecode(f *testing.F) {
 			name = "fuzz.json"
 		}
 		docs, errs := documents(name, data)
-		d, again := newDecoder(), newDecoder()
-		for _, once := range []*decoder{d, again} {
+		d, again := decoder{strict: newStrict()}, decoder{strict: newStrict()}
+		for _, once := range []*decoder{&d, &again} {
 			once.file(File{Name: name, Data: data})
 			once.params()
 		}

@@ -28,8 +28,7 @@ type Imported struct {
 // of a manifest. What they leave to a default they still leave to it, but for v1beta1,
 // whose defaults are others.
 func Import(f File) Imported {
-	d := newDecoder()
-	d.asWritten = true
+	d := decoder{strict: newStrict(), asWritten: true}
 	d.file(f)
 	out := Imported{Problems: d.problems}
 	for _, u := range d.unread {

@@ -44,16 +44,23 @@ type unread struct {
 	doc json.RawMessage
 }
 
-// names notes that a policy names a kind of params.
-func (d *decoder) names(kind *admissionregistrationv1.ParamKind) {
+// paramKind notes the kind of params that a policy names, if it names one.
+func (d *decoded) paramKind(kind *admissionregistrationv1.ParamKind) {
 	if kind != nil {
-		d.paramKinds[metav1.TypeMeta{APIVersion: kind.APIVersion, Kind: kind.Kind}] = true
+		d.addParamKind(metav1.TypeMeta{APIVersion: kind.APIVersion, Kind: kind.Kind})
 	}
+}
+
+func (d *decoded) addParamKind(kind metav1.TypeMeta) {
+	if d.paramKinds == nil {
+		d.paramKinds = map[metav1.TypeMeta]bool{}
+	}
+	d.paramKinds[kind] = true
 }
 
 // params decodes the objects that some policy has as params, once all policies are known.
 // There is no other use for what is left.
-func (d *decoder) params() {
+func (d *decoded) params() {
 	for _, u := range d.unread {
 		if !d.paramKinds[u.TypeMeta] {
 			d.report(u.Origin, fmt.Errorf("apiVersion %q, kind %q is not one that the dispatcher reads, nor the paramKind of a policy", u.APIVersion, u.Kind))
@@ -63,7 +70,7 @@ func (d *decoder) params() {
 	}
 }
 
-func (d *decoder) param(u unread) error {
+func (d *decoded) param(u unread) error {
 	var head struct {
 		Metadata struct {
 			Name        string            `json:"name"`

@@ -41,7 +41,7 @@ const ClusterSelectorAnnotation = "dispatcher.dev/cluster-selector"
 func (d *decoder) policy(at Origin, doc []byte) error {
 	var p admissionregistrationv1.ValidatingAdmissionPolicy
 	err := d.into(doc, &p)
-	d.names(p.Spec.ParamKind) // of one with problems, too: its params have none
+	d.paramKind(p.Spec.ParamKind) // of one with problems, too: its params have none
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (d *decoder) policyBinding(at Origin, doc []byte) error {
 func (d *decoder) mutatingPolicy(at Origin, doc []byte) error {
 	var p admissionregistrationv1.MutatingAdmissionPolicy
 	err := d.into(doc, &p)
-	d.names(p.Spec.ParamKind)
+	d.paramKind(p.Spec.ParamKind)
 	if err != nil {
 		return err
 	}
