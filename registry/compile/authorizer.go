@@ -41,12 +41,7 @@ func authorized(current *Compiled, name string) bool {
 // unauthorized refuses what asks the authorizer of a cluster that it serves and whose API
 // nobody can ask: of is its object, and at the field that asks (J2).
 func unauthorized(of manifest.Origin, at *field.Path, value string, g *group) []manifest.Problem {
-	var without []string
-	for _, cluster := range g.clusters {
-		if _, ok := cluster.Namespaces.(nobodyAsked); !ok {
-			without = append(without, "Cluster/"+cluster.Name)
-		}
-	}
+	without := g.withoutAPI()
 	if len(without) == 0 {
 		return nil
 	}

@@ -76,15 +76,7 @@ func (m *merging) needs(n *chain.Needs) {
 // unsupplied refuses resources of whose kind nobody says how it is merged, for a cluster that
 // the policy serves (H29 H30). With a wildcard that is found out for each request.
 func (m *merging) unsupplied(policy manifest.Origin, g *group) (problems []manifest.Problem) {
-	if len(m.unknown) == 0 {
-		return nil
-	}
-	var without []string
-	for _, cluster := range g.clusters {
-		if _, asked := cluster.Namespaces.(nobodyAsked); !asked { // else it has an API
-			without = append(without, "Cluster/"+cluster.Name)
-		}
-	}
+	without := g.withoutAPI()
 	if len(without) == 0 {
 		return nil
 	}

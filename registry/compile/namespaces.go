@@ -133,16 +133,8 @@ func unsupplied(keys []string, of manifest.Origin, at *field.Path, g *group) []m
 // unstored refuses what needs stored objects of a cluster that has no API to ask: of is
 // its object, and at the field that needs them.
 func unstored(needs []schema.GroupVersionResource, of manifest.Origin, at *field.Path, g *group) []manifest.Problem {
-	if len(needs) == 0 {
-		return nil
-	}
-	var without []string
-	for _, cluster := range g.clusters {
-		if _, asked := cluster.Namespaces.(nobodyAsked); !asked { // else it has an API
-			without = append(without, "Cluster/"+cluster.Name)
-		}
-	}
-	if len(without) == 0 {
+	without := g.withoutAPI()
+	if len(needs) == 0 || len(without) == 0 {
 		return nil
 	}
 	var names []string
@@ -151,6 +143,16 @@ func unstored(needs []schema.GroupVersionResource, of manifest.Origin, at *field
 	}
 	return []manifest.Problem{of.Problem(at, strings.Join(slices.Compact(names), ", "),
 		fmt.Sprintf("needs objects of the cluster that nobody can read: spec.kubeconfigFile is not set in %s", enumerate(without)))}
+}
+
+// withoutAPI returns the clusters whose API nobody can ask, as problems name them.
+func (g *group) withoutAPI() (names []string) {
+	for _, cluster := range g.clusters {
+		if _, asked := cluster.Namespaces.(nobodyAsked); !asked { // else it has an API
+			names = append(names, "Cluster/"+cluster.Name)
+		}
+	}
+	return names
 }
 
 // enumerated is how many names a Problem spells out.
