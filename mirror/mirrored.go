@@ -4,7 +4,6 @@ package mirror
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"maps"
 	"slices"
@@ -53,13 +52,9 @@ func (o *object) has(file string) bool {
 // hashOf sums names and contents.
 func hashOf(files map[string][]byte) string {
 	h := sha256.New()
-	part := func(data []byte) {
-		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(data))))
-		h.Write(data)
-	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		part([]byte(name))
-		part(files[name])
+		manifest.WritePart(h, []byte(name))
+		manifest.WritePart(h, files[name])
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
