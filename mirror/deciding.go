@@ -47,7 +47,7 @@ func (m *Mirror) decide() error {
 	if err := m.disk.replace(judgingFile, text); err != nil {
 		return err
 	}
-	staged := &stage{mirror: m, path: m.disk.at(stageDirectory), written: map[string]bool{}}
+	staged := newStage(m)
 	d := accept(wanted, m.accepted, m.rejected, staged.judge)
 	m.poison = poison{}
 	if err := errors.Join(staged.err, staged.clean(), ignoreMissing(os.Remove(m.disk.at(judgingFile)))); err != nil {

@@ -20,7 +20,13 @@ type stage struct {
 	mirror  *Mirror
 	path    string
 	written map[string]bool // by the hash of the object
+	reader  manifest.Reader // what is judged again is not decoded again
 	err     error           // why nothing can be judged
+}
+
+func newStage(m *Mirror) *stage {
+	return &stage{mirror: m, path: m.disk.at(stageDirectory), written: map[string]bool{},
+		reader: manifest.Reader{FileRoots: m.settings.FileRoots, KeepDecoded: true}}
 }
 
 // judge compiles objects as the dispatcher would.
@@ -33,10 +39,14 @@ func (s *stage) judge(objects []*object) (*compile.Compiled, []manifest.Problem)
 	if s.err != nil {
 		return nil, nil
 	}
-	reader := manifest.Reader{Sources: []manifest.Source{staged{s.path, objects}}, FileRoots: s.mirror.settings.FileRoots}
-	in := reader.Read(context.Background())
+	in := s.read(objects)
 	compiled, problems, _ := s.mirror.compiler.Compile(in, nil, nil, foreign(in.Objects)...)
 	return compiled, problems
+}
+
+func (s *stage) read(objects []*object) manifest.Input {
+	s.reader.Sources = []manifest.Source{staged{s.path, objects}}
+	return s.reader.Read(context.Background())
 }
 
 // write writes the files that the manifests of an object name, once.

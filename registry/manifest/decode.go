@@ -58,13 +58,13 @@ type whole struct {
 
 // decodeAll decodes the manifests of all Sources. What before has of them is taken from there:
 // a change of one file costs that file, and not the memory of all.
-func decodeAll(manifests [][]File, before *whole) *whole {
+func decodeAll(manifests [][]File, before map[fileSum]*decoded) *whole {
 	w, strict := &whole{files: map[fileSum]*decoded{}}, newStrict()
 	for _, files := range manifests {
 		holds := false
 		for i := range files {
 			sum := sumOf(&files[i])
-			of := before.files[sum]
+			of := before[sum]
 			if of == nil {
 				d := decoder{strict: strict}
 				d.file(files[i])

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"maps"
 	"path/filepath"
 )
 
@@ -41,10 +42,14 @@ type File struct {
 type Reader struct {
 	Sources   []Source
 	FileRoots []string // where files may lie, besides the directories of their manifests
-	decoded   *whole   // of the manifests with this sum
-	sum       string
-	places    string                         // of the same manifests
-	parsed    map[reference]parsedKubeconfig // as of the last reading
+	// KeepDecoded keeps what came of manifests that are gone, as long as the Reader lives:
+	// for one that is to read them again soon.
+	KeepDecoded bool
+
+	decoded *whole // of the manifests with this sum
+	sum     string
+	places  string                         // of the same manifests
+	parsed  map[reference]parsedKubeconfig // as of the last reading
 }
 
 // parsedKubeconfig is what came of a kubeconfig's content.
@@ -121,7 +126,11 @@ func (r *Reader) Read(ctx context.Context) Input {
 		r.decoded = &whole{}
 	}
 	if sum, places := hashOf(manifests), placesOf(manifests); r.sum != sum || r.places != places {
-		r.decoded, r.sum, r.places = decodeAll(manifests, r.decoded), sum, places
+		before := r.decoded.files
+		r.decoded, r.sum, r.places = decodeAll(manifests, before), sum, places
+		if r.KeepDecoded {
+			maps.Copy(r.decoded.files, before)
+		}
 	}
 	in := Input{
 		Objects: &r.decoded.objects, Problems: r.decoded.problems, Populated: r.decoded.populated,

@@ -147,6 +147,26 @@ spec:
 	}
 }
 
+// A Reader forgets what came of a manifest that is gone, unless it is to keep it.
+func TestKeepDecoded(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		h := newHome(t)
+		h.reader.KeepDecoded = keep
+		cluster := func() *byte {
+			h.put("a.yaml", manifests.ClusterNamed("east"))
+			return unsafe.StringData(h.read().Objects.Clusters[0].Name)
+		}
+		before := cluster()
+		h.put("a.yaml", "")
+		if in := h.read(); in.Objects.Len() > 0 {
+			t.Fatalf("%+v", in.Objects)
+		}
+		if again := cluster(); (again == before) != keep {
+			t.Errorf("KeepDecoded %t: decoded again: %t", keep, again != before)
+		}
+	}
+}
+
 // said is all that an Input says of manifests.
 func said(in manifest.Input) map[string]any {
 	return map[string]any{"objects": *in.Objects, "problems": in.Problems, "hash": in.Hash, "populated": in.Populated}
