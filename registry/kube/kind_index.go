@@ -3,6 +3,7 @@
 package kube
 
 import (
+	"context"
 	"io"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +18,27 @@ func pathOf(of schema.GroupVersion) string {
 		return "api/" + of.Version
 	}
 	return "apis/" + of.Group + "/" + of.Version
+}
+
+// index reads the index, with a mark of the version of each of the documents, by its path.
+func (k *Kinds) index(ctx context.Context, all map[schema.GroupVersion]*openAPI) (map[string]string, error) {
+	if k.broken != nil {
+		return nil, k.broken
+	}
+	body, err := k.client.get(ctx, acceptAny, nil, "openapi", "v3")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	wanted := map[string]bool{}
+	for of := range all {
+		wanted[pathOf(of)] = true
+	}
+	marks, err := readIndex(&budget{body, maxIndex, maxIndex}, wanted)
+	if err != nil {
+		return nil, failureOf(err)
+	}
+	return marks, nil
 }
 
 // readIndex reads the index of a cluster's OpenAPI documents. It returns a mark of the version
