@@ -3,23 +3,18 @@
 package celenv
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
-	plugin "k8s.io/apiserver/pkg/admission/plugin/cel"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"k8s.io/apiserver/pkg/cel/common"
 )
 
 const (
@@ -130,20 +125,6 @@ func (e *Evaluation) conditionOfParams(c *Condition, budget int64) (holds bool, 
 	return came.within(budget)
 }
 
-// conditionNames are the names of a condition: those of the review, and params.
-type conditionNames struct{ of *Evaluation }
-
-// ResolveName implements cel.Activation.
-func (n conditionNames) ResolveName(name string) (any, bool) {
-	if name == plugin.ParamsVarName {
-		return n.of.given.Params.val(), true
-	}
-	return n.of.variables.ResolveName(name)
-}
-
-// Parent implements cel.Activation: there is no enclosing scope.
-func (n conditionNames) Parent() cel.Activation { return nil }
-
 // Pass begins a pass with a budget of its own: the validations.
 func (e *Evaluation) Pass(budget int64) { e.pass(budget, false) }
 
@@ -179,45 +160,6 @@ func (e *Evaluation) forgetAsked() {
 
 // Left is what is left of the budget of the pass.
 func (e *Evaluation) Left() int64 { return e.left }
-
-// ExpressionError says that an expression has no result. Its text is what
-// kube-apiserver tells the user, and may quote the object.
-type ExpressionError struct {
-	expression string
-	err        error
-}
-
-func (e *ExpressionError) Error() string {
-	return fmt.Sprintf("expression '%v' resulted in error: %v", e.expression, brief(e.err))
-}
-
-// maxError is how much is told of what CEL says of an error, in bytes: a key that is not
-// there may be as long as the object.
-const maxError = 5 << 10
-
-func brief(err error) string {
-	text := err.Error()
-	if len(text) <= maxError {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxError], "") + " ..."
-}
-
-// Unwrap returns what CEL said.
-func (e *ExpressionError) Unwrap() error { return e.err }
-
-// Discreet is the error for a log: it quotes nothing of the object.
-func (e *ExpressionError) Discreet() error {
-	return discreet(e.expression, e.err)
-}
-
-func failure(expression string, err error) *ExpressionError {
-	var said *discreetError
-	if errors.As(err, &said) {
-		err = said.err
-	}
-	return &ExpressionError{expression, err}
-}
 
 // Evaluate evaluates an expression of the scope. An *ExpressionError is its own; after
 // any other error, ErrOutOfBudget, ErrInterrupted or an *Unanswered among them, none is
@@ -328,70 +270,4 @@ func (e *Evaluation) charge(i int) {
 	for _, used := range k.uses {
 		e.charge(used)
 	}
-}
-
-var _ cel.Activation = (*Evaluation)(nil)
-
-// ResolveName returns the value of a variable of the environment.
-func (e *Evaluation) ResolveName(name string) (any, bool) {
-	switch name {
-	case plugin.VariableVarName:
-		return variablesValue{e}, true
-	case plugin.RequestVarName:
-		return e.variables.matchedRequest(), true
-	case plugin.ParamsVarName:
-		return e.given.Params.val(), true
-	case plugin.NamespaceVarName:
-		return e.given.Namespace.val(), true
-	case plugin.AuthorizerVarName, plugin.RequestResourceAuthorizerVarName:
-		if e.inside >= 0 {
-			e.known[e.inside].asked = true
-		}
-		if e.silent {
-			return nil, false
-		}
-	}
-	value, ok := e.variables.ResolveName(name)
-	if object, typed := value.(*typedMap); typed && e.plain {
-		return e.asDecoded(object), ok
-	}
-	return value, ok
-}
-
-// asDecoded is an object as that of a custom resource. It is made once: a loop may ask for it
-// in each turn.
-func (e *Evaluation) asDecoded(object *typedMap) ref.Val {
-	if made := e.decoded[object]; made != nil {
-		return made
-	}
-	made := types.DefaultTypeAdapter.NativeToValue(object.Value())
-	if e.decoded == nil {
-		e.decoded = map[*typedMap]ref.Val{}
-	}
-	e.decoded[object] = made
-	return made
-}
-
-// Plain has expressions see objects as those of custom resources, be they of a built-in
-// kind or not: so does kube-apiserver 1.37 where a policy that mutates has no
-// matchConditions (k8s.io/apiserver/pkg/admission/conversion.go, LazyObject).
-func (e *Evaluation) Plain() { e.plain = true }
-
-// Parent returns nil: there is no enclosing scope.
-func (e *Evaluation) Parent() cel.Activation { return nil }
-
-// matchedRequest is the request as validations see it: where the API server has
-// converted what the user sent, with the resource as converted. matchConditions see
-// the resource as sent.
-func (v *Variables) matchedRequest() ref.Val {
-	return once(&v.matched, func() ref.Val {
-		asIs, asSent := &v.Review.Resource, &v.Review.RequestResource
-		if bytes.Equal(asIs.Group, asSent.Group) && bytes.Equal(asIs.Version, asSent.Version) && bytes.Equal(asIs.Resource, asSent.Resource) {
-			return v.requestValue()
-		}
-		request := requestOf(v.Review)
-		var c copier
-		request.Resource = c.resource(*asIs)
-		return common.SchemalessTypedToVal(request)
-	})
 }
