@@ -374,6 +374,7 @@ spec: {authentication: {certificate: {commonNames: [prod], caSecretRef: {name: r
 	}
 	r.api.apply("apiVersion: v1\nkind: Secret\nmetadata: {name: roots}\ndata: {own.pem: " + ca + "}")
 	r.serves("other", "prod")
+	r.until("its status says so", func(s mirror.Status) bool { return s.RefusedCount == 0 })
 	before := r.current()
 	r.api.apply("apiVersion: v1\nkind: Secret\nmetadata: {name: roots}\ndata: {own.pem: " + authority(t, "two") + "}")
 	r.until("the new one is served", func(s mirror.Status) bool { return s.Generation != before })
