@@ -31,8 +31,9 @@ const (
 	maxKinds         = 50_000
 	// unaskedFor is how long nobody has asked for a document that gives its place to another.
 	unaskedFor = 10 * time.Minute
-	// maxIndex and maxDocuments bound the bytes that are read in one look, of the index and of
-	// documents. Kubernetes' own are of 1.6 MB at most.
+	// maxIndex bounds the bytes of the index that are read in one look, and maxDocuments those
+	// of documents in a kindsInterval, however many looks new documents cause. Kubernetes' own
+	// are of 1.6 MB at most.
 	maxIndex     = 4 << 20
 	maxDocuments = 32 << 20
 	// maxLooks bounds the clusters whose documents are read at once: each may take maxKinds
@@ -163,9 +164,16 @@ func (k *Kinds) run(ctx context.Context) {
 			k.client.close()
 		}
 	}()
+	var (
+		left    budget
+		renewed time.Time
+	)
 	for {
+		if now := time.Now(); now.Sub(renewed) >= kindsInterval {
+			left, renewed = budget{left: maxDocuments, limit: maxDocuments}, now
+		}
 		if all := k.all(); len(all) > 0 {
-			k.look(ctx, all)
+			k.look(ctx, all, &left)
 		}
 		timer := time.NewTimer(kindsInterval)
 		select {
@@ -180,9 +188,9 @@ func (k *Kinds) run(ctx context.Context) {
 	}
 }
 
-// look reads the documents that are new, and those that have changed. It waits for its turn
-// among the clusters.
-func (k *Kinds) look(ctx context.Context, all map[schema.GroupVersion]*openAPI) {
+// look reads the documents that are new, and those that have changed, as far as left allows.
+// It waits for its turn among the clusters.
+func (k *Kinds) look(ctx context.Context, all map[schema.GroupVersion]*openAPI, left *budget) {
 	select {
 	case k.of.kinds.looks <- struct{}{}:
 		defer func() { <-k.of.kinds.looks }()
@@ -192,7 +200,6 @@ func (k *Kinds) look(ctx context.Context, all map[schema.GroupVersion]*openAPI) 
 	ctx, cancel := context.WithTimeout(ctx, kindsTimeout)
 	defer cancel()
 	marks, err := k.index(ctx, all)
-	left := &budget{left: maxDocuments, limit: maxDocuments}
 	for _, of := range slices.SortedFunc(maps.Keys(all), func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) }) {
 		d := all[of]
 		mark, served := marks[pathOf(of)]

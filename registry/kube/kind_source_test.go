@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,6 +206,56 @@ func TestKindsThatAreNotKnown(t *testing.T) {
 		})
 	}
 }
+
+// H31 Asking for one document after the other has no more read than asking for all at once.
+func TestBytesOfManyDocuments(t *testing.T) {
+	const groups, bound = 4, 32 << 20
+	documents := map[string]string{}
+	for i := range groups {
+		documents[fmt.Sprintf("apis/g%d.example.com/v1", i)] = ""
+	}
+	a, index := newAPI(t), publish(documents)
+	var sent atomic.Int64
+	a.now("openapi", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/openapi/v3" {
+			index.serve(w, r)
+			return
+		}
+		endless(`{"paths":[`, `"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",`)(counting{w, &sent}, r)
+	})
+	k := kindsOf(t, kube.New(kube.Config{}), a)
+	for i := range groups {
+		of := widgets(fmt.Sprintf("g%d.example.com", i))
+		for { // it may be late, but says so
+			_, err := k.Types(of, time.Time{})
+			if err == nil {
+				t.Fatal("a document without end was read")
+			}
+			if !strings.Contains(err.Error(), "in time") {
+				break
+			}
+		}
+	}
+	const underWay = groups * 8 << 20 // in buffers of sockets
+	if n := sent.Load(); n < bound/2 || n > bound+underWay {
+		t.Errorf("%d bytes of documents were sent, %d may be read", n, bound)
+	}
+}
+
+// counting counts what is written.
+type counting struct {
+	http.ResponseWriter
+	sent *atomic.Int64
+}
+
+func (c counting) Write(data []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(data)
+	c.sent.Add(int64(n))
+	return n, err
+}
+
+// WriteString implements io.StringWriter.
+func (c counting) WriteString(text string) (int, error) { return c.Write([]byte(text)) }
 
 // H31 A group or version that is no part of a path is not asked for, and there is an end to
 // how many are.
