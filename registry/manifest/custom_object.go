@@ -77,3 +77,24 @@ func (d *decoder) customResource(at Origin, doc []byte) error {
 	d.objects.CustomResources = append(d.objects.CustomResources, made)
 	return nil
 }
+
+// rivals reports definitions of different names that define one kind, or one resource: a
+// cluster serves one of them, and nothing says which.
+func (o *Objects) rivals() (problems []Problem) {
+	kinds, resources := map[schema.GroupKind]*CustomResource{}, map[schema.GroupResource]*CustomResource{}
+	for i := range o.CustomResources {
+		c := &o.CustomResources[i]
+		kind, resource := schema.GroupKind{Group: c.Group, Kind: c.Kind}, schema.GroupResource{Group: c.Group, Resource: c.Plural}
+		if other := kinds[kind]; other != nil && other.Object != c.Object {
+			problems = append(problems, c.Problem(field.NewPath("spec", "names", "kind"), kind.String(), other.defines()))
+		} else if other := resources[resource]; other != nil && other.Object != c.Object {
+			problems = append(problems, c.Problem(field.NewPath("spec", "names", "plural"), resource.String(), other.defines()))
+		}
+		kinds[kind], resources[resource] = c, c
+	}
+	return problems
+}
+
+func (c *CustomResource) defines() string {
+	return fmt.Sprintf("%s in %s defines it, too: remove one of them", c.Object, c.File)
+}

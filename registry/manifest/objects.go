@@ -97,7 +97,7 @@ func (o *Objects) Sort() {
 	})
 }
 
-// Duplicates reports objects of one kind and name.
+// Duplicates reports objects of one kind and name, and definitions of one kind.
 func (o *Objects) Duplicates() []Problem {
 	var problems []Problem
 	first := map[string]Origin{}
@@ -122,7 +122,7 @@ func (o *Objects) Duplicates() []Problem {
 		p := &o.Params[i]
 		claim(p.Origin, p.APIVersion+" "+p.Object+" "+p.Cluster)
 	}
-	return problems
+	return append(problems, o.rivals()...)
 }
 
 func (o *Objects) origins() []Origin {
