@@ -72,6 +72,8 @@ func (a *clusterAPI) serve(rw http.ResponseWriter, r *http.Request) {
 	}
 	namespaced := strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/")
 	switch {
+	case strings.HasPrefix(r.URL.Path, openAPI):
+		describe(rw, r)
 	case r.Method == http.MethodPost:
 		var review map[string]any
 		_ = json.NewDecoder(r.Body).Decode(&review) // what is wrong with it is seen in what comes of it
@@ -107,9 +109,15 @@ func (a *clusterAPI) serve(rw http.ResponseWriter, r *http.Request) {
 
 const limitsOf = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"limits","namespace":%q,"resourceVersion":"1"},"data":{"pods":"many"}}`
 
-// apiOfEast has the API of the cluster east do something else.
+// apiOfEast has the API of the cluster east do something else; nil: it answers again.
 func apiOfEast(do http.HandlerFunc) func(*world) {
-	return func(w *world) { w.apis["east"].does.Store(&do) }
+	return func(w *world) {
+		if do == nil {
+			w.apis["east"].does.Store(nil)
+			return
+		}
+		w.apis["east"].does.Store(&do)
+	}
 }
 
 // hangs never answers.

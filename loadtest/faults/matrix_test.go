@@ -233,6 +233,15 @@ var matrix = []row{
 		}},
 	{id: "F43", what: "a SubjectAccessReview that hangs", apis: unlisted, process: limitsOfWaiting, caller: 2 * time.Second, rate: 15, surge: 100, during: 4 * time.Second, sheds: "east",
 		compares: true, excuses: unanswered, objects: askingPolicy, inside: answering("asking"), fault: apiOfEast(hangs), check: onlyEastWaits("asking", apiWaits)},
+	{id: "F44", what: "OpenAPI documents that are not read", apis: listed, resources: widgetsOf("shop.example.com"), surges: newKinds, phases: []history.Phase{history.Mutating},
+		process: limitsOfWaiting, caller: 2 * time.Second, rate: 15, surge: 100, during: 4 * time.Second, sheds: "east", compares: true, excuses: unanswered, objects: mergingPolicy, inside: mutating("merging"), variants: []variant{
+			{"hang", func(r *row) {
+				r.fault, r.repair, r.check = apiOfEast(hangs), apiOfEast(nil), allOf(onlyEastWaits("merging", apiWaits), knownKindsStay, kindsAreReadAgain)
+			}},
+			{"endless", func(r *row) {
+				r.fault, r.check = apiOfEast(withoutEnd), allOf(othersGoOn, knownKindsStay, onlyAtFirst)
+			}},
+		}},
 }
 
 // apiWaits is how long a call that is ignored when it fails waits for a cluster.

@@ -43,8 +43,9 @@ type row struct {
 	inside      []history.Webhook // what these decide: nobody is called for them
 	apis        lists             // each cluster has an API, and that of east lists like that; "": none has
 
-	rate      float64 // of each cluster, per second; 30
-	surge     float64 // calls per second of the cluster east on top, under the fault
+	rate      float64         // of each cluster, per second; 30
+	surge     float64         // calls per second of the cluster east on top, under the fault
+	surges    []load.Resource // what these are about; nil: resources
 	resources []load.Resource
 	phases    []history.Phase
 	caller    time.Duration // its timeout; 10 s
@@ -204,6 +205,9 @@ func (r *row) direct(w *world) load.Config {
 func (r *row) surging(w *world) load.Config {
 	cfg := r.load(w)
 	cfg.Clusters, cfg.Rate, cfg.Duration, cfg.Prefix = cfg.Clusters[:1], r.surge, r.broken(), "surge"
+	if r.surges != nil {
+		cfg.Resources = r.surges
+	}
 	return cfg
 }
 
