@@ -75,7 +75,9 @@ var controllerDifferences = []controllerDifference{
 	{"quantities up to 9223372036854775807", tooLarge},
 	{"one warning says that they were not checked", unchecked},
 	{"of several labels that conflict the first by name is told", conflicting},
-	{"the API server tells what it finds invalid itself in no order", invalid},
+	{"The API server tells what it finds invalid itself in no order", invalid},
+	{"The warnings of plugins that come after one that denies are told", warnedBehind},
+	{"A pod that a webhook has changed is defaulted again", defaultedAgain},
 }
 
 // noStatus: an error of a controller that is no status.
@@ -126,6 +128,34 @@ func invalid(_ string, theirs, ours outcome) (outcome, bool) {
 	same := slices.Equal(violations(theirs.Message, found), violations(ours.Message, found))
 	theirs.Message = ours.Message
 	return theirs, same && ours.by == "" && ours.Code == http.StatusUnprocessableEntity
+}
+
+// warnedBehind: who comes after the first denial warns, too.
+func warnedBehind(_ string, theirs, ours outcome) (outcome, bool) {
+	told := theirs.Warnings
+	theirs.Warnings = ours.Warnings
+	return theirs, ours.by != "" && ours.Code >= http.StatusBadRequest && len(remaining(ours.Warnings, told)) == len(ours.Warnings)-len(told)
+}
+
+// defaultedAgain: the limits of containers on huge pages become the pod's.
+func defaultedAgain(_ string, theirs, ours outcome) (outcome, bool) {
+	const found = " is invalid: "
+	a, b := violations(theirs.Message, found), violations(ours.Message, found)
+	more := remaining(b, a)
+	pages := len(more) > 0 && len(more) == len(b)-len(a) && strings.Contains(strings.Join(more, ", "), "hugepages")
+	theirs.Message = ours.Message
+	return theirs, pages && ours.by == "" && theirs.Code == http.StatusUnprocessableEntity
+}
+
+// remaining is what all has beyond some, each as often as it is more often there.
+func remaining(all, some []string) []string {
+	rest := slices.Clone(all)
+	for _, one := range some {
+		if i := slices.Index(rest, one); i >= 0 {
+			rest = slices.Delete(rest, i, i+1)
+		}
+	}
+	return rest
 }
 
 // explainedBy returns the row that explains how two outcomes differ: "" if they do not,
