@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -75,7 +76,7 @@ func newMutationOracle(t *testing.T) *mutationOracle {
 // hooks compiles policies as the plugin does (compilePolicy in
 // k8s.io/apiserver/pkg/admission/plugin/policy/mutating/compilation.go, which is not
 // exported), in the order of names, where the plugin has none.
-func (o *mutationOracle) hooks(policies []*mutating.Policy, bindings []*mutating.PolicyBinding) (hooks []mutating.PolicyHook) {
+func (o *mutationOracle) hooks(policies []*mutating.Policy, bindings []*mutating.PolicyBinding, params ...*unstructured.Unstructured) (hooks []mutating.PolicyHook) {
 	for _, p := range policies {
 		hook := mutating.PolicyHook{Policy: p, Evaluator: compileMutations(p)}
 		for _, b := range bindings {
@@ -83,6 +84,7 @@ func (o *mutationOracle) hooks(policies []*mutating.Policy, bindings []*mutating
 				hook.Bindings = append(hook.Bindings, b)
 			}
 		}
+		hook.ParamInformer, hook.ParamScope = informed(p.Spec.ParamKind, params)
 		hooks = append(hooks, hook)
 	}
 	return hooks
@@ -93,7 +95,7 @@ func compileMutations(p *mutating.Policy) mutating.PolicyEvaluator {
 	if err != nil {
 		panic(err)
 	}
-	options := plugincel.OptionalVariableDeclarations{HasAuthorizer: true}
+	options := plugincel.OptionalVariableDeclarations{HasParams: p.Spec.ParamKind != nil, HasAuthorizer: true}
 	for _, v := range p.Spec.Variables {
 		compiler.CompileAndStoreVariable(&validating.Variable{Name: v.Name, Expression: v.Expression}, options, environment.StoredExpressions)
 	}

@@ -20,14 +20,18 @@ func (g *policySource) mutating() (policies []*mutating.Policy, bindings []*muta
 		p.Spec.FailurePolicy = pointer(admissionregistrationv1.FailurePolicyType(g.one("Fail", "Fail", "Ignore")))
 		p.Spec.ReinvocationPolicy = admissionregistrationv1.NeverReinvocationPolicy
 		p.Spec.MatchConstraints = g.mutable(true)
-		var names []string
+		var names, conditionsOfParams []string
+		if g.some(40) {
+			p.Spec.ParamKind = pointer(paramKinds[g.IntN(len(paramKinds))])
+			names, conditionsOfParams = []string{"params.data.n", "params.data.name", "params.metadata.name"}, paramConditions()
+		}
 		for j := range g.IntN(4) {
 			p.Spec.Variables = append(p.Spec.Variables, admissionregistrationv1.Variable{Name: fmt.Sprintf("v%d", j), Expression: g.value(names, 2)})
 			names = append(names, fmt.Sprintf("variables.v%d", j))
 		}
 		for j := range 1 + g.IntN(2) {
 			if conditions {
-				p.Spec.MatchConditions = append(p.Spec.MatchConditions, admissionregistrationv1.MatchCondition{Name: fmt.Sprintf("c%d", j), Expression: g.one("request.operation != 'DELETE'", g.condition(nil, 1))})
+				p.Spec.MatchConditions = append(p.Spec.MatchConditions, admissionregistrationv1.MatchCondition{Name: fmt.Sprintf("c%d", j), Expression: g.one("request.operation != 'DELETE'", g.over(conditionsOfParams, nil, 1))})
 			}
 		}
 		for range 1 + g.IntN(3) {
@@ -37,6 +41,7 @@ func (g *policySource) mutating() (policies []*mutating.Policy, bindings []*muta
 		for j := range 1 + g.IntN(2) {
 			b := &mutating.PolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p%d-b%d", i, j)}}
 			b.Spec.PolicyName = p.Name
+			b.Spec.ParamRef, b.Annotations = g.reference(p.Spec.ParamKind)
 			if g.some(30) {
 				b.Spec.MatchResources = g.mutable(g.some(50))
 			}

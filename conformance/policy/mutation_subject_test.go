@@ -8,6 +8,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
@@ -15,16 +16,20 @@ import (
 )
 
 // loadMutating reports whether the policies are valid.
-func (s *policySubject) loadMutating(t *testing.T, policies []*mutating.Policy, bindings []*mutating.PolicyBinding) bool {
+func (s *policySubject) loadMutating(t *testing.T, policies []*mutating.Policy, bindings []*mutating.PolicyBinding, params ...*unstructured.Unstructured) bool {
 	t.Helper()
-	objects := &manifest.Objects{}
+	objects := &manifest.Objects{Params: inRegistry(params), CustomResources: customResources}
 	for _, p := range policies {
 		objects.MutatingPolicies = append(objects.MutatingPolicies, manifest.MutatingPolicy{MutatingAdmissionPolicy: *p, Origin: manifest.Origin{Object: "p/" + p.Name}})
 	}
 	for _, b := range bindings {
 		objects.MutatingPolicyBindings = append(objects.MutatingPolicyBindings, manifest.MutatingPolicyBinding{MutatingAdmissionPolicyBinding: *b, Origin: manifest.Origin{Object: "b/" + b.Name}})
 	}
-	return s.loadObjects(objects)
+	if !s.loadObjects(objects) {
+		return false
+	}
+	s.cluster.Stored = stored(params)
+	return true
 }
 
 // mutate returns what the policies came to, and the object that they have made, as JSON.

@@ -18,7 +18,7 @@ import (
 
 // TestMutations has random policies mutate random pods, in the API server's own dispatcher
 // of MutatingAdmissionPolicies and in ours. The verdict, its code, reason and text, and the
-// pods are equal (H21 H22 H23 H24).
+// pods are equal (H11 H21 H22 H23 H24).
 func TestMutations(t *testing.T) {
 	pairs, seed := number(t, "CONFORMANCE_N", 2000), number(t, "CONFORMANCE_SEED", 1)
 	oracle, ours := newMutationOracle(t), newPolicySubject(t)
@@ -26,10 +26,11 @@ func TestMutations(t *testing.T) {
 	for i := range pairs / reviewsOfPolicies {
 		g := &policySource{rand.New(rand.NewPCG(seed, i))}
 		policies, bindings := g.mutating()
-		if !ours.loadMutating(t, policies, bindings) {
+		params := g.params()
+		if !ours.loadMutating(t, policies, bindings, params...) {
 			continue // an expression that does not compile: no API server stores it
 		}
-		hooks := oracle.hooks(policies, bindings)
+		hooks := oracle.hooks(policies, bindings, params...)
 		for range reviewsOfPolicies {
 			a := g.admission()
 			if pod, ok := a.New.(*corev1.Pod); ok && g.some(90) {
@@ -63,7 +64,7 @@ func TestMutations(t *testing.T) {
 	if len(ours.refused) > ours.loaded {
 		t.Errorf("most are refused: %v", ours.refused[0])
 	}
-	for _, kind := range []string{"allowed", "changed", "error", "does not apply", "type mismatch", "atomic", "not merged"} {
+	for _, kind := range []string{"allowed", "changed", "error", "does not apply", "type mismatch", "atomic", "not merged", "unconfigured"} {
 		if came[kind] == 0 {
 			t.Errorf("no pair was %s: %v", kind, came)
 		}
@@ -88,6 +89,8 @@ func kindOfMutation(d decided) string {
 	switch {
 	case d.Allowed:
 		return "allowed"
+	case strings.Contains(d.Message, "failed to configure"):
+		return "unconfigured"
 	case strings.Contains(d.Message, "JSON Patch: "):
 		return "does not apply"
 	case strings.Contains(d.Message, "atomic"):

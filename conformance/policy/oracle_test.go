@@ -62,7 +62,7 @@ func (o *policyOracle) hooks(policies []*validating.Policy, bindings []*validati
 				hook.Bindings = append(hook.Bindings, b)
 			}
 		}
-		inform(&hook, params)
+		hook.ParamInformer, hook.ParamScope = informed(p.Spec.ParamKind, params)
 		hooks = append(hooks, hook)
 	}
 	return hooks

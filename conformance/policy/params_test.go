@@ -63,9 +63,8 @@ func (g *policySource) param(kind admissionregistrationv1.ParamKind, namespace, 
 	return u
 }
 
-// withParams gives policies kinds of params, and their bindings references, and returns the
-// objects that there are.
-func (g *policySource) withParams(policies []*validating.Policy, bindings []*validating.PolicyBinding) (objects []*unstructured.Unstructured) {
+// params are objects of all kinds.
+func (g *policySource) params() (objects []*unstructured.Unstructured) {
 	for _, kind := range paramKinds {
 		for _, namespace := range []string{"bank", "shop"} {
 			for _, name := range []string{"a", "b", "c"} {
@@ -75,27 +74,39 @@ func (g *policySource) withParams(policies []*validating.Policy, bindings []*val
 			}
 		}
 	}
+	return objects
+}
+
+// withParams gives the bindings of policies with a kind of params references, and returns the
+// objects that there are.
+func (g *policySource) withParams(policies []*validating.Policy, bindings []*validating.PolicyBinding) []*unstructured.Unstructured {
+	objects := g.params()
 	for _, p := range policies {
-		if p.Spec.ParamKind == nil {
-			continue
-		}
 		for _, b := range bindings {
-			if b.Spec.PolicyName != p.Name || g.some(15) {
-				continue
+			if b.Spec.PolicyName == p.Name {
+				b.Spec.ParamRef, b.Annotations = g.reference(p.Spec.ParamKind)
 			}
-			ref := &admissionregistrationv1.ParamRef{ParameterNotFoundAction: pointer(admissionregistrationv1.ParameterNotFoundActionType(g.one("Deny", "Allow")))}
-			if g.some(50) {
-				ref.Name = g.one("a", "b", "c", "none")
-			} else {
-				ref.Selector = g.selector(70, "tier")
-			}
-			if p.Spec.ParamKind.Kind != "Limits" && g.some(30) {
-				ref.Namespace = g.one("shop", "bank", "nowhere")
-			}
-			b.Spec.ParamRef, b.Annotations = ref, map[string]string{manifest.ParamsAnnotation: g.one(manifest.ParamsInRegistry, manifest.ParamsInCluster)}
 		}
 	}
 	return objects
+}
+
+// reference is to params of a kind, with the annotation that says where they are; none, if
+// there is no kind, and now and then.
+func (g *policySource) reference(kind *admissionregistrationv1.ParamKind) (*admissionregistrationv1.ParamRef, map[string]string) {
+	if kind == nil || g.some(15) {
+		return nil, nil
+	}
+	ref := &admissionregistrationv1.ParamRef{ParameterNotFoundAction: pointer(admissionregistrationv1.ParameterNotFoundActionType(g.one("Deny", "Allow")))}
+	if g.some(50) {
+		ref.Name = g.one("a", "b", "c", "none")
+	} else {
+		ref.Selector = g.selector(70, "tier")
+	}
+	if kind.Kind != "Limits" && g.some(30) {
+		ref.Namespace = g.one("shop", "bank", "nowhere")
+	}
+	return ref, map[string]string{manifest.ParamsAnnotation: g.one(manifest.ParamsInRegistry, manifest.ParamsInCluster)}
 }
 
 // paramOperands are expressions of no static type over params, and the conditions that look
@@ -160,11 +171,10 @@ func namespaces() []*corev1.Namespace {
 	return list
 }
 
-// inform gives the hook what the API server knows of the params.
-func inform(h *validating.PolicyHook, objects []*unstructured.Unstructured) {
-	kind := h.Policy.Spec.ParamKind
+// informed is what the API server knows of the params of a policy.
+func informed(kind *admissionregistrationv1.ParamKind, objects []*unstructured.Unstructured) (informers.GenericInformer, meta.RESTScope) {
 	if kind == nil {
-		return
+		return nil, nil
 	}
 	l := &sortedLister{}
 	for _, u := range objects {
@@ -172,10 +182,10 @@ func inform(h *validating.PolicyHook, objects []*unstructured.Unstructured) {
 			l.objects = append(l.objects, u)
 		}
 	}
-	h.ParamInformer, h.ParamScope = syncedInformer{l}, meta.RESTScopeNamespace
 	if kind.Kind == "Limits" {
-		h.ParamScope = meta.RESTScopeRoot
+		return syncedInformer{l}, meta.RESTScopeRoot
 	}
+	return syncedInformer{l}, meta.RESTScopeNamespace
 }
 
 // syncedInformer is all that the API server's dispatcher asks of an informer.
@@ -204,7 +214,7 @@ func (l *sortedLister) ByNamespace(namespace string) cache.GenericNamespaceListe
 func (l *sortedLister) Get(name string) (runtime.Object, error) {
 	for _, u := range l.objects {
 		if u.GetNamespace() == l.namespace && u.GetName() == name {
-			return informed(u), nil
+			return asInformed(u), nil
 		}
 	}
 	return nil, apierrors.NewNotFound(schema.GroupResource{}, name)
@@ -213,15 +223,15 @@ func (l *sortedLister) Get(name string) (runtime.Object, error) {
 func (l *sortedLister) List(selector labels.Selector) (list []runtime.Object, _ error) {
 	for _, u := range l.objects {
 		if u.GetNamespace() == l.namespace && selector.Matches(labels.Set(u.GetLabels())) {
-			list = append(list, informed(u))
+			list = append(list, asInformed(u))
 		}
 	}
 	return list, nil
 }
 
-// informed is the object as its informer has it: typed, without its kind, where there is a
+// asInformed is the object as its informer has it: typed, without its kind, where there is a
 // type.
-func informed(u *unstructured.Unstructured) runtime.Object {
+func asInformed(u *unstructured.Unstructured) runtime.Object {
 	if u.GetKind() != "ConfigMap" {
 		return u.DeepCopy()
 	}

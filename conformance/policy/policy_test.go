@@ -23,7 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// TestPolicies has random policies decide random pods, with random params, in the API server's own dispatcher
+// TestPolicies has random policies decide random requests, with random params, in the API server's own dispatcher
 // of ValidatingAdmissionPolicies and in ours. The verdict, its code, reason and text, the
 // warnings and the audit annotations are equal (H1 H2 H3 H4 H5 H8 H11 H14 J1).
 func TestPolicies(t *testing.T) {
@@ -39,9 +39,12 @@ func TestPolicies(t *testing.T) {
 		}
 		hooks := oracle.hooks(policies, bindings, params...)
 		for range reviewsOfPolicies {
-			a := g.admission()
+			a := g.request()
 			want, got := oracle.decide(t, hooks, a), ours.decide(t, a)
 			came[want.kind()]++
+			if !want.Allowed {
+				came["denied "+a.shape()]++
+			}
 			want, got = want.withoutGoTypes().short(), got.withoutGoTypes().short()
 			if diff := cmp.Diff(want, got.as(want)); diff != "" {
 				text, _ := json.MarshalIndent([]any{policies, bindings, params, a}, "", " ")
@@ -53,7 +56,8 @@ func TestPolicies(t *testing.T) {
 	if len(ours.refused) > ours.loaded {
 		t.Errorf("most are refused: %v", ours.refused[0])
 	}
-	for _, kind := range []string{"allowed", "denied", "warned", "annotated", "error", "unconfigured"} {
+	for _, kind := range []string{"allowed", "denied", "warned", "annotated", "error", "unconfigured",
+		"denied CREATE pods", "denied UPDATE pods/status", "denied CONNECT pods/exec", "denied UPDATE namespaces", "denied CREATE nodes", "denied CREATE pods without a name"} {
 		if came[kind] == 0 {
 			t.Errorf("no pair was %s: %v", kind, came)
 		}
@@ -184,6 +188,18 @@ func (a *policyAdmission) user() user.Info {
 		groups = []string{"dev", "ops"}
 	}
 	return &user.DefaultInfo{Name: "ada", Groups: groups}
+}
+
+// shape says what the request is about.
+func (a *policyAdmission) shape() string {
+	text := string(a.Operation) + " " + a.Resource.Resource
+	if a.Subresource != "" {
+		text += "/" + a.Subresource
+	}
+	if a.Name == "" {
+		text += " without a name"
+	}
+	return text
 }
 
 // number reads a number from the environment.

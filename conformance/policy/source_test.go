@@ -81,9 +81,9 @@ func (g *policySource) policies() (policies []*validating.Policy, bindings []*va
 
 func (g *policySource) rule() admissionregistrationv1.NamedRuleWithOperations {
 	var r admissionregistrationv1.NamedRuleWithOperations
-	r.Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.OperationType(g.one("*", "*", "CREATE", "UPDATE", "DELETE"))}
+	r.Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.OperationType(g.one("*", "*", "*", "CREATE", "UPDATE", "DELETE", "CONNECT"))}
 	r.APIGroups, r.APIVersions = []string{g.one("", "", "*")}, []string{g.one("v1", "*")}
-	r.Resources = []string{g.one("pods", "pods", "pods", "*", "services", "pods/*", "*/*")}
+	r.Resources = []string{g.one("pods", "pods", "pods", "pods", "*", "services", "pods/*", "*/*", "pods/exec", "*/status", "namespaces", "nodes")}
 	r.Scope = pointer(admissionregistrationv1.ScopeType(g.one("*", "*", "Namespaced", "Cluster")))
 	if g.some(15) {
 		r.ResourceNames = []string{g.one("web", "api")}
