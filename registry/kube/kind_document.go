@@ -122,6 +122,9 @@ func (k *Kinds) came(of schema.GroupVersion, d *openAPI, types *policyschema.Typ
 // read reads a document. Clusters that have the same one share what is made of it: the very
 // same bytes, whatever they call it.
 func (k *Kinds) read(ctx context.Context, of schema.GroupVersion, left *budget) (*policyschema.Types, int, error) {
+	if left.left <= 0 {
+		return nil, 0, failureOf(tooLarge{left.limit})
+	}
 	body, err := k.client.get(ctx, acceptAny, nil, append([]string{"openapi", "v3"}, strings.Split(pathOf(of), "/")...)...)
 	if err != nil {
 		return nil, 0, err
