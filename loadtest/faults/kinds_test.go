@@ -25,9 +25,13 @@ func describe(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	group := path.Base(path.Dir(r.URL.Path))
-	_, _ = fmt.Fprintf(rw, `{"components":{"schemas":{"w":{"type":"object","x-kubernetes-group-version-kind":[{"group":%q,"version":"v1","kind":"Widget"}],`+
-		`"properties":{"metadata":{"type":"object","properties":{"labels":{"type":"object","additionalProperties":{"type":"string"}}}}}}}}}`, group)
+	_, _ = fmt.Fprintf(rw, documentOfWidgets, group)
 }
+
+const documentOfWidgets = `{"components":{"schemas":{"w":{"type":"object","x-kubernetes-group-version-kind":[{"group":%q,"version":"v1","kind":"Widget"}],
+"x-kubernetes-preserve-unknown-fields":true,"properties":{"apiVersion":{"type":"string"},"kind":{"type":"string"},
+"metadata":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"labels":{"type":"object","additionalProperties":{"type":"string"}}}},
+"spec":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}}`
 
 // withoutEnd describes no kind: each document goes on for ever, as fast as it is read.
 func withoutEnd(rw http.ResponseWriter, r *http.Request) {
