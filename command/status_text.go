@@ -38,6 +38,7 @@ func printStatus(w io.Writer, s *status.Status) error {
 		_, _ = fmt.Fprintf(w, "problem: %s\n", printable(p.String()))
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	printMirror(tw, s)
 	printWebhooks(tw, s)
 	printClusters(tw, s)
 	printObjects(tw, s)

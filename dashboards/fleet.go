@@ -2,6 +2,8 @@
 
 package dashboards
 
+import "slices"
+
 const (
 	fleetUID   = "dispatcher-fleet"
 	fleetTitle = "Dispatcher: fleet"
@@ -13,7 +15,7 @@ func fleet() Dashboard {
 		UID: fleetUID, Title: fleetTitle,
 		About:  "Is anything wrong, and where? Start here.",
 		Vars:   []Variable{job(), webhookVariable()},
-		Panels: append(fleetRequests(), fleetConfiguration()...),
+		Panels: slices.Concat(fleetRequests(), fleetConfiguration(), fleetRegistry()),
 	}
 }
 
@@ -81,5 +83,34 @@ func fleetConfiguration() []Panel {
 			About:   "Until the first certificate of a role expires.",
 			Queries: []Query{{`min by (job, role) (dispatcher_certificate_expiry_timestamp_seconds{job=~"$job"}) - time()`, "{{role}}"}},
 			Limit:   Limit{Alert: "DispatcherCertificateExpires", Value: 604800, Below: true}},
+	}
+}
+
+// fleetRegistry is about a registry in a Kubernetes API. Without one it is empty.
+func fleetRegistry() []Panel {
+	return []Panel{
+		{Title: "Registry: generations", Unit: "short",
+			About:   "Replicas by the generation of the registry that they serve. Two lines for longer than the spread: they disagree.",
+			Queries: []Query{{`count by (generation) (dispatcher_mirror_info{job=~"$job"})`, "{{generation}}"}}},
+		{Title: "Registry: held back", Unit: "short",
+			About:   "1 where a generation has lost so much that somebody must confirm it.",
+			Queries: []Query{{`max by (job, instance) (dispatcher_mirror_behind{job=~"$job", reason="held_back"})`, "{{instance}}"}},
+			Limit:   Limit{Alert: "DispatcherGenerationHeldBack", Value: 0}},
+		{Title: "Registry: quarantined or crashed", Unit: "short",
+			About:   "1 where what the registry has ended the dispatcher or its mirror.",
+			Queries: []Query{{`max by (job, instance) (dispatcher_mirror_behind{job=~"$job", reason=~"quarantined|crashed"})`, "{{instance}}"}},
+			Limit:   Limit{Alert: "DispatcherGenerationQuarantined", Value: 0}},
+		{Title: "Registry: older than the API", Unit: "short",
+			About:   "1 where what is served is older than what was accepted, for whatever reason.",
+			Queries: []Query{{`max by (job, instance, reason) (dispatcher_mirror_behind{job=~"$job"})`, "{{instance}} {{reason}}"}},
+			Limit:   Limit{Alert: "DispatcherGenerationOld", Value: 0}},
+		{Title: "Registry: refused objects", Unit: "short",
+			About:   "Objects that are not served as they stand in the API.",
+			Queries: []Query{{`max by (job, state) (dispatcher_mirror_objects{job=~"$job", state!="accepted"})`, "{{state}}"}},
+			Limit:   Limit{Alert: "DispatcherObjectsRefused", Value: 0}},
+		{Title: "Registry: API last heard", Unit: "s",
+			About:   "How long ago the API answered the mirror.",
+			Queries: []Query{{`time() - min by (job, instance) (dispatcher_mirror_api_heard_timestamp_seconds{job=~"$job"})`, "{{instance}}"}},
+			Limit:   Limit{Alert: "DispatcherRegistryUnheard", Value: 600}},
 	}
 }

@@ -36,7 +36,15 @@ var unplayed = map[string]string{
 	"DispatcherMemoryHigh":         "it takes 2 GiB",
 	"DispatcherConnectionsHigh":    "it takes 3276 connections",
 	"DispatcherDescriptorsHigh":    "it takes most of the descriptors of a process",
+
+	"DispatcherGenerationHeldBack":    noMirror,
+	"DispatcherGenerationQuarantined": noMirror,
+	"DispatcherGenerationOld":         noMirror,
+	"DispatcherObjectsRefused":        noMirror,
+	"DispatcherRegistryUnheard":       noMirror,
 }
+
+const noMirror = "the registry is a directory"
 
 // darkWhileWell are the panels that show nothing until there is something to show.
 var darkWhileWell = map[string]string{
@@ -54,11 +62,25 @@ var darkWhileWell = map[string]string{
 	"dispatcher-webhook, Failing open by cause":                   "a webhook that fails open",
 	"dispatcher-webhook, Extra attempts refused":                  "a budget that is spent",
 	"dispatcher-runtime, Series beyond the limit":                 "ten thousand series",
+
+	"dispatcher-fleet, Registry: generations":            noMirror,
+	"dispatcher-fleet, Registry: held back":              noMirror,
+	"dispatcher-fleet, Registry: quarantined or crashed": noMirror,
+	"dispatcher-fleet, Registry: older than the API":     noMirror,
+	"dispatcher-fleet, Registry: refused objects":        noMirror,
+	"dispatcher-fleet, Registry: API last heard":         noMirror,
 }
 
 // darkToTheEnd are those that nothing here lights up.
 var darkToTheEnd = map[string]string{
 	"dispatcher-runtime, Series beyond the limit": "ten thousand series",
+
+	"dispatcher-fleet, Registry: generations":            noMirror,
+	"dispatcher-fleet, Registry: held back":              noMirror,
+	"dispatcher-fleet, Registry: quarantined or crashed": noMirror,
+	"dispatcher-fleet, Registry: older than the API":     noMirror,
+	"dispatcher-fleet, Registry: refused objects":        noMirror,
+	"dispatcher-fleet, Registry: API last heard":         noMirror,
 }
 
 // TestLive has Prometheus watch two replicas through an outage: each panel shows

@@ -20,23 +20,6 @@ const (
 	maxAgain      = 20
 )
 
-// Refused is an object that is not served as it stands in the API.
-type Refused struct {
-	Object string `json:"object"` // Kind/name
-	// Kept says that its last accepted version is served; otherwise nothing of it is.
-	Kept   bool   `json:"kept"`
-	Reason string `json:"reason"` // ReasonInvalid, ReasonUnresolved or ReasonWaiting
-
-	Problems []manifest.Problem `json:"problems"`
-}
-
-// The reasons for which an object is refused.
-const (
-	ReasonInvalid    = "Invalid"    // alone, or beside what is accepted
-	ReasonUnresolved = "Unresolved" // a Secret or ConfigMap that it names is not there
-	ReasonWaiting    = "Waiting"    // too much is at fault to have judged it yet
-)
-
 // judge compiles objects. It returns every problem, with the name of the file of the
 // object that it is said of.
 type judge func([]*object) (*compile.Compiled, []manifest.Problem)

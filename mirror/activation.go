@@ -88,7 +88,7 @@ func (m *Mirror) activate(ctx context.Context) error {
 	if m.serving != nil {
 		m.peaks = append(m.peaks, peak{m.serving.summary, time.Now().Add(shrinkWindow)})
 	}
-	m.serving, m.trial, m.pending = g, t, nil
+	m.serving, m.since, m.behind, m.trial, m.pending = g, stamp(), time.Time{}, t, nil
 	m.disk.clean(g.hash, t.Before)
 	m.settings.Logger.Info("generation is served", "generation", g.hash, "objects", len(g.objects))
 	return nil
@@ -150,8 +150,7 @@ func (m *Mirror) goBack(reason string) error {
 		if err := m.disk.swap(t.Before); err != nil {
 			return err
 		}
-		m.serving = before
-		m.accepted = before.objects
+		m.serving, m.since, m.accepted = before, stamp(), before.objects
 	}
 	m.trial, m.pending = nil, nil
 	m.touch()
@@ -181,7 +180,7 @@ func (m *Mirror) resume() error {
 		if err != nil {
 			m.settings.Logger.Error("the generation that is served cannot be read", "generation", hash, "error", err)
 		} else {
-			m.serving, m.accepted = g, g.objects
+			m.serving, m.since, m.accepted = g, m.disk.swapped(), g.objects
 		}
 	}
 	text, err := os.ReadFile(m.disk.at(markerFile))

@@ -112,6 +112,20 @@ func (a *api) undefine(kind string) {
 	a.mu.Unlock()
 }
 
+// bookmark tells everybody who watches that nothing has changed.
+func (a *api) bookmark() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for kind, plural := range plurals {
+		a.version++
+		version := "v1"
+		if kind != "Secret" && kind != "ConfigMap" {
+			version = "dispatcher.dev/v1alpha1"
+		}
+		a.record(event{a.version, plural, "BOOKMARK", map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]any{"resourceVersion": strconv.Itoa(a.version)}}})
+	}
+}
+
 // tried returns how often a resource was asked for.
 func (a *api) tried(plural string) int {
 	a.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
@@ -37,6 +38,7 @@ func (m *Mirror) decide() error {
 		m.poison = poison{Judging: judging}
 	}
 	if m.crashed = m.poison.Ended >= maxEnded; m.crashed {
+		m.fallBehind()
 		return nil
 	}
 	m.poison.Ended++
@@ -78,11 +80,13 @@ func (m *Mirror) propose(d *decision, confirmed string) {
 	m.held = nil
 	switch {
 	case m.serving != nil && g.hash == m.serving.hash:
-		m.pending, m.accepted = nil, g.objects
+		m.pending, m.accepted, m.behind = nil, g.objects, time.Time{}
 		return
 	case m.serving == nil && len(g.objects) == 0:
 		return // there is nothing yet
-	case m.isQuarantined(g.hash):
+	}
+	m.fallBehind()
+	if m.isQuarantined(g.hash) {
 		m.pending, m.held = nil, &Next{Generation: g.hash, Quarantined: true}
 		return
 	}
@@ -97,6 +101,13 @@ func (m *Mirror) propose(d *decision, confirmed string) {
 	}
 	m.accepted = g.objects
 	m.pending = &pending{g, m.when(d)}
+}
+
+// fallBehind notes that what is served is not what was accepted.
+func (m *Mirror) fallBehind() {
+	if m.behind.IsZero() {
+		m.behind = stamp()
+	}
 }
 
 // next is what Status says of the generation that is not served yet.

@@ -11,12 +11,14 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/mirrorstatus"
 )
 
 // The names in the mirror's directory. A source of the dispatcher is currentLink: what it
 // points to is replaced as a whole.
 const (
-	currentLink    = "current"
+	currentLink    = mirrorstatus.Link
 	generationName = "gen-" // and the hash
 	indexFile      = ".index.json"
 	stageDirectory = ".stage"
@@ -114,6 +116,15 @@ func (d disk) current() string {
 		return ""
 	}
 	return strings.TrimPrefix(target, generationName)
+}
+
+// swapped returns when the current generation became that; zero: there is none.
+func (d disk) swapped() time.Time {
+	link, err := os.Lstat(d.at(currentLink))
+	if err != nil {
+		return time.Time{}
+	}
+	return link.ModTime().UTC().Truncate(time.Second)
 }
 
 // read reads a generation, and refuses one that is not what its name says.

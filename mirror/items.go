@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -120,7 +121,8 @@ type store struct {
 	items  map[string]*item
 	held   int // bytes
 	synced bool
-	err    error // why the last list or watch failed; nil: it did not
+	heard  time.Time // when the API last answered; zero: it has not yet
+	err    error     // why the last list or watch failed; nil: it did not
 }
 
 // put enters an item, if there is room.
@@ -166,7 +168,7 @@ func (s *store) Delete(obj any) error {
 // Replace implements cache.ReflectorStore.
 func (s *store) Replace(list []any, _ string) error {
 	s.do(func() {
-		s.items, s.held, s.synced, s.err = map[string]*item{}, 0, true, nil
+		s.items, s.held, s.synced, s.err, s.heard = map[string]*item{}, 0, true, nil, stamp()
 		for _, obj := range list {
 			if it, ok := obj.(*item); ok {
 				s.put(it)
@@ -190,5 +192,7 @@ func (s *store) do(change func()) {
 func (s *store) tried(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.err = err
+	if s.err = err; err == nil {
+		s.heard = stamp()
+	}
 }

@@ -63,6 +63,8 @@ type Mirror struct {
 
 	// What follows belongs to the goroutine of Run.
 	serving     *generation
+	since       time.Time          // when it began to be served
+	behind      time.Time          // since when that is not what was accepted; zero: it is
 	accepted    map[string]*object // what was decided last, served or pending
 	pending     *pending
 	held        *Next // back, for what it has lost

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
+	"github.com/admission-dispatcher/dispatcher/internal/mirrorstatus"
 	"github.com/admission-dispatcher/dispatcher/mirror"
 	"github.com/admission-dispatcher/dispatcher/plugin"
 	"github.com/admission-dispatcher/dispatcher/plugin/kubernetes"
@@ -87,8 +88,7 @@ func (r *rig) until(what string, is func(mirror.Status) bool) mirror.Status {
 	r.t.Helper()
 	var s mirror.Status
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(2 * time.Millisecond) {
-		var err error
-		if s, err = mirror.ReadStatus(r.directory); err == nil && is(s) {
+		if s = *mirrorstatus.Read(r.directory); !strings.Contains(s.Error, "its status cannot be read") && is(s) {
 			return s
 		}
 	}
@@ -327,7 +327,7 @@ func TestAway(t *testing.T) {
 	r.api.away(true)
 	r.start()
 	r.until("the API does not answer", func(s mirror.Status) bool {
-		return s.Generation == before && slices.ContainsFunc(s.Resources, func(x mirror.ResourceStatus) bool { return !x.Synced && x.Error != "" })
+		return s.Generation == before && s.Heard.IsZero() && !s.Since.IsZero() && slices.ContainsFunc(s.Resources, func(x mirror.ResourceStatus) bool { return !x.Synced && x.Error != "" })
 	})
 	r.serves("prod")
 	r.api.away(false)

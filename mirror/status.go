@@ -4,79 +4,63 @@ package mirror
 
 import (
 	"bytes"
-	"encoding/json"
-	"os"
 	"time"
+
+	"github.com/admission-dispatcher/dispatcher/internal/mirrorstatus"
 )
 
-// StatusFile is the name of the status in the mirror's directory.
-const StatusFile = "status.json"
+// What there is to tell of a mirror, in the words of the file that it is written to.
+type (
+	Status         = mirrorstatus.Mirror
+	Next           = mirrorstatus.NextGeneration
+	Refused        = mirrorstatus.RefusedObject
+	Quarantined    = mirrorstatus.QuarantinedGeneration
+	ResourceStatus = mirrorstatus.MirroredResource
+)
 
-// maxRefused bounds the refused objects in a Status.
-const maxRefused = 200
+// The reasons for which an object is refused.
+const (
+	ReasonInvalid    = mirrorstatus.Invalid
+	ReasonUnresolved = mirrorstatus.Unresolved
+	ReasonWaiting    = mirrorstatus.Waiting
+)
 
-// Status is what there is to tell of a mirror.
-type Status struct {
-	// Generation is the name of the one that is served; "": there is none.
-	Generation string         `json:"generation"`
-	Objects    map[string]int `json:"objects,omitempty"` // in it, by kind
-	// Next waits for its time, or is held back.
-	Next *Next `json:"next,omitempty"`
-	// Refused are objects that are not served as they stand in the API, at most
-	// maxRefused of RefusedCount.
-	Refused      []Refused `json:"refused,omitempty"`
-	RefusedCount int       `json:"refusedCount"`
-	// Quarantined are generations that are not served any more.
-	Quarantined []Quarantined `json:"quarantined,omitempty"`
-	// Crashed says that the mirror ended while it judged what the API has now.
-	Crashed   bool             `json:"crashed,omitempty"`
-	Resources []ResourceStatus `json:"resources"`
-	Error     string           `json:"error,omitempty"` // of the directory
-}
-
-// Next is a generation that is not served yet.
-type Next struct {
-	Generation string    `json:"generation"`
-	At         time.Time `json:"at,omitzero"` // when it will be served
-	// Lost is why it is held back: it lacks much of what is served. It is served when
-	// somebody confirms its name.
-	Lost []string `json:"lost,omitempty"`
-	// Quarantined says that it is among those that are not served any more.
-	Quarantined bool `json:"quarantined,omitempty"`
-}
-
-// Quarantined is a generation with which the dispatcher crashed.
-type Quarantined struct {
-	Generation string    `json:"generation"`
-	Since      time.Time `json:"since"`
-	Reason     string    `json:"reason"`
-}
-
-// ResourceStatus is whether a resource of the API is known.
-type ResourceStatus struct {
-	Resource string `json:"resource"`
-	Synced   bool   `json:"synced"` // it has been listed
-	Error    string `json:"error,omitempty"`
-}
-
-// Status returns the status as of now. It is for the goroutine of Run.
+// status returns the status as of now. It is for the goroutine of Run.
 func (m *Mirror) status() Status {
-	s := Status{Next: m.next(), RefusedCount: len(m.refused), Quarantined: m.quarantined, Crashed: m.crashed, Error: m.broken}
-	s.Refused = m.refused[:min(len(m.refused), maxRefused)]
+	s := Status{
+		Since: m.since, Behind: m.behind, Next: m.next(),
+		Refused: m.refused, RefusedCount: len(m.refused), RefusedByReason: map[string]int{},
+		Quarantined: m.quarantined, Crashed: m.crashed, Error: m.broken,
+	}
+	for i := range m.refused {
+		s.RefusedByReason[m.refused[i].Reason]++
+	}
 	if m.serving != nil {
 		s.Generation, s.Objects = m.serving.hash, m.serving.summary.Kinds
 	}
-	for _, st := range m.stores {
-		st.mu.Lock()
-		r := ResourceStatus{Resource: st.Resource, Synced: st.synced}
-		if st.err != nil {
-			r.Error = cut(st.err.Error())
+	for i, st := range m.stores {
+		r := st.status()
+		if i == 0 || r.Heard.Before(s.Heard) {
+			s.Heard = r.Heard
 		}
-		st.mu.Unlock()
 		s.Resources = append(s.Resources, r)
 	}
 	return s
 }
+
+func (s *store) status() ResourceStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := ResourceStatus{Resource: s.Resource, Synced: s.synced, Heard: s.heard}
+	if s.err != nil {
+		r.Error = cut(s.err.Error())
+	}
+	return r
+}
+
+// stamp is the time as it is written down: to the second, so that what is heard often
+// does not write a file as often.
+func stamp() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 // maxError bounds what is told of an error, in bytes.
 const maxError = 300
@@ -85,20 +69,11 @@ func cut(text string) string { return text[:min(len(text), maxError)] }
 
 // tell writes the status, if it has changed.
 func (m *Mirror) tell() {
-	text, err := json.MarshalIndent(m.status(), "", " ")
+	text, err := m.status().Write()
 	if err != nil || bytes.Equal(text, m.told) {
 		return
 	}
-	if m.disk.replace(StatusFile, text) == nil {
+	if m.disk.replace(mirrorstatus.File, text) == nil {
 		m.told = text
 	}
-}
-
-// ReadStatus reads the status of the mirror in a directory.
-func ReadStatus(directory string) (s Status, err error) {
-	text, err := os.ReadFile(disk{directory}.at(StatusFile))
-	if err == nil {
-		err = json.Unmarshal(text, &s)
-	}
-	return s, err
 }

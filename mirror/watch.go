@@ -78,7 +78,7 @@ func (l listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) (
 	if err != nil {
 		return nil, err
 	}
-	c := &converting{Interface: w, events: make(chan watch.Event), stopped: make(chan struct{}), done: make(chan struct{})}
+	c := &converting{Interface: w, store: l.store, events: make(chan watch.Event), stopped: make(chan struct{}), done: make(chan struct{})}
 	go c.run()
 	return c, nil
 }
@@ -86,6 +86,7 @@ func (l listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) (
 // converting is a watch whose objects are items.
 type converting struct {
 	watch.Interface
+	store         *store
 	events        chan watch.Event
 	stop          sync.Once
 	stopped, done chan struct{}
@@ -101,6 +102,7 @@ func (c *converting) run() {
 				continue
 			}
 			e.Object = it
+			c.store.tried(nil) // also a bookmark, which comes every minute
 		}
 		select {
 		case c.events <- e:

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/internal/mirrorstatus"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
@@ -96,6 +97,20 @@ func outage() status.Status {
 	s.Pending = []status.Pending{{Webhook: "mesh/inject.mesh.example.com", URL: "https://inject.mesh.svc:443/", Reason: "inject.mesh.svc: connect: connection refused"}}
 	s.History = append([]status.Change{{Time: before(50 * time.Second), Snapshot: "5f1c09e2ab77", Refused: true, Problems: s.Problems, Clusters: 3, Webhooks: 4}}, s.History...)
 	s.Certificates[0].NotAfter = noon.Add(9 * 24 * time.Hour)
+	return s
+}
+
+// mirrored has a registry in an API, of which a change is held back.
+func mirrored() status.Status {
+	s := healthy()
+	s.Mirror = &mirrorstatus.Mirror{
+		Generation: "0123456789abcdef", Since: before(4 * time.Hour), Heard: before(20 * time.Second), Objects: map[string]int{"Cluster": 3, "WebhookConfiguration": 4},
+		Next:    &mirrorstatus.NextGeneration{Generation: "fedcba9876543210", Lost: []string{"every Cluster (there were 3)"}},
+		Refused: []mirrorstatus.RefusedObject{{Object: "Cluster/<b>", Kept: true, Reason: "Invalid", Problems: []manifest.Problem{{Field: "spec.authentication", Reason: "is also of <i>prod</i>"}}}},
+
+		RefusedCount: 7,
+		Quarantined:  []mirrorstatus.QuarantinedGeneration{{Generation: "badbadbadbadbad", Since: before(time.Hour), Reason: "the dispatcher is not alive any more"}},
+	}
 	return s
 }
 

@@ -60,6 +60,11 @@ func TestPages(t *testing.T) {
 			"Ready, with 4 critical notices", "https://licenses.scan.svc:8443/check: no endpoint of 2 is healthy", "6 admissions failed open in the last ten minutes",
 			"webhooks[0].matchConditions[1].expression", "undefined field &#39;labls&#39;", "open tried again at 12:00:06", "ramping 4 calls at a time",
 			"licenses.scan.example.com BreakerOpen allowed", "denied 429", "refused", "stale", "ends in 9 days"}},
+		{"a registry in an API", "/", mirrored, http.StatusOK, []string{
+			"Generation 0123456789ab has been served for 4 h , with 7 objects. The API was last heard 20 s ago .",
+			"held back Generation fedcba987654 has lost every Cluster (there were 3). If that is meant: kubectl annotate registries.dispatcher.dev registry --overwrite dispatcher.dev/confirm-shrink=fedcba9876543210",
+			"Cluster/&lt;b&gt; Invalid its last version spec.authentication: is also of &lt;i&gt;prod&lt;/i&gt;", "and 6 more",
+			"badbadbadbad 1 h ago the dispatcher is not alive any more"}},
 		{"webhook", "/webhooks/image-policy/images.policy.example.com", healthy, http.StatusOK, []string{
 			"CREATE and UPDATE of deployments in apps/v1, in namespaces labelled team=a, if all of 2 conditions hold",
 			"Enforce: its denial denies", "Fail: the admission is denied", "5 s, or what is left", "None: it may be asked more than once",

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/internal/mirrorstatus"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
@@ -37,6 +38,7 @@ var functions = template.FuncMap{
 	"latency":     latency,
 	"count":       status.Count,
 	"number":      number,
+	"generation":  mirrorstatus.Short,
 	"clusterLink": func(name string) string { return "/clusters/" + url.PathEscape(name) },
 	"webhookLink": webhookLink,
 	"request":     request,

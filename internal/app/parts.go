@@ -20,6 +20,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/admin"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/internal/metrics"
+	"github.com/admission-dispatcher/dispatcher/internal/mirrorstatus"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 	"github.com/admission-dispatcher/dispatcher/registry"
@@ -100,6 +101,7 @@ func (p *parts) wireRegistry(o Options, admin net.Addr) {
 		Objects:      p.clusters.ObjectsStatus,
 		Authorizers:  p.authorizers.Status,
 		Certificates: func() []status.Certificate { return statusOf(p.certificates) },
+		Mirror:       p.mirror,
 	})
 	p.resolver = transport.NewResolver(transport.ResolverConfig{
 		Targets:   p.registry.Targets,
@@ -173,9 +175,18 @@ func (p *parts) watch(version string) error {
 		Certificates: func() map[string]time.Time { return expiries(p.certificates, p.registry.Targets()) },
 		Namespaces:   func() map[string]bool { return stale(p.clusters.Status()) },
 		Objects:      func() []metrics.Objects { return objectsOf(p.clusters.ObjectsStatus()) },
+		Mirror:       p.mirror,
 		Dropped:      p.telemetry.dropped,
 		Build:        build(version, debug.ReadBuildInfo),
 	})
+}
+
+// mirror returns how the mirror is that the configuration comes from; nil: it does not.
+func (p *parts) mirror() *mirrorstatus.Mirror {
+	if directory := p.cfg.Mirror(); directory != "" {
+		return mirrorstatus.Read(directory)
+	}
+	return nil
 }
 
 // probes returns the server of the admin listener.

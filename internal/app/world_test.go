@@ -171,6 +171,16 @@ func (w *world) write(name string, data []byte) {
 	}
 }
 
+// move gives a file another name.
+func (w *world) move(from, to string) {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.dir, from))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write(to, data)
+}
+
 // process is one dispatcher that runs.
 type process struct {
 	t    testing.TB

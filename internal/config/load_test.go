@@ -58,6 +58,20 @@ func TestPathsAreRelativeToTheFile(t *testing.T) {
 	}
 }
 
+// A mirror is a source, with a status of its own.
+func TestMirror(t *testing.T) {
+	cfg, dir := load(t, strings.Replace(minimal, "directory: registry", "directory: registry}, {mirror: copy", 1))
+	if got := cfg.Mirror(); got != filepath.Join(dir, "copy") {
+		t.Errorf("the mirror is %q", got)
+	}
+	if got := cfg.Registry(nil, nil).Sources[1].Name(); got != filepath.Join(dir, "copy", "current") {
+		t.Errorf("its manifests are in %q", got)
+	}
+	if cfg, _ := load(t, minimal); cfg.Mirror() != "" {
+		t.Errorf("there is a mirror in %q", cfg.Mirror())
+	}
+}
+
 func TestZeroIsNotTheDefault(t *testing.T) {
 	cfg, _ := load(t, minimal+"lameDuck: 0s\ndeadline: {grace: 0s}\nbypass: {defaults: false}\n")
 	if cfg.LameDuck.Duration != 0 || cfg.Deadline.Grace.Duration != 0 || cfg.Bypass.Defaults {
@@ -128,6 +142,11 @@ func TestProblems(t *testing.T) {
 		"not an object":        {"[1]", []string{"must be one object: json: cannot unmarshal array into Go value of type config.Config"}},
 		"not YAML":             {"a: b: c", []string{"yaml: mapping values are not allowed in this context"}},
 		"wrong type, and more": {minimal + "limits: {connections: many}\nlameDuck: -1s", []string{"limits.connections: must not be a string", `lameDuck: "-1s": Invalid value: must not be negative`}},
+		"mirrors": {strings.Replace(minimal, "{directory: registry}", "{mirror: a, directory: b}, {mirror: c}, {}", 1), []string{
+			"sources[0].directory: Forbidden: a source has a directory or a mirror",
+			"sources[1].mirror: Forbidden: there is one mirror at most",
+			"sources[2].directory: Required value",
+		}},
 		"wrong type, not also missing": {strings.Replace(minimal, "sources: [{directory: registry}]", "sources: registry", 1),
 			[]string{"sources: must not be a string"}},
 		"other kind": {strings.Replace(minimal, "kind: Dispatcher", "kind: Other", 1),

@@ -8,15 +8,20 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/admission-dispatcher/dispatcher/internal/mirrorstatus"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
 // Source is one place where objects come from. Whatever is one is said here: its field,
 // its check, and what it makes.
 type Source struct {
-	// Directory holds YAML and JSON manifests. Required. Danger: who may write
-	// there decides what every cluster admits.
-	Directory string `json:"directory"`
+	// Directory holds YAML and JSON manifests. Required, unless there is Mirror. Danger:
+	// who may write there decides what every cluster admits.
+	Directory string `json:"directory,omitempty"`
+	// Mirror is the directory that `dispatcher-kube sync` keeps beside this process: what
+	// is served is its link "current", and the status page shows how the mirror is. At
+	// most one source has it. Danger: as of Directory.
+	Mirror string `json:"mirror,omitempty"`
 }
 
 func validateSources(list []Source, at *field.Path) field.ErrorList {
@@ -26,19 +31,54 @@ func validateSources(list []Source, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range list {
 		errs = append(errs, list[i].validate(at.Index(i))...)
+		if first := mirrorOf(list); list[i].Mirror != "" && first != &list[i] {
+			errs = append(errs, field.Forbidden(at.Index(i).Child("mirror"), "there is one mirror at most"))
+		}
 	}
 	return errs
 }
 
 func (s *Source) validate(at *field.Path) field.ErrorList {
-	return file(at.Child("directory"), s.Directory, "")
+	switch {
+	case s.Mirror == "":
+		return file(at.Child("directory"), s.Directory, "")
+	case s.Directory != "":
+		return field.ErrorList{field.Forbidden(at.Child("directory"), "a source has a directory or a mirror")}
+	}
+	return file(at.Child("mirror"), s.Mirror, "")
+}
+
+// mirrorOf returns the source that is a mirror, nil if none is.
+func mirrorOf(list []Source) *Source {
+	for i := range list {
+		if list[i].Mirror != "" {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// Mirror returns the directory of the mirror beside this process; "": there is none.
+func (c *Config) Mirror() string {
+	if s := mirrorOf(c.Sources); s != nil {
+		return s.Mirror
+	}
+	return ""
 }
 
 // anchor makes a relative path relative to the directory of the file.
-func (s *Source) anchor(dir string) { anchor(dir, &s.Directory) }
+func (s *Source) anchor(dir string) {
+	anchor(dir, &s.Directory)
+	anchor(dir, &s.Mirror)
+}
 
 // manifests returns the Source that the registry reads.
-func (s *Source) manifests() manifest.Source { return manifest.Directory(s.Directory) }
+func (s *Source) manifests() manifest.Source {
+	if s.Mirror != "" {
+		return manifest.Directory(filepath.Join(s.Mirror, mirrorstatus.Link))
+	}
+	return manifest.Directory(s.Directory)
+}
 
 // validateFileRoots refuses a list that allows every file of the host.
 func validateFileRoots(roots []string, at *field.Path) field.ErrorList {

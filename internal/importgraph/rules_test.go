@@ -44,21 +44,23 @@ func packages() map[string][]string {
 		"lint":             {"codec", "hook", "match", "internal/celenv"},
 		"registry/compile": {"lint", "api/v1alpha1", "codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "policy/schema", "plugin", "internal/celenv", "internal/trust"},
 		// What needs the API of the cluster that the dispatcher runs in: the dispatcher has none of it.
-		"mirror":              {"api/v1alpha1", "chain", "registry/compile", "registry/manifest"},
-		"cmd/dispatcher-kube": {"internal/config", "mirror", "plugin", "plugin/kubernetes"},
-		"registry":            {"chain", "transport", "registry/manifest", "registry/compile"},
-		"internal/trust":      {},
-		"registry/kube":       {"hook", "match", "chain", "registry/manifest", "policy/schema"}, // hook and match for the interfaces of sources
-		"dispatcher/overload": {"codec", "internal/share"},
-		"dispatcher":          {"codec", "codec/jsonpatch", "match", "internal/crash", "internal/throttle", "chain", "exempt", "hook", "dispatcher/overload", "internal/tracecontext"},
-		"internal/server":     {"internal/tracecontext", "dispatcher", "registry", "codec", "internal/crash", "internal/throttle", "internal/trust", "chain"},
+		"mirror": {"api/v1alpha1", "chain", "registry/compile", "registry/manifest", "internal/mirrorstatus"},
+		// The file by which it tells the dispatcher how it is.
+		"internal/mirrorstatus": {"api/v1alpha1", "registry/manifest"},
+		"cmd/dispatcher-kube":   {"internal/config", "mirror", "plugin", "plugin/kubernetes"},
+		"registry":              {"chain", "transport", "registry/manifest", "registry/compile"},
+		"internal/trust":        {},
+		"registry/kube":         {"hook", "match", "chain", "registry/manifest", "policy/schema"}, // hook and match for the interfaces of sources
+		"dispatcher/overload":   {"codec", "internal/share"},
+		"dispatcher":            {"codec", "codec/jsonpatch", "match", "internal/crash", "internal/throttle", "chain", "exempt", "hook", "dispatcher/overload", "internal/tracecontext"},
+		"internal/server":       {"internal/tracecontext", "dispatcher", "registry", "codec", "internal/crash", "internal/throttle", "internal/trust", "chain"},
 		// What there is to tell of a process, from everywhere that knows.
-		"internal/status":  {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport", "webhook", "policy"},
-		"internal/admin":   {"internal/status", "registry/manifest"},
-		"internal/config":  {"chain", "internal/server", "dispatcher", "dispatcher/overload", "registry", "internal/objectpath", "exempt", "registry/compile", "registry/manifest", "transport", "webhook"}, // types and defaults of its fields
+		"internal/status":  {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport", "webhook", "policy", "internal/mirrorstatus"},
+		"internal/admin":   {"internal/status", "internal/mirrorstatus", "registry/manifest"},
+		"internal/config":  {"chain", "internal/server", "dispatcher", "dispatcher/overload", "registry", "internal/objectpath", "exempt", "internal/mirrorstatus", "registry/compile", "registry/manifest", "transport", "webhook"}, // types and defaults of its fields
 		"internal/excerpt": {},
 		"internal/otlp":    {"internal/excerpt", "internal/throttle"},
-		"internal/metrics": {"internal/otlp", "internal/tracecontext", "internal/server", "hook", "dispatcher", "registry", "breaker", "chain", "transport"},
+		"internal/metrics": {"internal/otlp", "internal/tracecontext", "internal/server", "hook", "dispatcher", "registry", "breaker", "chain", "transport", "internal/mirrorstatus"},
 		"internal/tracing": {"internal/tracecontext", "internal/otlp", "internal/excerpt", "internal/throttle", "dispatcher"},
 		"internal/logging": {"internal/share"},
 		// logging for how long a sink is waited for.
@@ -75,7 +77,7 @@ func packages() map[string][]string {
 		"internal/harness/sample": {},
 		// codec and dispatcher for explain, which reads a Review.
 		"cmd/dispatcher":  {"command"},
-		"command":         {"lint", "internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "chain", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "internal/cgroup"},
+		"command":         {"lint", "internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "internal/mirrorstatus", "chain", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "internal/cgroup"},
 		"webhookserver":   {}, // for webhook authors: it brings nothing of ours into their binaries
 		"internal/tally":  {},
 		"internal/mutate": {},

@@ -18,6 +18,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/metrics"
+	"github.com/admission-dispatcher/dispatcher/internal/mirrorstatus"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 	"github.com/admission-dispatcher/dispatcher/transport"
@@ -28,11 +29,12 @@ type fleet struct {
 	dir      string
 	registry *registry.Registry
 	clusters []*chain.Cluster
+	mirror   *mirrorstatus.Mirror
 }
 
 func newFleet(t testing.TB, clusters, webhooks int) *fleet {
 	t.Helper()
-	f := &fleet{dir: t.TempDir()}
+	f := &fleet{dir: t.TempDir(), mirror: &mirrorstatus.Mirror{Generation: "abc"}}
 	f.registry = registry.New(registry.Settings{Sources: manifest.Directories(f.dir), Logger: slog.New(slog.DiscardHandler)})
 	f.load(t, clusters, webhooks)
 	return f
@@ -101,6 +103,7 @@ func (f *fleet) source() metrics.Source {
 			}
 			return stale
 		},
+		Mirror:  func() *mirrorstatus.Mirror { return f.mirror },
 		Dropped: func() map[string]int64 { return map[string]int64{"logs": 1, "decisions": 1, "spans": 1} },
 	}
 }

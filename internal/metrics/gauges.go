@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/admission-dispatcher/dispatcher/internal/mirrorstatus"
 	"github.com/admission-dispatcher/dispatcher/registry"
 )
 
@@ -25,6 +26,7 @@ type Source struct {
 	Certificates func() map[string]time.Time // when the first of a role expires
 	Namespaces   func() map[string]bool      // by cluster: whether what is cached is stale
 	Objects      func() []Objects            // of clusters
+	Mirror       func() *mirrorstatus.Mirror // nil: the configuration comes from none
 	Dropped      func() map[string]int64     // by signal
 	Build        Build
 }
@@ -81,6 +83,7 @@ func (o observation) observe(_ context.Context, to metric.Observer) error {
 	r := reading{observation: o, to: to}
 	r.process()
 	r.configuration()
+	r.mirror()
 	r.targets()
 	return nil
 }

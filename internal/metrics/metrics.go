@@ -34,7 +34,7 @@ type instruments struct {
 }
 
 func (i *instruments) families() []Family {
-	return slices.Concat(i.requestMetrics.families(), i.webhookMetrics.families(), i.targetMetrics.families(), i.accessMetrics.families(), processFamilies())
+	return slices.Concat(i.requestMetrics.families(), i.webhookMetrics.families(), i.targetMetrics.families(), i.accessMetrics.families(), processFamilies(), mirrorFamilies())
 }
 
 // Metrics counts what happens: it is an Observer of the server, of the dispatcher,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
+	"github.com/admission-dispatcher/dispatcher/internal/mirrorstatus"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/kube"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
@@ -25,7 +26,7 @@ type Registry interface {
 }
 
 // Config is the configuration of a Collector. Everything but Namespaces, Objects,
-// Authorizers and Certificates is required; all functions are called by several
+// Authorizers, Certificates and Mirror is required; all functions are called by several
 // goroutines.
 type Config struct {
 	Version      string
@@ -35,6 +36,7 @@ type Config struct {
 	Authorizers  func() []kube.AuthorizerStatus
 	Objects      func() []kube.Status
 	Certificates func() []Certificate
+	Mirror       func() *mirrorstatus.Mirror // nil: there is none
 }
 
 // Collector puts the Status together. It observes admissions and changes of the
@@ -63,6 +65,9 @@ func New(cfg Config) *Collector {
 	}
 	if cfg.Certificates == nil {
 		cfg.Certificates = func() []Certificate { return nil }
+	}
+	if cfg.Mirror == nil {
+		cfg.Mirror = func() *mirrorstatus.Mirror { return nil }
 	}
 	return &Collector{cfg: cfg, started: time.Now().UTC(), recent: newRecent(), history: newHistory()}
 }
@@ -113,6 +118,7 @@ func (c *Collector) Status() Status {
 		Webhooks:     []Webhook{},
 		Targets:      []Target{},
 		Certificates: orEmpty(c.cfg.Certificates()),
+		Mirror:       c.cfg.Mirror(),
 	}
 	for _, t := range c.cfg.Registry.Draining() {
 		s.Draining = append(s.Draining, Draining{URL: t.URL(), Outstanding: t.Outstanding()})

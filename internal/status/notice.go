@@ -33,6 +33,9 @@ func (s *Status) Notices() []Notice {
 	if n := len(s.Problems); n > 0 && s.Snapshot != nil {
 		severe("The last change of the configuration is refused (%s); snapshot %s stays", Count(n, "problem"), s.Snapshot.Short)
 	}
+	if s.Mirror != nil {
+		mirrorNotices(s.Mirror, s.Now, severe, say)
+	}
 	for i := range s.Targets {
 		s.Targets[i].notices(severe, say)
 	}

@@ -8,6 +8,7 @@ package status
 import (
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/internal/mirrorstatus"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
@@ -33,6 +34,8 @@ type Status struct {
 	Sheds        []Decision         `json:"sheds"`
 	History      []Change           `json:"history"`
 	Certificates []Certificate      `json:"certificates"`
+	// Mirror is how the mirror is that the configuration comes from; nil: it does not.
+	Mirror *mirrorstatus.Mirror `json:"mirror"`
 }
 
 // Snapshot names what is served.

@@ -106,6 +106,7 @@ func uncounted() map[string]string {
 	return map[string]string{
 		"api/v1alpha1":         aside,
 		"lint":                 aside,
+		"internal/mirrorstatus": aside,
 		"codec/json":           callers,
 		"chain":                callers,
 		"internal/tracing":     callers, // OpenTelemetry, which spans cost, has a rule
