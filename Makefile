@@ -50,10 +50,10 @@ REVISION := $(shell git rev-parse HEAD 2>/dev/null)
 image: ## bin/image/oci, an OCI image layout for amd64 and arm64; PUSH=registry/repository:tag pushes it, too
 	@mkdir -p $(IMAGE)
 	@for arch in amd64 arm64; do \
-	  GOOS=linux GOARCH=$$arch $(SHIPPED) -buildvcs=false -ldflags "-s -w $(LDFLAGS)" -o $(IMAGE)/$$arch/dispatcher ./cmd/dispatcher || exit 1; \
+	  GOOS=linux GOARCH=$$arch $(SHIPPED) -buildvcs=false -ldflags "-s -w $(LDFLAGS)" -o $(IMAGE)/$$arch/ ./cmd/dispatcher ./cmd/dispatcher-kube || exit 1; \
 	done
 	@cd deploy/image && $(GO) run . -o $(abspath $(IMAGE))/oci -root $(CURDIR) -version "$(VERSION)" -revision "$(REVISION)" -created "$(CREATED)" \
-	  $(if $(PUSH),-push "$(PUSH)") $(abspath $(IMAGE))/amd64/dispatcher $(abspath $(IMAGE))/arm64/dispatcher
+	  $(if $(PUSH),-push "$(PUSH)") $(foreach arch,amd64 arm64,$(foreach program,dispatcher dispatcher-kube,$(abspath $(IMAGE))/$(arch)/$(program)))
 
 demo: ## the main job, on this machine, with nothing to set up
 	@$(GO) run -ldflags "$(LDFLAGS)" ./cmd/dispatcher demo
@@ -161,10 +161,11 @@ fmt:
 imports: ## who imports whom, and the size of the binary
 	$(TEST) ./internal/importgraph
 
-generate: ## deepcopy, CustomResourceDefinitions and JSON Schemas of api/v1alpha1, by the controller-gen of api/generate/go.mod
+generate: ## deepcopy, CustomResourceDefinitions (and the chart's copies) and JSON Schemas of api/v1alpha1, by the controller-gen of api/generate/go.mod
 	$(GO) build -C api/generate -o $(CURDIR)/bin/controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen
 	bin/controller-gen object crd paths=./api/v1alpha1 output:crd:dir=api/v1alpha1/crds output:object:dir=api/v1alpha1
 	$(GO) test -count=1 ./api/v1alpha1 -run Schemas -update
+	cd api/generate && $(GO) test -count=1 -run Chart -update .
 
 generated: ## that make generate would change nothing
 	cd api/generate && $(TEST) -count=1 ./...

@@ -16,16 +16,15 @@ import (
 
 // binary is a program for one architecture, with what it was built from.
 type binary struct {
+	name         string // of the file
 	architecture string
 	content      []byte
 	info         *debug.BuildInfo
-	licences     []byte // of the modules in it
 }
 
 // readBinary reads a program of Go that is to run in an image without anything else.
-// root is the repository that it was built from.
-func readBinary(path, root string) (binary, error) {
-	var b binary
+func readBinary(path string) (binary, error) {
+	b := binary{name: filepath.Base(path)}
 	var err error
 	if b.content, err = os.ReadFile(path); err != nil {
 		return b, err
@@ -43,8 +42,7 @@ func readBinary(path, root string) (binary, error) {
 		}
 	}
 	b.architecture = b.setting("GOARCH")
-	b.licences, err = licences(b.info, root)
-	return b, err
+	return b, nil
 }
 
 func (b *binary) setting(key string) string {
@@ -68,11 +66,23 @@ func modules(info *debug.BuildInfo) []*debug.Module {
 	return list
 }
 
-// licences returns the texts that have to go with the modules in a binary, Go's own
-// first. A module without any is an error: somebody has to look.
-func licences(info *debug.BuildInfo, root string) ([]byte, error) {
+// allModules returns what was linked into any of the binaries, each module once, by its
+// path. They are of one repository, so there is one version of each.
+func allModules(binaries []binary) []*debug.Module {
+	var list []*debug.Module
+	for _, b := range binaries {
+		list = append(list, modules(b.info)...)
+	}
+	slices.SortFunc(list, func(a, b *debug.Module) int { return strings.Compare(a.Path, b.Path) })
+	return slices.CompactFunc(list, func(a, b *debug.Module) bool { return a.Path == b.Path })
+}
+
+// licences returns the texts that have to go with the modules in binaries, Go's own
+// first. root is the repository that they were built from. A module without any is an
+// error: somebody has to look.
+func licences(binaries []binary, root string) ([]byte, error) {
 	args := []string{"list", "-m", "-f", "{{.Path}}@{{.Version}} {{.Dir}}"}
-	for _, m := range modules(info) {
+	for _, m := range allModules(binaries) {
 		args = append(args, m.Path)
 	}
 	cmd := exec.Command("go", args...)
@@ -85,7 +95,7 @@ func licences(info *debug.BuildInfo, root string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go env GOROOT: %w", err)
 	}
-	lines := append([]string{info.GoVersion + " " + strings.TrimSpace(string(goroot))}, strings.Split(strings.TrimSpace(string(listed)), "\n")...)
+	lines := append([]string{binaries[0].info.GoVersion + " " + strings.TrimSpace(string(goroot))}, strings.Split(strings.TrimSpace(string(listed)), "\n")...)
 	var all bytes.Buffer
 	for _, line := range lines {
 		module, dir, _ := strings.Cut(line, " ")

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,12 +29,17 @@ import (
 // tell that it is not root.
 const user = "65532:65532"
 
+// entrypoint is the binary that runs unless a container says otherwise. Its name is the
+// first.
+const entrypoint = "dispatcher"
+
 // release is what one image is made from.
 type release struct {
 	version, revision string
 	created           time.Time
 	licence           []byte
-	binaries          []binary // one per architecture
+	root              string // of the repository
+	binaries          []binary
 }
 
 // labels say what the image is, as the OCI names them.
@@ -55,31 +61,60 @@ func (r *release) labels() map[string]string {
 // index returns the image of all architectures.
 func (r *release) index() (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	for _, b := range r.binaries {
-		image, err := r.image(b)
+	for _, architecture := range r.architectures() {
+		image, err := r.image(architecture)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", b.architecture, err)
+			return nil, fmt.Errorf("%s: %w", architecture, err)
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{
 			Add:        image,
-			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: b.architecture}},
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: architecture}},
 		})
 	}
 	return mutate.Annotations(index, r.labels()).(v1.ImageIndex), nil
 }
 
-// image returns the image of one architecture: one layer.
-func (r *release) image(b binary) (v1.Image, error) {
-	sbom, err := r.sbom(b)
+// architectures returns each once, in order.
+func (r *release) architectures() []string {
+	var list []string
+	for _, b := range r.binaries {
+		list = append(list, b.architecture)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// of returns the binaries for an architecture, by name.
+func (r *release) of(architecture string) []binary {
+	list := slices.DeleteFunc(slices.Clone(r.binaries), func(b binary) bool { return b.architecture != architecture })
+	slices.SortFunc(list, func(a, b binary) int { return strings.Compare(a.name, b.name) })
+	return list
+}
+
+// image returns the image of one architecture: one layer, which starts the dispatcher.
+func (r *release) image(architecture string) (v1.Image, error) {
+	binaries := r.of(architecture)
+	content := []file{{"licenses/LICENSE", 0o644, r.licence}}
+	for i, b := range binaries {
+		if i > 0 && b.name == binaries[i-1].name {
+			return nil, fmt.Errorf("there are two binaries %s", b.name)
+		}
+		content = append(content, file{b.name, 0o755, b.content})
+	}
+	if binaries[0].name != entrypoint {
+		return nil, fmt.Errorf("there is no binary %s", entrypoint)
+	}
+	texts, err := licences(binaries, r.root)
 	if err != nil {
 		return nil, err
 	}
-	files, err := archive([]file{
-		{"dispatcher", 0o755, b.content},
-		{"licenses/LICENSE", 0o644, r.licence},
-		{"licenses/THIRD-PARTY", 0o644, b.licences},
-		{"sbom.spdx.json", 0o644, sbom},
-	})
+	sbom, err := r.sbom(binaries)
+	if err != nil {
+		return nil, err
+	}
+	content = append(content, file{"licenses/THIRD-PARTY", 0o644, texts}, file{"sbom.spdx.json", 0o644, sbom})
+	slices.SortFunc(content, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	files, err := archive(content)
 	if err != nil {
 		return nil, err
 	}
@@ -101,10 +136,10 @@ func (r *release) image(b binary) (v1.Image, error) {
 		return nil, err
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Created = "linux", b.architecture, v1.Time{Time: r.created}
+	config.OS, config.Architecture, config.Created = "linux", architecture, v1.Time{Time: r.created}
 	config.Config = v1.Config{
 		User:       user,
-		Entrypoint: []string{"/dispatcher"},
+		Entrypoint: []string{"/" + entrypoint},
 		Cmd:        []string{"serve", "--config", "/etc/dispatcher/dispatcher.yaml"},
 		WorkingDir: "/",
 		Labels:     r.labels(),

@@ -67,7 +67,7 @@ func checkImage(t *testing.T, architecture string, image v1.Image) {
 			checkLicences(t, string(text))
 		}
 	})
-	if want := []string{"dispatcher", "licenses/", "licenses/LICENSE", "licenses/THIRD-PARTY", "sbom.spdx.json"}; !slices.Equal(names, want) {
+	if want := []string{"dispatcher", "dispatcher-kube", "licenses/", "licenses/LICENSE", "licenses/THIRD-PARTY", "sbom.spdx.json"}; !slices.Equal(names, want) {
 		t.Errorf("it has %q, not %q", names, want)
 	}
 }
@@ -85,13 +85,15 @@ func checkBill(t *testing.T, text []byte) {
 		}
 		seen[p.ID], versions[p.Name] = true, p.Version
 	}
-	for _, name := range []string{"stdlib", "github.com/valyala/fasthttp", "github.com/google/cel-go", "golang.org/x/crypto/x509roots/fallback"} {
+	for _, name := range []string{"stdlib", "k8s.io/client-go", "github.com/valyala/fasthttp", "github.com/google/cel-go", "golang.org/x/crypto/x509roots/fallback"} {
 		if versions[name] == "" {
 			t.Errorf("the bill of materials lacks %s", name)
 		}
 	}
-	if versions["github.com/admission-dispatcher/dispatcher"] != "v1.2.3+dirty" {
-		t.Errorf("the dispatcher itself has version %q", versions["github.com/admission-dispatcher/dispatcher"])
+	for _, program := range []string{"dispatcher", "dispatcher-kube"} {
+		if got := versions["github.com/admission-dispatcher/dispatcher/cmd/"+program]; got != "v1.2.3+dirty" {
+			t.Errorf("%s itself has version %q", program, got)
+		}
 	}
 	for _, r := range bill.Relationships {
 		if r.Element != "SPDXRef-DOCUMENT" && !seen[r.Element] || !seen[r.Related] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Image puts static binaries of the dispatcher into an OCI image layout: no base
-// image, no daemon, no registry. The same binaries give the same digest.
+// Image puts static binaries of the dispatcher, and of what runs beside it, into an OCI
+// image layout: no base image, no daemon, no registry. The same binaries give the same digest.
 package main
 
 import (
@@ -38,13 +38,13 @@ func run(args []string) error {
 		flags.Usage()
 		return fmt.Errorf("name a directory and at least one binary")
 	}
-	r.created = time.Unix(*created, 0).UTC()
+	r.root, r.created = *root, time.Unix(*created, 0).UTC()
 	var err error
 	if r.licence, err = os.ReadFile(*root + "/LICENSE"); err != nil {
 		return err
 	}
 	for _, path := range flags.Args() {
-		b, err := readBinary(path, *root)
+		b, err := readBinary(path)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}

@@ -98,6 +98,30 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestRunMirror: what runs as a sidecar is in the image, and starts in it.
+func TestRunMirror(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("chroot and another user need root")
+	}
+	image, ok := images(t)[runtime.GOARCH]
+	if !ok {
+		t.Skipf("there is no image for %s", runtime.GOARCH)
+	}
+	root := t.TempDir()
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	unpack(t, image, root)
+	configure(t, filepath.Join(root, "etc/dispatcher"))
+	cmd := &exec.Cmd{Path: "/dispatcher-kube", Dir: "/", Env: []string{}, Args: []string{
+		"/dispatcher-kube", "sync", "--config", "/etc/dispatcher/dispatcher.yaml", "--directory", "/mirror", "--namespace", "registry"}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
+	// It runs in no pod, and says so: it has read its flags and its configuration.
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "error: ") || !strings.Contains(string(out), "KUBERNETES_") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
 // readOnly makes a directory a mount that cannot be written, for this thread and what it
 // starts.
 func readOnly(dir string) error {

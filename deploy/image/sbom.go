@@ -52,28 +52,35 @@ type (
 	}
 )
 
-// sbom returns the bill of materials of one binary, as SPDX: the modules that its build
-// info names, with their sums, and Go's standard library.
-func (r *release) sbom(b binary) ([]byte, error) {
-	sum := fmt.Sprintf("%x", sha256.Sum256(b.content))
-	main := spdxModule(b.info.Main.Path, r.version)
-	main.Checksums = []spdxChecksum{{"SHA256", sum}}
-	packages := []spdxPackage{main, spdxModule("stdlib", strings.TrimPrefix(b.info.GoVersion, "go"))}
-	for _, m := range modules(b.info) {
+// sbom returns the bill of materials of the binaries for one architecture, as SPDX: the
+// modules that their build info names, with their sums, and Go's standard library.
+func (r *release) sbom(binaries []binary) ([]byte, error) {
+	stdlib := spdxModule("stdlib", strings.TrimPrefix(binaries[0].info.GoVersion, "go"))
+	packages := []spdxPackage{stdlib}
+	for _, m := range allModules(binaries) {
 		p := spdxModule(m.Path, m.Version)
 		p.SourceInfo = "go.sum " + m.Sum
 		packages = append(packages, p)
 	}
-	relations := []spdxRelationship{{"SPDXRef-DOCUMENT", "DESCRIBES", main.ID}}
-	for _, p := range packages[1:] {
-		relations = append(relations, spdxRelationship{main.ID, "DEPENDS_ON", p.ID})
+	var relations []spdxRelationship
+	all := sha256.New()
+	for _, b := range binaries {
+		all.Write(b.content)
+		p := spdxModule(b.info.Path, r.version)
+		p.Checksums = []spdxChecksum{{"SHA256", fmt.Sprintf("%x", sha256.Sum256(b.content))}}
+		packages = append(packages, p)
+		relations = append(relations, spdxRelationship{"SPDXRef-DOCUMENT", "DESCRIBES", p.ID}, spdxRelationship{p.ID, "DEPENDS_ON", stdlib.ID})
+		for _, m := range modules(b.info) {
+			relations = append(relations, spdxRelationship{p.ID, "DEPENDS_ON", spdxModule(m.Path, m.Version).ID})
+		}
 	}
+	b := binaries[0]
 	document, err := json.MarshalIndent(spdxDocument{
 		Version:       "SPDX-2.3",
 		DataLicense:   "CC0-1.0",
 		ID:            "SPDXRef-DOCUMENT",
 		Name:          "admission-dispatcher-" + r.version + "-" + b.architecture,
-		Namespace:     "https://" + b.info.Main.Path + "/sbom/" + sum,
+		Namespace:     "https://" + b.info.Main.Path + "/sbom/" + fmt.Sprintf("%x", all.Sum(nil)),
 		Creation:      spdxCreation{r.created.Format(time.RFC3339), []string{"Tool: deploy/image"}},
 		Packages:      packages,
 		Relationships: relations,
