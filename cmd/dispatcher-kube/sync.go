@@ -4,12 +4,15 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
+	"net/url"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -33,7 +36,7 @@ func runSync(ctx context.Context, args []string, stderr io.Writer) error {
 	flags.DurationVar(&s.Spread, "activation-spread", mirror.DefaultSpread, "longest random delay before a change is served, so that not all replicas have it at once")
 	flags.DurationVar(&s.Probation, "probation", mirror.DefaultProbation, "how long the dispatcher must stay alive with a new generation")
 	flags.StringVar(&s.Confirm, "confirm", "", "`GENERATION` that may be served although it has lost much of the one before")
-	live := flags.String("live", "", "`URL` of the dispatcher's /livez. Default: nobody is asked, and a generation is on trial until this process restarts")
+	live := flags.String("live", "", "`URL` of the dispatcher's /livez, at a loopback address. Default: nobody is asked, and a generation is on trial until this process restarts")
 	if err := flags.Parse(args); err != nil {
 		return errors.Join(errUsage, err)
 	}
@@ -63,17 +66,31 @@ func runSync(ctx context.Context, args []string, stderr io.Writer) error {
 		return err
 	}
 	if *live != "" {
-		s.Live = asker(*live)
+		if s.Live, err = asker(*live); err != nil {
+			return fmt.Errorf("--live: %w", err)
+		}
 	}
 	s.Logger.Info("mirror begins", "directory", s.Directory, "namespace", s.Namespace, "api", api.Host)
 	return mirror.New(s).Run(ctx)
 }
 
-// asker asks whether a URL answers 200.
-func asker(url string) func(context.Context) error {
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+// asker asks whether a URL of this host answers 200. As for a kubelet's probe, the
+// certificate may be in any name: what answers at an address of the own host, which is
+// required, is the dispatcher beside.
+func asker(address string) (func(context.Context) error, error) {
+	at, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	if ip, err := netip.ParseAddr(at.Hostname()); at.Scheme != "http" && at.Scheme != "https" || err != nil || !ip.IsLoopback() {
+		return nil, fmt.Errorf("%q must be a URL such as https://127.0.0.1:8081/livez, at a loopback address", address)
+	}
+	client := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}, //nolint:gosec // see above
+	}}
 	return func(ctx context.Context) error {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 		if err != nil {
 			return err
 		}
@@ -86,5 +103,5 @@ func asker(url string) func(context.Context) error {
 			return fmt.Errorf("it answers %s", answer.Status)
 		}
 		return nil
-	}
+	}, nil
 }
