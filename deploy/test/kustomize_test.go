@@ -12,24 +12,39 @@ import (
 	"testing"
 )
 
-const baseDir = "../kustomize/base"
-
-// TestKustomize: deploy/kustomize/base is what the chart renders with its defaults, one
-// file per object, in its namespace. e2e shows what kubectl makes of it.
+// TestKustomize: the bases in deploy/kustomize are what the chart renders, with its
+// defaults and with a registry in the API, one file per object, in its namespace. e2e shows
+// what kubectl makes of them.
 func TestKustomize(t *testing.T) {
-	made := mustRender(t, nil)
-	delete(made, "NOTES.txt")
+	for _, base := range []struct {
+		dir, about string
+		values     map[string]any
+	}{
+		{"base", "The chart with its defaults", nil},
+		{"api", "The chart with its defaults, and the registry in the API of the cluster that it runs in", map[string]any{"registry": map[string]any{"source": "API"}}},
+	} {
+		t.Run(base.dir, func(t *testing.T) {
+			made := mustRender(t, base.values)
+			delete(made, "NOTES.txt")
+			checkBase(t, filepath.Join("../kustomize", base.dir), base.about, made)
+		})
+	}
+}
+
+func checkBase(t *testing.T, dir, about string, made map[string]string) {
+	t.Helper()
 	names := slices.Sorted(maps.Keys(made))
 	for _, name := range names {
-		compare(t, filepath.Join(baseDir, name), strings.TrimSpace(made[name])+"\n")
+		compare(t, filepath.Join(dir, name), strings.TrimSpace(made[name])+"\n")
 	}
 	var list strings.Builder
-	fmt.Fprint(&list, kustomization)
+	fmt.Fprintf(&list, kustomization, about)
 	for _, name := range names {
 		fmt.Fprintf(&list, "  - %s\n", name)
 	}
-	compare(t, filepath.Join(baseDir, "kustomization.yaml"), list.String())
-	entries, err := os.ReadDir(baseDir)
+	compare(t, filepath.Join(dir, "kustomization.yaml"), list.String())
+	compare(t, filepath.Join(dir, "namespace.yaml"), namespace)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,9 +57,19 @@ func TestKustomize(t *testing.T) {
 
 const kustomization = `# SPDX-License-Identifier: Apache-2.0
 #
-# The chart with its defaults: "make deploy-test UPDATE=1" writes this directory.
+# %s: "make deploy-test UPDATE=1" writes this directory.
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources:
   - namespace.yaml
+`
+
+const namespace = `# SPDX-License-Identifier: Apache-2.0
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: admission-dispatcher
+  labels:
+    # The pods need nothing beyond it.
+    pod-security.kubernetes.io/enforce: restricted
 `

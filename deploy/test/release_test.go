@@ -70,11 +70,16 @@ func TestReleases(t *testing.T) {
 	}
 	program := binary(t)
 	for _, dir := range dirs {
-		t.Run(filepath.Base(dir), func(t *testing.T) { replay(t, program, dir) })
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Run("directory", func(t *testing.T) { replay(t, program, dir, "registry") })
+			t.Run("mirror", func(t *testing.T) { replay(t, program, dir, "mirror/current") })
+		})
 	}
 }
 
-func replay(t *testing.T, program, dir string) {
+// replay plays the admissions of a release with its registry, or with its objects as a
+// mirror of an API publishes them.
+func replay(t *testing.T, program, dir, registry string) {
 	authority := newAuthority(t, "release")
 	webhooks := scripted.Serve(issue(t, authority, pki.OnLoopback("webhooks", "webhooks.example.com")))
 	defer webhooks.Close()
@@ -88,7 +93,15 @@ func replay(t *testing.T, program, dir string) {
 	if err := os.CopyFS(root, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(root, "registry/endpoints.yaml"), fmt.Sprintf(endpoints, webhooks.Address()))
+	if registry != "registry" {
+		if err := os.CopyFS(filepath.Join(root, registry), os.DirFS(filepath.Join(dir, "objects"))); err != nil {
+			t.Fatal(err)
+		}
+		change(t, filepath.Join(root, "dispatcher.yaml"), "- directory: registry\n", "- mirror: mirror\n")
+	}
+	// The generation names its files from where it lies.
+	named := strings.Replace(endpoints, "../secrets", strings.Repeat("../", strings.Count(registry, "/")+1)+"secrets", 1)
+	writeFile(t, filepath.Join(root, registry, "endpoints.yaml"), fmt.Sprintf(named, webhooks.Address()))
 	for _, made := range []string{"tls/clients.crt", "tls/operators.crt", "tls/serving-ca.crt", "secrets/ca.crt"} {
 		writeFile(t, filepath.Join(root, made), string(authority.PEM))
 	}
@@ -123,7 +136,7 @@ func replay(t *testing.T, program, dir string) {
 			t.Errorf("%s: that release (-), this binary (+):\n%s", a.About, diff)
 		}
 	}
-	if *update {
+	if *update && registry == "registry" {
 		writeAdmissions(t, filepath.Join(dir, "admissions.jsonl"), admissions)
 	}
 }
@@ -227,6 +240,16 @@ func writeAdmissions(t *testing.T, file string, list []played) {
 		}
 	}
 	writeFile(t, file, text.String())
+}
+
+// change replaces what a file has.
+func change(t *testing.T, file, old, text string) {
+	t.Helper()
+	had, err := os.ReadFile(file)
+	if err != nil || !bytes.Contains(had, []byte(old)) {
+		t.Fatalf("%s does not have %q: %v", file, old, err)
+	}
+	writeFile(t, file, strings.Replace(string(had), old, text, 1))
 }
 
 func writeFile(t *testing.T, file, text string) {

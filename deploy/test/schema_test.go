@@ -49,6 +49,19 @@ func TestRefused(t *testing.T) {
 		{"registry: {configMaps: [Team]}", "/registry/configMaps/0"},
 		{"registry: {configMaps: [a, a]}", "/registry/configMaps"},
 		{"registry: {secrets: [../etc]}", "/registry/secrets/0"},
+		{"registry: {source: Api}", "/registry/source"},
+		{"registry: {source: API, manifests: {a.yaml: text}}", "/registry/manifests"},
+		{"registry: {source: API, configMaps: [a]}", "/registry/configMaps"},
+		{"registry: {source: API, secrets: [a]}", "/registry/secrets"},
+		{"registry: {api: {namespace: kube-system}}", "/registry/api/namespace"},
+		{"registry: {api: {namespace: \"\"}}", "/registry/api/namespace"},
+		{"registry: {api: {activationSpreadSeconds: 20s}}", "/registry/api/activationSpreadSeconds"},
+		{"registry: {api: {activationSpreadSeconds: 3600}}", "/registry/api/activationSpreadSeconds"},
+		{"registry: {api: {probationSeconds: 1}}", "/registry/api/probationSeconds"},
+		{"registry: {api: {confirm: all}}", "/registry/api/confirm"},
+		{"registry: {api: {size: 1Mi}}", "/registry/api/size"},
+		{"registry: {api: {memory: 64Mi}}", "/registry/api/memory"},
+		{"registry: {api: {live: false}}", "live"},
 		{"podMonitor: {enabled: true}", "/podMonitor"},
 		{"configuration: {listen: 0.0.0.0:80}", "listen"},
 		{"configuration: {tls: {clientAuth: IfGiven}}", "tls"},
@@ -75,5 +88,14 @@ func TestRefused(t *testing.T) {
 				t.Errorf("the answer does not name %s: %v", c.at, err)
 			}
 		})
+	}
+}
+
+// The registry's namespace must not be where the serving key is, which only a template
+// can compare.
+func TestNamespaces(t *testing.T) {
+	_, err := render(map[string]any{"registry": map[string]any{"source": "API", "api": map[string]any{"namespace": release.Namespace}}}, release)
+	if err == nil || !strings.Contains(err.Error(), "must be another namespace than the release's") {
+		t.Errorf("%v", err)
 	}
 }

@@ -35,6 +35,32 @@ dispatcher.dev/cell: {{ default .Release.Name .Values.cell }}
 {{- default (printf "%s-authorities" (include "dispatcher.name" .)) .Values.tls.authorities.configMap -}}
 {{- end -}}
 
+{{/* What both containers run. */}}
+{{- define "dispatcher.image" -}}
+{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ default .Chart.AppVersion .Values.image.tag }}{{ end }}
+{{- end -}}
+
+{{/* "true" where the registry is in the API of this cluster. */}}
+{{- define "dispatcher.api" -}}
+{{- if eq .Values.registry.source "API" -}}
+{{- if eq .Values.registry.api.namespace .Release.Namespace -}}
+{{- fail "registry.api.namespace must be another namespace than the release's, which has the serving key" -}}
+{{- end -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{/* "true" where this release has what several share. */}}
+{{- define "dispatcher.shared" -}}
+{{- if and (include "dispatcher.api" .) .Values.registry.api.shared -}}true{{- end -}}
+{{- end -}}
+
+{{/* Labels of what belongs to the registry, and not to a release. */}}
+{{- define "dispatcher.sharedLabels" -}}
+app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride }}
+app.kubernetes.io/component: registry
+{{- end -}}
+
 {{- define "dispatcher.priorityClass" -}}
 {{- default (include "dispatcher.name" .) .Values.priorityClass.name -}}
 {{- end -}}
@@ -43,7 +69,9 @@ dispatcher.dev/cell: {{ default .Release.Name .Values.cell }}
 {{- define "dispatcher.registries" -}}
 {{- $own := printf "%s-registry" (include "dispatcher.name" .) -}}
 {{- $names := .Values.registry.configMaps -}}
-{{- if or .Values.registry.manifests (not $names) -}}
+{{- if include "dispatcher.api" . -}}
+{{- $names = list -}}
+{{- else if or .Values.registry.manifests (not $names) -}}
 {{- $names = prepend $names $own | uniq -}}
 {{- end -}}
 {{- toYaml $names -}}
@@ -54,6 +82,9 @@ dispatcher.dev/cell: {{ default .Release.Name .Values.cell }}
 {{- $sources := list -}}
 {{- range include "dispatcher.registries" . | fromYamlArray -}}
 {{- $sources = append $sources (dict "directory" (printf "../registry/%s" .)) -}}
+{{- end -}}
+{{- if include "dispatcher.api" . -}}
+{{- $sources = list (dict "mirror" "../mirror") -}}
 {{- end -}}
 {{- $roots := list -}}
 {{- range .Values.registry.secrets -}}
