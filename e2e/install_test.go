@@ -12,11 +12,20 @@ import (
 	"testing"
 )
 
-// installNamespace is where the chart's golden files are installed. Pod Security says what it
-// has against a Deployment in a warning, which is a failure here.
+// installNamespace is where the chart's golden files are installed, and where their
+// registries are: a dry run makes none. Pod Security says what it has against a Deployment
+// in a warning, which is a failure here.
 const installNamespace = `apiVersion: v1
 kind: Namespace
 metadata: {name: admission-dispatcher, labels: {pod-security.kubernetes.io/enforce: restricted, pod-security.kubernetes.io/warn: restricted}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: admission-dispatcher-registry}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: fleet-registry}
 `
 
 // TestInstall: kube-apiserver takes every object that the chart renders, for each of its
@@ -41,7 +50,7 @@ func TestInstall(t *testing.T) {
 			t.Errorf("%s: %s", file, err)
 		}
 	}
-	for _, dir := range []string{"base", "cell"} {
+	for _, dir := range []string{"base", "cell", "api"} {
 		if err := installs(c, "", "--dry-run=server", "-k", filepath.Join("../deploy/kustomize", dir)); err != "" {
 			t.Errorf("deploy/kustomize/%s: %s", dir, err)
 		}
