@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -44,8 +45,12 @@ const MaxTimeout = 30 * time.Second
 type Cluster struct {
 	Name      string
 	Labels    map[string]string
-	Anonymous bool          // accepted without any credential
-	Timeout   time.Duration // as this cluster registered us; 0: unknown
+	Anonymous bool // accepted without any credential
+	// Credentials are what its kube-apiserver can present; SourceRanges, if there are
+	// any, are the only addresses that its API servers call from.
+	Credentials  Credentials
+	SourceRanges []netip.Prefix
+	Timeout      time.Duration // as this cluster registered us; 0: unknown
 	// RequestBytes is the cluster's own limit of a request body; 0: the process's.
 	RequestBytes int64
 	Bypass       exempt.Rules

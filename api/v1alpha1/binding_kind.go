@@ -29,6 +29,8 @@ type WebhookBinding struct {
 // +kubebuilder:validation:XValidation:rule="self.webhooks.all(g, g.matches('^[^/]+/[^/]+$'))",message="webhooks must have the form configuration/webhook; */* is every webhook"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeout) || duration(self.timeout) >= duration('1ms')",message="timeout must be at least 1ms"
 // +kubebuilder:validation:XValidation:rule="!has(self.bearerTokenFile)",message="bearerTokenFile is for manifests in a directory: use bearerTokenSecretRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.caFile)",message="caFile is for manifests in a directory: use caSecretRef or caConfigMapRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.caSecretRef) || !has(self.caConfigMapRef)",message="caSecretRef and caConfigMapRef exclude each other"
 type WebhookBindingSpec struct {
 	// Webhooks are globs on configuration/webhook, such as "policies/*". A
 	// webhook of any of them is bound. Required.
@@ -56,6 +58,16 @@ type WebhookBindingSpec struct {
 	// same policy.
 	// +kubebuilder:validation:MaxItems=256
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
+	// CAFile holds the PEM certificates that the webhooks' certificates are verified
+	// against, in place of their caBundle: for addresses that DNS gives, and for
+	// Endpoints that name none of their own. Default: the webhook's caBundle, or else
+	// the system's trust roots.
+	CAFile string `json:"caFile,omitempty"`
+	// CASecretRef is a value of a Secret with these certificates, in place of CAFile.
+	// Default key: ca.crt.
+	CASecretRef *SecretKey `json:"caSecretRef,omitempty"`
+	// CAConfigMapRef is the same in a ConfigMap.
+	CAConfigMapRef *ConfigMapKey `json:"caConfigMapRef,omitempty"`
 	// ClientCertificate is presented to the webhook. Default: none.
 	ClientCertificate *ClientCertificate `json:"clientCertificate,omitempty"`
 	// BearerTokenFile holds a token that is sent to the webhook in the
@@ -142,8 +154,8 @@ type Endpoint struct {
 	// +kubebuilder:validation:MaxLength=300
 	Address string `json:"address"`
 	// CAFile holds the PEM certificates that the endpoint's certificate is
-	// verified against. Default: the webhook's caBundle, or else the system's
-	// trust roots.
+	// verified against. Default: the binding's, the webhook's caBundle, or else the
+	// system's trust roots.
 	CAFile string `json:"caFile,omitempty"`
 	// CASecretRef is a value of a Secret with these certificates, in place of CAFile.
 	// Default key: ca.crt.

@@ -81,8 +81,10 @@ type ClusterSpec struct {
 
 // Authentication lists the credentials by which a Cluster is known. No
 // credential may be shared by two Clusters.
-// +kubebuilder:validation:XValidation:rule="has(self.certificate) || has(self.bearerTokenSHA256) && size(self.bearerTokenSHA256) > 0 || has(self.anonymous) && self.anonymous",message="at least one of certificate, bearerTokenSHA256 or anonymous"
+// +kubebuilder:validation:XValidation:rule="has(self.certificate) || has(self.bearerTokenSHA256) && size(self.bearerTokenSHA256) > 0 || has(self.pathSecretSHA256) && size(self.pathSecretSHA256) > 0 || has(self.anonymous) && self.anonymous",message="at least one of certificate, bearerTokenSHA256, pathSecretSHA256 or anonymous"
 // +kubebuilder:validation:XValidation:rule="!has(self.bearerTokenSHA256) || self.bearerTokenSHA256.all(s, s.matches('^[0-9a-fA-F]{64}$'))",message="bearerTokenSHA256 must be 64 hexadecimal digits each: the SHA-256 of the token, never the token"
+// +kubebuilder:validation:XValidation:rule="!has(self.pathSecretSHA256) || self.pathSecretSHA256.all(s, s.matches('^[0-9a-fA-F]{64}$'))",message="pathSecretSHA256 must be 64 hexadecimal digits each: the SHA-256 of the secret, never the secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.sourceRanges) || self.sourceRanges.all(r, r.matches('^[0-9a-fA-F:.]+/[0-9]{1,3}$'))",message="sourceRanges must be CIDRs such as 10.0.0.0/8 or fd00::/8"
 type Authentication struct {
 	// Certificate identifies the cluster by the names in its client certificate.
 	Certificate *CertificateIdentity `json:"certificate,omitempty"`
@@ -95,6 +97,23 @@ type Authentication struct {
 	// one Cluster may. Default: false. Danger: whoever reaches the listener is
 	// this cluster.
 	Anonymous bool `json:"anonymous,omitempty"`
+	// PathSecretSHA256 are SHA-256 sums of secrets in the path of the URL that the
+	// cluster registers, /v1/clusters/NAME/SECRET/validate: for clusters whose API
+	// server can present nothing. 64 hexadecimal digits each, at most two: the one in
+	// use and the next. A secret is 32 to 128 lowercase letters and digits, made of at
+	// least 128 random bits, and does not look like a sum. Danger: never the secret itself. Who may read the webhook
+	// configurations of the cluster knows it, and an API server shows the URL to its
+	// user when a call fails: give the cluster SourceRanges, too.
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:MaxLength=8192
+	PathSecretSHA256 []string `json:"pathSecretSHA256,omitempty"`
+	// SourceRanges are the CIDRs from which the cluster's API servers call: the address
+	// of the connection counts, and no header does. Default: every address. Danger:
+	// behind a proxy or load balancer that opens connections of its own, that is the
+	// address seen; the PROXY protocol is not read.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	SourceRanges []string `json:"sourceRanges,omitempty"`
 	// Callers are other API servers of the cluster that call us: aggregated ones
 	// (extension API servers), each by a credential of its own. They share the
 	// cluster's limits. Default: none, an API server that shows no credential of the

@@ -136,6 +136,7 @@ func (a *Authentication) certificates() (list []*CertificateIdentity) {
 // References returns what the WebhookBinding names.
 func (b *WebhookBinding) References() []Reference {
 	var r references
+	r.authorities("spec.", b.Spec.CASecretRef, b.Spec.CAConfigMapRef, &b.Spec.CAFile)
 	for i := range b.Spec.Endpoints {
 		e := &b.Spec.Endpoints[i]
 		r.authorities(fmt.Sprintf("spec.endpoints[%d].", i), e.CASecretRef, e.CAConfigMapRef, &e.CAFile)
@@ -151,6 +152,7 @@ func (b *WebhookBinding) References() []Reference {
 
 // Dereference drops the references, when what they name is in files.
 func (b *WebhookBinding) Dereference() {
+	b.Spec.CASecretRef, b.Spec.CAConfigMapRef = nil, nil
 	for i := range b.Spec.Endpoints {
 		b.Spec.Endpoints[i].CASecretRef, b.Spec.Endpoints[i].CAConfigMapRef = nil, nil
 	}
@@ -162,7 +164,7 @@ func (b *WebhookBinding) Dereference() {
 
 // Files returns the names of files that the WebhookBinding names; "" names none.
 func (s *WebhookBindingSpec) Files() []string {
-	names := []string{s.BearerTokenFile}
+	names := []string{s.BearerTokenFile, s.CAFile}
 	for _, e := range s.Endpoints {
 		names = append(names, e.CAFile)
 	}

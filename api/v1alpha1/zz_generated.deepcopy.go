@@ -24,6 +24,16 @@ func (in *Authentication) DeepCopyInto(out *Authentication) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.PathSecretSHA256 != nil {
+		in, out := &in.PathSecretSHA256, &out.PathSecretSHA256
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.SourceRanges != nil {
+		in, out := &in.SourceRanges, &out.SourceRanges
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Callers != nil {
 		in, out := &in.Callers, &out.Callers
 		*out = make([]Caller, len(*in))
@@ -798,6 +808,16 @@ func (in *WebhookBindingSpec) DeepCopyInto(out *WebhookBindingSpec) {
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
+	}
+	if in.CASecretRef != nil {
+		in, out := &in.CASecretRef, &out.CASecretRef
+		*out = new(SecretKey)
+		**out = **in
+	}
+	if in.CAConfigMapRef != nil {
+		in, out := &in.CAConfigMapRef, &out.CAConfigMapRef
+		*out = new(ConfigMapKey)
+		**out = **in
 	}
 	if in.ClientCertificate != nil {
 		in, out := &in.ClientCertificate, &out.ClientCertificate

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"os"
 	"runtime/debug"
 	"sync/atomic"
@@ -28,6 +29,8 @@ type conn struct {
 	socket   socket // raw, as TLS reads it
 	listener *listener
 
+	// peer is the address at the other end, as sourceRanges have it; the zero Addr is in none.
+	peer netip.Addr
 	// chains are the verified chains of the client certificate, if there is one.
 	chains trust.Chains
 	// shown is the cluster whose certificate it was in the handshake, if any.
@@ -67,13 +70,23 @@ type conn struct {
 
 func newConn(raw net.Conn, l *listener) *conn {
 	now := time.Now()
-	c := &conn{raw: raw, socket: socket{Conn: raw}, listener: l}
+	c := &conn{raw: raw, socket: socket{Conn: raw}, listener: l, peer: addressOf(raw.RemoteAddr())}
 	c.Conn = tls.Server(&c.socket, hardened(l.cfg.TLS, c.verify))
 	c.since.Store(now.UnixNano())
 	if age := l.cfg.ConnectionAge; age > 0 {
 		c.expires = now.Add(lifetime(age, rand.Float64()))
 	}
 	return c
+}
+
+// addressOf returns the IP address, an IPv4 address as such whatever the socket is, and
+// without a zone; the zero Addr of what is no TCP address.
+func addressOf(a net.Addr) netip.Addr {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	return tcp.AddrPort().Addr().Unmap().WithZone("")
 }
 
 // lifetime returns age plus or minus up to a half, as random in [0, 1) says:
@@ -152,7 +165,7 @@ func (c *conn) verify(state tls.ConnectionState) (err error) {
 	if len(state.PeerCertificates) == 0 {
 		return nil // the configuration says whether it may do without
 	}
-	if c.chains, c.shown, err = c.listener.verify(state.PeerCertificates); err != nil {
+	if c.chains, c.shown, err = c.listener.verify(state.PeerCertificates, c.peer); err != nil {
 		return fmt.Errorf("verify the client certificate: %w", err)
 	}
 	return nil

@@ -73,6 +73,9 @@ func (e *exchange) identify(snapshot *registry.Snapshot) refusal {
 	if cluster == nil || cluster.Name != string(e.head.route.cluster) {
 		return forbidden
 	}
+	if !cluster.AcceptsFrom(e.conn.peer) {
+		return otherSource
+	}
 	if !e.conn.belongTo(cluster.Name) {
 		return crowded
 	}
@@ -263,7 +266,7 @@ func (e *exchange) traced() context.Context {
 // refuse answers with r and makes fasthttp close the connection.
 func (e *exchange) refuse(r refusal) {
 	_, text := r.describe()
-	e.turnAway(r, text, text)
+	e.turnAway(r, text, r.recorded())
 }
 
 // turnAway is refuse with more to say: told goes to the caller, recorded to the

@@ -175,6 +175,7 @@ func parseAuthorization(values [][]byte) authorization {
 // route is what a path asks for.
 type route struct {
 	cluster []byte // borrowed from the request
+	secret  []byte // the path secret that is shown; empty: none. Borrowed
 	phase   chain.Phase
 	segment []byte // says which webhooks are considered; empty: all. Borrowed
 }
@@ -182,7 +183,7 @@ type route struct {
 const clustersPath = "/v1/clusters/"
 
 // parseRoute reads the path as it was sent: nothing is decoded, nothing cleaned
-// up, so that no two spellings name one cluster (A6).
+// up, so that no two spellings name one cluster (A6), and a path secret has one (A23).
 func parseRoute(path []byte) (r route, ok bool) {
 	rest, ok := bytes.CutPrefix(path, []byte(clustersPath))
 	if !ok {
@@ -192,17 +193,24 @@ func parseRoute(path []byte) (r route, ok bool) {
 	if !ok || !isName(cluster) {
 		return route{}, false
 	}
+	r.cluster = cluster
+	if secret, behind, ok := bytes.Cut(rest, []byte("/")); ok && chain.IsPathSecret(secret) {
+		r.secret, rest = secret, behind
+	}
 	phase, segment, further := bytes.Cut(rest, []byte("/"))
 	if further && !chain.IsPathSegment(segment) {
 		return route{}, false
 	}
+	r.segment = segment
 	switch string(phase) {
 	case chain.Validating.String():
-		return route{cluster, chain.Validating, segment}, true
+		r.phase = chain.Validating
 	case chain.Mutating.String():
-		return route{cluster, chain.Mutating, segment}, true
+		r.phase = chain.Mutating
+	default:
+		return route{}, false
 	}
-	return route{}, false
+	return r, true
 }
 
 // isName tells what the name of a Cluster is made of.

@@ -24,11 +24,12 @@ func caller(current func() *registry.Snapshot, c *conn, h *head) *chain.Cluster 
 
 // identify returns the cluster that the credentials of a request belong to, and which
 // of its API servers; or nil: for a credential that nobody owns, for two that disagree,
-// and for none at all unless the cluster named in the path takes anonymous callers. Host,
-// SNI and other headers say nothing about who sends it (A18).
+// and for none at all unless the cluster named in the path takes anonymous callers. A path
+// secret is of all API servers of a cluster: beside it, a certificate or token says which
+// of them it is. Host, SNI and other headers say nothing about who sends it (A18).
 func identify(s *registry.Snapshot, c *conn, h *head) (*chain.Cluster, *chain.APIServer) {
 	var who chain.Identity
-	certified := c.chains.Leaf() != nil
+	certified, secret := c.chains.Leaf() != nil, len(h.route.secret) > 0
 	switch {
 	case certified && h.authorization.shown:
 		who = agreed(byCertificate(s, c.chains, c.arrived), byToken(s, h.authorization))
@@ -36,8 +37,13 @@ func identify(s *registry.Snapshot, c *conn, h *head) (*chain.Cluster, *chain.AP
 		who = byCertificate(s, c.chains, c.arrived)
 	case h.authorization.shown:
 		who = byToken(s, h.authorization)
+	case secret:
+		who.Cluster = s.ByPathSecret(h.route.secret)
 	default:
 		return anonymous(s, h.route.cluster), nil
+	}
+	if secret && s.ByPathSecret(h.route.secret) != who.Cluster {
+		return nil, nil // the two disagree about the cluster; a path secret says no more than that
 	}
 	return s.Clusters[who.Cluster], who.Server
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -85,13 +86,13 @@ func (l *listener) evict(victim *conn, why string, limit int) {
 }
 
 // verify returns the verified chains of what a client sent, and the name of the
-// cluster whose they are, if any. It holds no Snapshot while it verifies: that may
+// cluster whose they are and that calls from the peer's address, if any. It holds no Snapshot while it verifies: that may
 // wait for others, and the configuration must not wait with it.
-func (l *listener) verify(sent []*x509.Certificate) (chains trust.Chains, cluster string, err error) {
+func (l *listener) verify(sent []*x509.Certificate, peer netip.Addr) (chains trust.Chains, cluster string, err error) {
 	if chains, err = l.verifier.Verify(sent, l.sets(sent[0])); err != nil {
 		return trust.Chains{}, "", err
 	}
-	return chains, l.owner(chains), nil
+	return chains, l.owner(chains, peer), nil
 }
 
 // sets returns the authorities that may vouch for the certificate.
@@ -105,14 +106,19 @@ func (l *listener) sets(leaf *x509.Certificate) trust.Sets {
 	return snapshot.Authorities(leaf, process)
 }
 
-// owner returns the name of the cluster that the chains are of, or "".
-func (l *listener) owner(chains trust.Chains) string {
+// owner returns the name of the cluster that the chains are of, or "". Connections from
+// elsewhere than the cluster's sourceRanges are strangers'.
+func (l *listener) owner(chains trust.Chains, peer netip.Addr) string {
 	snapshot := l.cfg.Snapshot()
 	if snapshot == nil {
 		return ""
 	}
 	defer snapshot.Release()
-	return snapshot.ByCertificate(chains).Cluster
+	name := snapshot.ByCertificate(chains).Cluster
+	if cluster := snapshot.Clusters[name]; cluster == nil || !cluster.AcceptsFrom(peer) {
+		return ""
+	}
+	return name
 }
 
 // Close stops accepting. Open connections stay open.

@@ -57,7 +57,7 @@ func (r *records) refused(attrs []slog.Attr, from *chain.Cluster, why refusal, t
 func sender(ctx *fasthttp.RequestCtx, h *head) []slog.Attr {
 	attrs := []slog.Attr{slog.String("remote", ctx.RemoteAddr().String())}
 	if len(h.method) > 0 {
-		attrs = append(attrs, slog.String("method", cut(string(h.method))), slog.String("path", cut(string(h.path))))
+		attrs = append(attrs, slog.String("method", cut(string(h.method))), slog.String("path", cut(printedPath(h.path))))
 	}
 	if leaf := connOf(ctx).chains.Leaf(); leaf != nil {
 		attrs = append(attrs, slog.String("certificate", cut(leaf.Subject.String())))

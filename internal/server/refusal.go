@@ -21,6 +21,7 @@ const (
 	badEncoding
 	notReview
 	forbidden
+	otherSource
 	otherGroup
 	noRoute
 	notPost
@@ -50,6 +51,7 @@ var words = [refusals]string{
 	badEncoding:   "bad_encoding",
 	notReview:     "not_review",
 	forbidden:     "forbidden",
+	otherSource:   "other_source",
 	otherGroup:    "other_group",
 	noRoute:       "no_route",
 	notPost:       "not_post",
@@ -87,7 +89,7 @@ func (r refusal) describe() (status int, text string) {
 		return http.StatusBadRequest, "the body is not in its Content-Encoding"
 	case notReview:
 		return http.StatusBadRequest, "the body is not a readable AdmissionReview"
-	case forbidden:
+	case forbidden, otherSource: // the caller is not told that its credentials are good
 		return http.StatusForbidden, "the credentials are not those of this cluster"
 	case otherGroup:
 		return http.StatusForbidden, "the review is about an API group that this caller does not serve"
@@ -122,6 +124,15 @@ func (r refusal) describe() (status int, text string) {
 	default:
 		return http.StatusBadRequest, "malformed request"
 	}
+}
+
+// recorded returns what the log says.
+func (r refusal) recorded() string {
+	if r == otherSource {
+		return "the address is in none of the sourceRanges of the cluster, whose credentials these are"
+	}
+	_, text := r.describe()
+	return text
 }
 
 // defect is what the user gets where there is a uid to answer to. A lack of memory is

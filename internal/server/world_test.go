@@ -44,8 +44,16 @@ const patience = 20 * time.Second
 
 const token = "a-token-of-the-cluster-token"
 
+// The path secrets of the cluster secret: the one in use and the next; and of another.
+const (
+	pathSecret  = "5e0c1ca6f5d94a0bb3c1a4e1f0aa2f4b71d26a9c"
+	nextSecret  = "z2d8f1b7c0e9a3546b8d7f2c1e0a9b8c7d6e5f40"
+	otherSecret = "0f9e8d7c6b5a49382716051423324150a1b2c3d4"
+)
+
 // The clusters of the tests: a and b by certificate, token by bearer token,
-// open by nothing, small with a limit of its own.
+// open by nothing, small with a limit of its own, secret and other by path secrets, far by
+// both and from elsewhere.
 const clusters = `
 apiVersion: dispatcher.dev/v1alpha1
 kind: Cluster
@@ -75,6 +83,30 @@ metadata: {name: small}
 spec:
   authentication: {certificate: {commonNames: [small]}}
   limits: {requestBytes: 2000}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: secret}
+spec:
+  authentication:
+    certificate: {commonNames: [secret]}
+    pathSecretSHA256: ["%x", "%x"]
+    sourceRanges: [192.0.2.0/24, 127.0.0.0/8]
+    callers: [{name: wardle, certificate: {commonNames: [wardle]}, apiGroups: [wardle.example.com]}]
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: other}
+spec: {authentication: {pathSecretSHA256: ["%x"]}}
+---
+apiVersion: dispatcher.dev/v1alpha1
+kind: Cluster
+metadata: {name: far}
+spec:
+  authentication:
+    certificate: {commonNames: [far]}
+    anonymous: false
+    sourceRanges: ["192.0.2.0/24", "fd00::/8"]
 `
 
 // world is a running server with the clusters above, and their certificates.
@@ -185,7 +217,7 @@ func authorities(t testing.TB, cas ...*pki.Authority) *trust.Authorities {
 func newSnapshot(t testing.TB) *registry.Snapshot {
 	t.Helper()
 	dir := t.TempDir()
-	text := fmt.Sprintf(clusters, sha256.Sum256([]byte(token)))
+	text := fmt.Sprintf(clusters, sum(token), sum(pathSecret), sum(nextSecret), sum(otherSecret))
 	if err := os.WriteFile(filepath.Join(dir, "clusters.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -195,6 +227,8 @@ func newSnapshot(t testing.TB) *registry.Snapshot {
 	}
 	return r.Snapshot()
 }
+
+func sum(secret string) [sha256.Size]byte { return sha256.Sum256([]byte(secret)) }
 
 func listen(t testing.TB) net.Listener {
 	t.Helper()

@@ -93,7 +93,7 @@ func digestsOf(s *registry.Snapshot) digests {
 		said:  map[string][]digest{},
 	}
 	for _, c := range s.Clusters {
-		d.say("Cluster/"+c.Name, []any{c.Labels, c.Anonymous, c.Timeout, c.RequestBytes, c.Bypass.Sources(), c.FailOpen.Sources()})
+		d.say("Cluster/"+c.Name, []any{c.Labels, c.Anonymous, c.Timeout, c.RequestBytes, c.SourceRanges, c.Bypass.Sources(), c.FailOpen.Sources()})
 		d.chain(c.Mutating, chain.Mutating)
 		d.chain(c.Validating, chain.Validating)
 	}

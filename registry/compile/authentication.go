@@ -37,6 +37,7 @@ func (c *clusters) identify(m *manifest.Cluster) {
 	if a.Anonymous {
 		c.problem(c.ids.claimAnonymous(m)...)
 	}
+	c.problem(c.ids.claimPathSecrets(m, a.PathSecretSHA256, at.Child("pathSecretSHA256"))...)
 	c.claim(m, chain.Identity{Cluster: m.Name}, ownCredential(a, at))
 	for i := range a.Callers {
 		caller := &a.Callers[i]
@@ -56,10 +57,12 @@ func (c *clusters) claim(m *manifest.Cluster, who chain.Identity, its credential
 
 func validateAuthentication(a *v1alpha1.Authentication, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if a.Certificate == nil && len(a.BearerTokenSHA256) == 0 && !a.Anonymous {
-		errs = append(errs, field.Required(at, "at least one of certificate, bearerTokenSHA256 or anonymous"))
+	if a.Certificate == nil && len(a.BearerTokenSHA256)+len(a.PathSecretSHA256) == 0 && !a.Anonymous {
+		errs = append(errs, field.Required(at, "at least one of certificate, bearerTokenSHA256, pathSecretSHA256 or anonymous"))
 	}
 	errs = append(errs, ownCredential(a, at).validate()...)
+	errs = append(errs, validatePathSecrets(a.PathSecretSHA256, at.Child("pathSecretSHA256"))...)
+	errs = append(errs, validateSourceRanges(a.SourceRanges, at.Child("sourceRanges"))...)
 	names := map[string]bool{}
 	for i := range a.Callers {
 		errs = append(errs, validateCaller(&a.Callers[i], at.Child("callers").Index(i), names)...)

@@ -18,7 +18,7 @@ import (
 )
 
 // rows is how many rows bindingFields has.
-const rows = 16
+const rows = 17
 
 // bindingFields is everything that a WebhookBinding may say of how a webhook is
 // dispatched: what the field is called, how it is read, which webhooks cannot have
@@ -35,6 +35,8 @@ var bindingFields = [rows]bindingField{
 		func(w *made, v time.Duration) { w.Timeout = v })),
 	row("endpoints", (*bindingReader).readEndpoints, anyWebhook,
 		func(w *made, v endpoints) { w.at.Endpoints = *v.specs }),
+	row("caFile", (*bindingReader).readAuthorities, anyWebhook,
+		func(w *made, v string) { w.at.CABundle = []byte(v) }),
 	row("clientCertificate", (*bindingReader).readClient, anyWebhook,
 		func(w *made, v keyPair) {
 			w.at.ClientCertificate, w.at.ClientKey = []byte(v.certificate), []byte(v.key)

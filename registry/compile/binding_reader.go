@@ -89,6 +89,15 @@ func validateBreaker(b *v1alpha1.Breaker, at *field.Path) field.ErrorList {
 	return errs
 }
 
+// readAuthorities returns the certificates that verify those of the bound webhooks.
+func (r *bindingReader) readAuthorities(m *manifest.Binding, at *field.Path) *string {
+	bundle, _ := r.readCA(m.Origin, m.Spec.CAFile, at)
+	if len(bundle) == 0 {
+		return nil
+	}
+	return new(string(bundle))
+}
+
 // endpoints are a list of endpoints. A reader makes one of one content.
 type endpoints struct{ specs *[]transport.EndpointSpec }
 

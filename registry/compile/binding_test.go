@@ -129,6 +129,8 @@ func TestBindingFields(t *testing.T) {
 		{"endpoints", `[{address: "192.0.2.1:443", serverName: .example.com}]`, at(func(s *transport.TargetSpec) {
 			s.Endpoints = []transport.EndpointSpec{{Address: "192.0.2.1:443", ServerName: ".example.com"}}
 		})},
+		{"caFile", "ca.pem", at(func(s *transport.TargetSpec) { s.CABundle = []byte(h.ca) })},
+		{"caFile", "other.pem", at(func(s *transport.TargetSpec) { s.CABundle = []byte(h.otherCA) })},
 		{"clientCertificate", "{certFile: ca.pem, keyFile: key.pem}", at(func(s *transport.TargetSpec) {
 			s.ClientCertificate, s.ClientKey = []byte(h.ca), []byte(h.key)
 		})},
@@ -204,7 +206,7 @@ func TestBindingFields(t *testing.T) {
 	}
 	for f := range reflect.TypeFor[v1alpha1.WebhookBindingSpec]().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if strings.HasSuffix(name, "SecretRef") { // a file by the time when it is compiled
+		if strings.HasSuffix(name, "SecretRef") || strings.HasSuffix(name, "ConfigMapRef") { // a file by the time when it is compiled
 			continue
 		}
 		if _, known := seen[name]; !known {

@@ -47,6 +47,8 @@ func (c *clusters) compile(m *manifest.Cluster) *chain.Cluster {
 		Name:         m.Name,
 		Labels:       m.Labels,
 		Anonymous:    m.Spec.Authentication.Anonymous,
+		Credentials:  credentialsOf(&m.Spec.Authentication),
+		SourceRanges: sourceRanges(m.Spec.Authentication.SourceRanges),
 		RequestBytes: m.Spec.Limits.RequestBytes,
 		Bypass:       compileRules(c.options.Bypass, &m.Spec.Bypass),
 		FailOpen:     compileRules(c.options.FailOpen, &m.Spec.FailOpen),

@@ -21,7 +21,8 @@ import (
 type identities struct {
 	commonNames, dnsNames, uris map[string]*claims
 	tokens                      map[[sha256.Size]byte]chain.Identity
-	anonymous                   string // the cluster that needs none; "": none is
+	pathSecrets                 map[chain.PathSecretSum]string // whose they are: the cluster's name
+	anonymous                   string                         // the cluster that needs none; "": none is
 }
 
 // claims are who one name in certificates stands for.
@@ -128,6 +129,12 @@ func (o *one) add(who chain.Identity) {
 // about the sums of tokens, which help nobody to a token.
 func (i *identities) ByToken(token []byte) chain.Identity { return i.tokens[sha256.Sum256(token)] }
 
+// ByPathSecret returns the name of the cluster whose path secret this is, or "". It hashes
+// what is shown and looks for the sum: how long that takes tells nothing of a secret.
+func (i *identities) ByPathSecret(secret []byte) string {
+	return i.pathSecrets[chain.SumOfPathSecret(secret)]
+}
+
 // claim enters the credentials of somebody of the cluster at the path, with the
 // authorities that are pinned for him, and reports those that another one has (E11).
 func (i *identities) claim(m *manifest.Cluster, who chain.Identity, c credential, pins []*x509.Certificate) (problems []manifest.Problem) {
@@ -172,13 +179,35 @@ func (i *identities) claimAnonymous(m *manifest.Cluster) (problems []manifest.Pr
 	return problems
 }
 
+// claimPathSecrets enters the sums of path secrets, and reports those that another cluster
+// has, or its own twice.
+func (i *identities) claimPathSecrets(m *manifest.Cluster, sums []string, at *field.Path) (problems []manifest.Problem) {
+	for n, sum := range sums {
+		if !isSHA256(sum) {
+			continue
+		}
+		key := sumOf(sum)
+		if other := i.pathSecrets[key]; other != "" {
+			problems = append(problems, m.Problem(at.Index(n), sum[:8]+"...", "is also an identity of Cluster/"+other))
+			continue
+		}
+		i.pathSecrets[key] = m.Name
+	}
+	return problems
+}
+
+// sumOf returns what a valid sum says.
+func sumOf(sum string) (key [sha256.Size]byte) {
+	_, _ = hex.Decode(key[:], []byte(sum))
+	return key
+}
+
 // claimToken enters the sum of a token, if nobody has it, and returns who does.
 func (i *identities) claimToken(sum string, who chain.Identity) chain.Identity {
 	if !isSHA256(sum) {
 		return who
 	}
-	var key [sha256.Size]byte
-	_, _ = hex.Decode(key[:], []byte(sum)) // validated above
+	key := sumOf(sum)
 	i.tokens[key] = cmp.Or(i.tokens[key], who)
 	return i.tokens[key]
 }
@@ -217,6 +246,7 @@ func newIdentities() identities {
 		dnsNames:    map[string]*claims{},
 		uris:        map[string]*claims{},
 		tokens:      map[[sha256.Size]byte]chain.Identity{},
+		pathSecrets: map[chain.PathSecretSum]string{},
 	}
 }
 

@@ -75,7 +75,7 @@ func strictProblem(at Origin, err error) Problem {
 // secretFields are names that people give to a secret written out in a manifest.
 // None of them is a field.
 func secretFields() []string {
-	return []string{"bearerToken", "token", "password", "secret", "key", "keyData",
+	return []string{"bearerToken", "token", "password", "secret", "pathSecret", "pathSecrets", "key", "keyData",
 		"clientKey", "clientKeyData", "privateKey", "certData", "bearerTokens", "tokens"}
 }
 
