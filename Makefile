@@ -34,7 +34,7 @@ COUNTED := imports generated alerts race allocations syscalls examples deploy-te
 COUNTS  := bin/check.counts
 
 .DEFAULT_GOAL := help
-.PHONY: print-lint help generate generated build image demo demo-once test race allocations syscalls examples deploy-test fuzz fuzz-scanners corpus bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e mutate check clean
+.PHONY: print-lint help generate generated build image demo demo-once test race allocations syscalls projects examples deploy-test fuzz fuzz-scanners corpus bench profile pgo microbench screenshots lint vet fmt imports alerts conformance long cost faults e2e mutate check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ allocations: ## tests that count allocations, of which the race detector adds it
 
 syscalls: ## what an admission asks of the kernel, counted by strace; skipped where that cannot count
 	SYSTEM_CALLS=1 $(TEST) -count=1 -v -run '^TestSystemCalls$$' ./loadtest/bench
+
+projects: ## what becomes of the files that public projects ship: FILES="gatekeeper.yaml cert-manager.yaml"
+	@$(GO) run ./internal/projects $(FILES)
 
 examples: ## the examples that are modules of their own
 	cd examples/controller-runtime && $(TEST) ./...

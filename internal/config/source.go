@@ -5,6 +5,7 @@ package config
 import (
 	"net/netip"
 	"path/filepath"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -22,6 +23,11 @@ type Source struct {
 	// is served is its link "current", and the status page shows how the mirror is. At
 	// most one source has it. Danger: as of Directory.
 	Mirror string `json:"mirror,omitempty"`
+	// OtherKinds is Skip or Refuse: what becomes of objects of kinds that the
+	// dispatcher does not read. Default: Skip, with one warning for each file, so that
+	// the files of public projects load as they are. What looks like a misspelt kind of
+	// ours or of admissionregistration.k8s.io is refused in any case.
+	OtherKinds string `json:"otherKinds,omitempty"`
 }
 
 func validateSources(list []Source, at *field.Path) field.ErrorList {
@@ -39,13 +45,17 @@ func validateSources(list []Source, at *field.Path) field.ErrorList {
 }
 
 func (s *Source) validate(at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if words := []string{skipOtherKinds, refuseOtherKinds}; s.OtherKinds != "" && !slices.Contains(words, s.OtherKinds) {
+		errs = append(errs, field.NotSupported(at.Child("otherKinds"), s.OtherKinds, words))
+	}
 	switch {
 	case s.Mirror == "":
-		return file(at.Child("directory"), s.Directory, "")
+		return append(errs, file(at.Child("directory"), s.Directory, "")...)
 	case s.Directory != "":
-		return field.ErrorList{field.Forbidden(at.Child("directory"), "a source has a directory or a mirror")}
+		return append(errs, field.Forbidden(at.Child("directory"), "a source has a directory or a mirror"))
 	}
-	return file(at.Child("mirror"), s.Mirror, "")
+	return append(errs, file(at.Child("mirror"), s.Mirror, "")...)
 }
 
 // mirrorOf returns the source that is a mirror, nil if none is.
@@ -66,6 +76,11 @@ func (c *Config) Mirror() string {
 	return ""
 }
 
+const (
+	skipOtherKinds   = "Skip"
+	refuseOtherKinds = "Refuse"
+)
+
 // anchor makes a relative path relative to the directory of the file.
 func (s *Source) anchor(dir string) {
 	anchor(dir, &s.Directory)
@@ -74,10 +89,14 @@ func (s *Source) anchor(dir string) {
 
 // manifests returns the Source that the registry reads.
 func (s *Source) manifests() manifest.Source {
+	directory := manifest.Directory(s.Directory)
 	if s.Mirror != "" {
-		return manifest.Directory(filepath.Join(s.Mirror, mirrorstatus.Link))
+		directory = manifest.Directory(filepath.Join(s.Mirror, mirrorstatus.Link))
 	}
-	return manifest.Directory(s.Directory)
+	if s.OtherKinds == refuseOtherKinds {
+		return manifest.OnlyKnownKinds{Source: directory}
+	}
+	return directory
 }
 
 // validateFileRoots refuses a list that allows every file of the host.

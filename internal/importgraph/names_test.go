@@ -97,7 +97,7 @@ func TestFilesOfOneName(t *testing.T) {
 func isNoProduct(path string) bool {
 	name := filepath.Base(path)
 	switch filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator))) {
-	case "conformance", "deploy", "e2e", "examples", "loadtest", "bin", "internal/harness", "internal/mutate", "internal/corpus", "internal/tally":
+	case "conformance", "deploy", "e2e", "examples", "loadtest", "bin", "internal/harness", "internal/mutate", "internal/corpus", "internal/projects", "internal/tally":
 		return true
 	}
 	return name == "testdata" || strings.HasPrefix(name, ".") && name != ".."

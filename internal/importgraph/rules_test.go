@@ -76,13 +76,15 @@ func packages() map[string][]string {
 		// What conformance and e2e ask kube-apiserver and the dispatcher.
 		"internal/harness/sample": {},
 		// codec and dispatcher for explain, which reads a Review.
-		"cmd/dispatcher":  {"command"},
-		"command":         {"lint", "internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "internal/mirrorstatus", "chain", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "internal/cgroup"},
-		"webhookserver":   {}, // for webhook authors: it brings nothing of ours into their binaries
-		"internal/tally":  {},
-		"internal/mutate": {},
-		"internal/corpus": {},
-		"dashboards":      {}, // its tests compare it with internal/metrics
+		"cmd/dispatcher": {"command"},
+		"command":        {"lint", "internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "internal/mirrorstatus", "chain", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "internal/cgroup"},
+		"webhookserver":  {}, // for webhook authors: it brings nothing of ours into their binaries
+		"internal/tally": {},
+		// What becomes of the files that public projects ship.
+		"internal/projects": {"chain", "codec", "dispatcher", "registry", "registry/compile", "registry/manifest"},
+		"internal/mutate":   {},
+		"internal/corpus":   {},
+		"dashboards":        {}, // its tests compare it with internal/metrics
 		// It judges the dispatcher, so it shares nothing with it.
 		"loadtest/history": {},
 		"loadtest/load":    {"loadtest/history"},
@@ -127,8 +129,8 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/authentication/user":  {"internal/celenv"},
 
 		"k8s.io/apiserver/pkg/authorization/authorizer": {"internal/celenv"},
-		"k8s.io/api":                           {"lint", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
-		"k8s.io/apimachinery":                  {"lint", "internal/quantity", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "mirror"},
+		"k8s.io/api":                           {"lint", "internal/projects", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
+		"k8s.io/apimachinery":                  {"lint", "internal/projects", "internal/quantity", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "mirror"},
 		"k8s.io/pod-security-admission":        {"plugin/podsecurity"},
 		"k8s.io/client-go":                     {"registry/kube", "mirror", "cmd/dispatcher-kube"},
 		"k8s.io/klog":                          {"registry/kube", "mirror"}, // to keep client-go silent

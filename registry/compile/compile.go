@@ -89,7 +89,7 @@ func NewCompiler(o Options) *Compiler {
 // served. A Target that is living is kept where it is wanted again.
 func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*transport.Target, problems ...manifest.Problem) (*Compiled, []manifest.Problem, []manifest.Problem) {
 	in.Objects.Sort()
-	d := &diagnostics{problems: slices.Concat(in.Problems, problems, in.Objects.Duplicates())}
+	d := &diagnostics{problems: slices.Concat(in.Problems, problems, in.Objects.Duplicates()), warnings: slices.Clone(in.Warnings)}
 	files := &credentials{diagnostics: d, options: &k.options, in: &in, now: time.Now()}
 
 	bindings := readBindings(in.Objects.Bindings, files)

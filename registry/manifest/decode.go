@@ -5,6 +5,7 @@ package manifest
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -39,6 +40,7 @@ type decoder struct {
 type decoded struct {
 	objects    Objects
 	problems   []Problem
+	warnings   []Problem
 	unread     []unread                 // until it is known which of them are Params
 	paramKinds map[metav1.TypeMeta]bool // that policies name
 }
@@ -61,7 +63,6 @@ type whole struct {
 func decodeAll(manifests [][]File, before map[fileSum]*decoded) *whole {
 	w, strict := &whole{files: map[fileSum]*decoded{}}, newStrict()
 	for _, files := range manifests {
-		holds := false
 		for i := range files {
 			sum := sumOf(&files[i])
 			of := before[sum]
@@ -71,12 +72,16 @@ func decodeAll(manifests [][]File, before map[fileSum]*decoded) *whole {
 				of = &d.decoded
 			}
 			w.files[sum] = of
-			holds = holds || of.objects.Len()+len(of.unread) > 0
 			w.add(of)
 		}
-		w.populated = append(w.populated, holds)
 	}
-	w.params()
+	w.leftOver()
+	for _, files := range manifests { // now that it is known what is skipped
+		w.populated = append(w.populated, slices.ContainsFunc(files, func(f File) bool {
+			of := w.files[sumOf(&f)]
+			return of.objects.Len() > 0 || w.isParam(of.unread)
+		}))
+	}
 	return w
 }
 
@@ -101,6 +106,9 @@ func (d *decoder) file(f File) {
 	for _, doc := range docs {
 		d.document(at, doc, metav1.TypeMeta{})
 	}
+	for i := range d.unread {
+		d.unread[i].refused = f.OnlyKnownKinds
+	}
 	for _, err := range errs {
 		d.report(at, err)
 	}
@@ -117,7 +125,7 @@ func (d *decoder) document(within Origin, doc json.RawMessage, listed metav1.Typ
 	if known, err := d.decode(at, meta, doc); err != nil {
 		d.report(at, err)
 	} else if !known {
-		d.unread = append(d.unread, unread{at, meta, doc})
+		d.unread = append(d.unread, unread{Origin: at, TypeMeta: meta, doc: doc})
 	}
 }
 

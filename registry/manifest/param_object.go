@@ -4,7 +4,6 @@ package manifest
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -37,13 +36,6 @@ const (
 	ParamsInCluster = "Cluster"
 )
 
-// unread is an object of a kind that the dispatcher does not read by itself.
-type unread struct {
-	Origin
-	metav1.TypeMeta
-	doc json.RawMessage
-}
-
 // paramKind notes the kind of params that a policy names, if it names one.
 func (d *decoded) paramKind(kind *admissionregistrationv1.ParamKind) {
 	if kind != nil {
@@ -56,18 +48,6 @@ func (d *decoded) addParamKind(kind metav1.TypeMeta) {
 		d.paramKinds = map[metav1.TypeMeta]bool{}
 	}
 	d.paramKinds[kind] = true
-}
-
-// params decodes the objects that some policy has as params, once all policies are known.
-// There is no other use for what is left.
-func (d *decoded) params() {
-	for _, u := range d.unread {
-		if !d.paramKinds[u.TypeMeta] {
-			d.report(u.Origin, fmt.Errorf("apiVersion %q, kind %q is not one that the dispatcher reads, nor the paramKind of a policy", u.APIVersion, u.Kind))
-		} else if err := d.param(u); err != nil {
-			d.report(u.Origin, err)
-		}
-	}
 }
 
 func (d *decoded) param(u unread) error {

@@ -32,7 +32,10 @@ type File struct {
 	// where these may lie. "": it lies in none, and can name files in FileRoots alone.
 	Directory string
 	Data      []byte
-	Err       error // why it cannot be read, in the same words for the same reason; it shows no secret
+	// OnlyKnownKinds refuses objects of kinds that the dispatcher does not read. False:
+	// they are skipped, with a warning.
+	OnlyKnownKinds bool
+	Err            error // why it cannot be read, in the same words for the same reason; it shows no secret
 }
 
 // Reader reads Sources and the files that their manifests name. It decodes only the
@@ -61,6 +64,7 @@ type parsedKubeconfig struct {
 type Input struct {
 	Objects   *Objects
 	Problems  []Problem // of what could not be read or decoded
+	Warnings  []Problem // of what was skipped
 	Hash      string    // hex SHA-256 over names and contents
 	Populated []bool    // which of the Sources hold objects
 
@@ -131,7 +135,7 @@ func (r *Reader) Read(ctx context.Context) Input {
 		}
 	}
 	in := Input{
-		Objects: &r.decoded.objects, Problems: r.decoded.problems, Populated: r.decoded.populated,
+		Objects: &r.decoded.objects, Problems: r.decoded.problems, Warnings: r.decoded.warnings, Populated: r.decoded.populated,
 		files: map[reference]content{}, kubeconfigs: map[reference]described{},
 	}
 	whole := sha256.New()

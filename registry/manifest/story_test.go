@@ -16,7 +16,7 @@ import (
 
 // TestStories reads the files of each story.
 func TestStories(t *testing.T) {
-	manifests.Stories(t, []string{"objects", "accesses", "problems"}, func(t *testing.T, files []txtar.File) map[string]string {
+	manifests.Stories(t, []string{"objects", "accesses", "problems", "warnings"}, func(t *testing.T, files []txtar.File) map[string]string {
 		h := newHome(t)
 		for _, f := range files {
 			h.put(f.Name, string(f.Data))
@@ -25,6 +25,9 @@ func TestStories(t *testing.T) {
 		got := map[string]string{"objects": h.objects(&in), "accesses": h.accesses(&in)}
 		for _, p := range in.Problems {
 			got["problems"] += h.line(p.String())
+		}
+		for _, p := range in.Warnings {
+			got["warnings"] += h.line(p.String())
 		}
 		return got
 	})

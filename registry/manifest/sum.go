@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"hash"
 	"path/filepath"
+	"strconv"
 )
 
 // placesOf sums where manifests lie, which decides where the files lie that they name.
@@ -41,6 +42,7 @@ func sumOf(f *File) (sum fileSum) {
 	h := sha256.New()
 	WritePart(h, []byte(f.Name))
 	WritePart(h, []byte(f.Directory))
+	WritePart(h, []byte(strconv.FormatBool(f.OnlyKnownKinds)))
 	writeContent(h, f.Data, f.Err)
 	h.Sum(sum[:0])
 	return sum
