@@ -44,6 +44,16 @@ func printProblems(w io.Writer, kind string, problems []manifest.Problem) {
 // compiledCluster compiles the sources as a running dispatcher would and returns
 // one cluster. It prints what is wrong with them.
 func compiledCluster(stderr io.Writer, o Options, cfg *config.Config, name string) (*chain.Cluster, error) {
+	clusters, err := compiledClusters(stderr, o, cfg, name)
+	if err != nil {
+		return nil, err
+	}
+	return clusters[0], nil
+}
+
+// compiledClusters is compiledCluster for one cluster, or for all where name is empty: in
+// the order of their names.
+func compiledClusters(stderr io.Writer, o Options, cfg *config.Config, name string) ([]*chain.Cluster, error) {
 	settings := cfg.Registry(nil, nil)
 	settings.Compile.Plugins = o.compiledIn
 	r := registry.New(settings)
@@ -52,10 +62,16 @@ func compiledCluster(stderr io.Writer, o Options, cfg *config.Config, name strin
 		return nil, errSaid
 	}
 	clusters := r.Snapshot().Clusters
-	cluster := clusters[name]
-	if cluster == nil {
-		names := slices.Sorted(maps.Keys(clusters))
+	names := slices.Sorted(maps.Keys(clusters))
+	switch cluster := clusters[name]; {
+	case cluster != nil:
+		return []*chain.Cluster{cluster}, nil
+	case name != "" || len(names) == 0:
 		return nil, fmt.Errorf("there is no cluster %q; there are: %s", name, strings.Join(names, ", "))
 	}
-	return cluster, nil
+	all := make([]*chain.Cluster, len(names))
+	for i, each := range names {
+		all[i] = clusters[each]
+	}
+	return all, nil
 }

@@ -5,25 +5,37 @@ package command
 import (
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/registration"
 )
 
 func newRegistration(o Options) *cobra.Command {
 	var r registering
 	cmd := &cobra.Command{
-		Use:   "registration --config FILE --cluster NAME [--phase PHASE] [--static] [--caller] | --rbac [--config FILE --cluster NAME] [--rbac-user NAME]",
+		Use: "registration --config FILE (--cluster NAME | --all --out DIR) [--phase PHASE] [--static] [--caller] [--for PLATFORM] " +
+			"[--path-secret-file FILE] [--out DIR] [--diff FILE] | --rbac [--config FILE --cluster NAME] [--rbac-user NAME]",
 		Short: "Print what a cluster applies to call the dispatcher",
 		Long: `Print what a cluster applies to call the dispatcher: a mutating and a validating
 webhook configuration, made from the webhooks that serve the cluster and from
 the bypasses. The same configuration prints the same bytes. The configuration
 file's registration.url says where the dispatcher is.
+
+A Cluster that is known by a path secret gets a URL with a placeholder, which no
+API server accepts. --path-secret-file names a file with the secret; {cluster} in
+its name is the name of the Cluster.
+
+With --caller, print instead the files that make kube-apiserver present the
+credential that the Cluster has.
+
+With --diff, print instead how what the cluster has, as kubectl get -o yaml prints
+it, differs in meaning. The exit code is 1 where it does. A FILE of - is the
+standard input.
+
+With --out, write a directory for each cluster into DIR in place of printing;
+--all does that for all clusters.
 
 With --rbac, print instead what lets the dispatcher read the cluster's
 namespaces and ask its authorizer, for spec.kubeconfigFile of the Cluster. With
@@ -33,94 +45,58 @@ policies and webhooks of that cluster need, and no others.`,
 	path := configFlag(cmd, false)
 	f := cmd.Flags()
 	f.StringVar(&r.cluster, "cluster", "", "the Cluster to register the dispatcher in")
+	f.BoolVar(&r.all, "all", false, "all Clusters, in place of one")
 	f.StringVar(&r.phase, "phase", "", "validate or mutate: only that configuration (default both)")
 	f.BoolVar(&r.static, "static", false, "as a manifest for the control plane's disk instead of an API object")
 	f.BoolVar(&r.caller, "caller", false, "print instead the files that make kube-apiserver authenticate")
+	f.StringVar(&r.platform, "for", "", "where the control plane runs, for its steps and known obstacles: "+strings.Join(registration.Platforms(), ", "))
+	f.StringVar(&r.secretFile, "path-secret-file", "", "file with the path secret that the URL gets")
+	f.StringVar(&r.out, "out", "", "directory to write to, one directory for each cluster")
+	f.StringVar(&r.diff, "diff", "", "file with what the cluster has; - is the standard input")
 	f.BoolVar(&r.rbac, "rbac", false, "print instead the rights to read namespaces, and what plugins and policies read")
 	f.StringVar(&r.user, "rbac-user", "", "the user who gets them; default: a ServiceAccount, which is created")
-	cmd.MarkFlagsMutuallyExclusive("rbac", "static")
-	cmd.MarkFlagsMutuallyExclusive("rbac", "caller")
-	cmd.MarkFlagsMutuallyExclusive("rbac", "phase")
+	for _, pair := range [][2]string{
+		{"rbac", "static"}, {"rbac", "caller"}, {"rbac", "phase"}, {"rbac", "for"}, {"rbac", "path-secret-file"}, {"rbac", "diff"},
+		{"all", "cluster"}, {"all", "diff"}, {"diff", "caller"}, {"diff", "out"}, {"caller", "phase"}, {"caller", "path-secret-file"},
+	} {
+		cmd.MarkFlagsMutuallyExclusive(pair[0], pair[1])
+	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		switch {
-		case !r.rbac && (*path == "" || r.cluster == ""):
-			return errors.New("name a --config FILE and a --cluster NAME, or --rbac")
-		case r.rbac && (*path == "") != (r.cluster == ""):
-			return errors.New("--rbac needs a --config FILE and a --cluster NAME, or neither")
-		case !r.rbac && r.user != "":
-			return errors.New("--rbac-user goes with --rbac")
+		if err := r.check(*path); err != nil {
+			return err
 		}
 		return cobra.NoArgs(cmd, args)
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		out, err := r.print(cmd, o, *path)
-		if err != nil {
-			return err
-		}
-		_, err = cmd.OutOrStdout().Write(out)
-		return err
-	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return r.run(cmd, o, *path) }
 	return cmd
 }
 
 // registering is what the flags ask for.
 type registering struct {
 	cluster, phase string
+	all            bool
 	static, caller bool
+	platform       string
+	secretFile     string
+	out, diff      string
 	rbac           bool
 	user           string // for rbac
 }
 
-func (r registering) print(cmd *cobra.Command, o Options, path string) ([]byte, error) {
-	if r.rbac && path == "" {
-		return registration.RBAC(r.user, nil), nil
+// check returns what of the flags does not go together.
+func (r *registering) check(config string) error {
+	named := r.cluster != "" || r.all
+	switch {
+	case r.all && r.out == "":
+		return errors.New("--all needs an --out DIR")
+	case !r.rbac && (config == "" || !named):
+		return errors.New("name a --config FILE and a --cluster NAME, or --rbac")
+	case r.rbac && (config == "") != !named:
+		return errors.New("--rbac needs a --config FILE and a --cluster NAME, or neither")
+	case !r.rbac && r.user != "":
+		return errors.New("--rbac-user goes with --rbac")
+	case r.platform != "" && registration.PlatformOf(r.platform) == nil:
+		return fmt.Errorf("--for must be one of %s, not %q", strings.Join(registration.Platforms(), ", "), r.platform)
 	}
-	if _, ok := parsePhase(r.phase); r.phase != "" && !ok {
-		return nil, fmt.Errorf("--phase must be validate or mutate, not %q", r.phase)
-	}
-	cfg, err := loadConfig(cmd.ErrOrStderr(), path)
-	if err != nil {
-		return nil, err
-	}
-	cluster, err := compiledCluster(cmd.ErrOrStderr(), o, cfg, r.cluster)
-	if err != nil {
-		return nil, err
-	}
-	if r.rbac {
-		return registration.RBAC(r.user, cluster), nil
-	}
-	options, err := registrationOptions(cfg, cluster.Name, r.static)
-	if err != nil {
-		return nil, err
-	}
-	if r.caller {
-		u, err := url.Parse(options.URL)
-		if err != nil {
-			return nil, err
-		}
-		return registration.Caller(u.Host, r.static), nil
-	}
-	made, err := registration.New(cluster, options)
-	if err != nil {
-		return nil, err
-	}
-	if phase, ok := parsePhase(r.phase); ok {
-		made = made.Only(phase)
-	}
-	return made.YAML(cluster)
-}
-
-func registrationOptions(cfg *config.Config, cluster string, static bool) (registration.Options, error) {
-	o := registration.Options{URL: strings.ReplaceAll(cfg.Registration.URL, config.ClusterPlaceholder, cluster), Static: static}
-	if o.URL == "" {
-		return o, errors.New("registration.url is not set in the configuration file: say where clusters reach the dispatcher")
-	}
-	if cfg.Registration.CAFile == "" {
-		return o, nil
-	}
-	var err error
-	if o.CABundle, err = os.ReadFile(cfg.Registration.CAFile); err != nil {
-		return o, fmt.Errorf("registration.caFile: %w", err)
-	}
-	return o, nil
+	return nil
 }

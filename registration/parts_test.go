@@ -11,6 +11,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/exempt"
 )
 
@@ -207,8 +208,8 @@ func TestOnlyNamespaces(t *testing.T) {
 // What is printed says what it is for, and what the reader must do.
 func TestPrintedComments(t *testing.T) {
 	for text, want := range map[string][]string{
-		string(RBAC("", nil)):                  {"# Lets the admission dispatcher read the namespaces", "# get: a namespace that the watch has not brought yet", "#   kubectl --namespace admission-dispatcher create token"},
-		string(Caller("d.example.com", false)): {"# The file of kube-apiserver's --admission-control-config-file.", "# /etc/kubernetes/admission-dispatcher/kubeconfig: the credential"},
+		string(RBAC("", nil)): {"# Lets the admission dispatcher read the namespaces", "# get: a namespace that the watch has not brought yet", "#   kubectl --namespace admission-dispatcher create token"},
+		string(Stream(Caller(&chain.Cluster{Credentials: chain.Credentials{Certificate: true}}, "d.example.com", false))): {"# The file of kube-apiserver's --admission-control-config-file.", "# /etc/kubernetes/admission-dispatcher/kubeconfig: the credential"},
 	} {
 		for _, comment := range want {
 			if !strings.Contains(text, comment) {

@@ -33,6 +33,10 @@ reinvocationPolicy: Never, because the dispatcher runs the second round itself.`
 	for _, phase := range []chain.Phase{chain.Mutating, chain.Validating} {
 		r.describe(&out, phase)
 	}
+	if r.unfilled {
+		comment(&out, unfilled)
+	}
+	comment(&out, r.platform.notes(r))
 	if c.Timeout == 0 {
 		comment(&out, fmt.Sprintf(`
 timeoutSeconds: %d is a guess. Set spec.timeoutSeconds of Cluster %s to what is
@@ -88,47 +92,6 @@ func policyOf(w *chain.Entry) string {
 		return w.Mode.String()
 	}
 	return w.FailurePolicy.String()
-}
-
-// Caller returns what makes the API server authenticate to the dispatcher: the
-// file of --admission-control-config-file, and the kubeconfig that it names.
-// Both say what must be filled in. With static, the first also names the
-// directories of the static registration: each plugin has its own, because it
-// refuses to start on the other's kind.
-func Caller(host string, static bool) []byte {
-	var out bytes.Buffer
-	comment(&out, `The file of kube-apiserver's --admission-control-config-file. Paths are those of
-the control plane's host.`)
-	fmt.Fprintf(&out, `apiVersion: apiserver.config.k8s.io/v1
-kind: AdmissionConfiguration
-plugins:
-%s---
-`, plugin("MutatingAdmissionWebhook", static, "mutate")+plugin("ValidatingAdmissionWebhook", static, "validate"))
-	comment(&out, `/etc/kubernetes/admission-dispatcher/kubeconfig: the credential that the API
-server presents. The user is named after the dispatcher's host and port. Instead
-of a certificate it may have a token: then set bearerTokenSHA256 of the Cluster.`)
-	fmt.Fprintf(&out, `apiVersion: v1
-kind: Config
-users:
-- name: %q
-  user:
-    client-certificate: /etc/kubernetes/admission-dispatcher/client.crt
-    client-key: /etc/kubernetes/admission-dispatcher/client.key
-`, host)
-	return out.Bytes()
-}
-
-func plugin(name string, static bool, phase string) string {
-	manifests := ""
-	if static {
-		manifests = "    staticManifestsDir: /etc/kubernetes/admission-dispatcher/" + phase + "\n"
-	}
-	return fmt.Sprintf(`- name: %s
-  configuration:
-    apiVersion: apiserver.config.k8s.io/v1
-    kind: WebhookAdmissionConfiguration
-    kubeConfigFile: /etc/kubernetes/admission-dispatcher/kubeconfig
-%s`, name, manifests)
 }
 
 func comment(out *bytes.Buffer, text string) {

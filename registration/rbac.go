@@ -125,7 +125,8 @@ func readings(resources []schema.GroupVersionResource) string {
 
 func serviceAccount() string {
 	var out bytes.Buffer
-	comment(&out, fmt.Sprintf(`Who the dispatcher is here: put a token of this ServiceAccount into the kubeconfig.
+	comment(&out, fmt.Sprintf(`Who the dispatcher is here: put a token of this ServiceAccount into the kubeconfig, that
+of a Secret of type kubernetes.io/service-account-token (docs/registration.md), or:
   kubectl --namespace %s create token %s --duration 8760h
 No pod needs the token, so none gets it.`, readerNamespace, readerName))
 	fmt.Fprintf(&out, `apiVersion: v1

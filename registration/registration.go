@@ -23,6 +23,10 @@ type Options struct {
 	URL      string // https://host:port, without a path
 	CABundle []byte // PEM, of the dispatcher's serving certificate; empty: the system's trust roots
 	Static   bool   // for the control plane's disk (KEP-5793) instead of the API
+	// PathSecret goes into the URL. Empty: a placeholder does, where the cluster can
+	// present nothing else.
+	PathSecret string
+	Platform   *Platform // where the control plane runs; nil: not known
 }
 
 // Registration is what a cluster applies. A phase without webhooks is nil.
@@ -30,7 +34,9 @@ type Registration struct {
 	Validating *admissionregistrationv1.ValidatingWebhookConfiguration
 	Mutating   *admissionregistrationv1.MutatingWebhookConfiguration
 
-	entries [2][]entry // by phase
+	entries  [2][]entry // by phase
+	platform *Platform
+	unfilled bool // a placeholder is where a path secret must be
 }
 
 // The names of the registration. Static manifests must end in a suffix that the
@@ -57,6 +63,7 @@ func New(c *chain.Cluster, o Options) (Registration, error) {
 		r.entries[phase] = entries
 	}
 	form := form{cluster: c, options: o}
+	r.platform, r.unfilled = o.Platform, form.pathSecret() == PathSecretPlaceholder
 	if entries := r.entries[chain.Validating]; len(entries) > 0 {
 		r.Validating = form.validating(entries)
 	}
@@ -164,19 +171,41 @@ func (f form) webhook(e *entry) admissionregistrationv1.MutatingWebhook {
 	}
 }
 
-func (f form) url(e *entry) string {
-	url := f.options.URL + "/v1/clusters/" + f.cluster.Name + "/" + e.phase.String()
-	if e.path.Segment != "" {
-		url += "/" + e.path.Segment
+func (f form) url(e *entry) string { return f.options.URL + f.path(e) }
+
+// path is that of an entry's URL.
+func (f form) path(e *entry) string {
+	path := "/v1/clusters/" + f.cluster.Name + "/"
+	if secret := f.pathSecret(); secret != "" {
+		path += secret + "/"
 	}
-	return url
+	path += e.phase.String()
+	if e.path.Segment != "" {
+		path += "/" + e.path.Segment
+	}
+	return path
+}
+
+// PathSecretPlaceholder stands where the path secret belongs in what is printed without
+// one. No API server accepts it, in a URL or in the path of a Service reference: applied as
+// it is, it would fail every call.
+const PathSecretPlaceholder = "%PATH-SECRET%"
+
+// pathSecret returns what stands in the path for a secret; "": the cluster needs none.
+func (f form) pathSecret() string {
+	c := &f.cluster.Credentials
+	if f.options.PathSecret == "" && len(c.PathSecrets) > 0 && !c.Certificate && !c.Token {
+		return PathSecretPlaceholder
+	}
+	return f.options.PathSecret
 }
 
 func (f form) meta() metav1.ObjectMeta {
+	meta := metav1.ObjectMeta{Name: configurationName, Annotations: f.options.Platform.annotated()}
 	if f.options.Static {
-		return metav1.ObjectMeta{Name: configurationName + staticSuffix}
+		meta.Name += staticSuffix
 	}
-	return metav1.ObjectMeta{Name: configurationName}
+	return meta
 }
 
 func typeMeta(kind string) metav1.TypeMeta {

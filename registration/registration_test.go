@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registration"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
@@ -91,16 +92,44 @@ func register(t *testing.T, manifests []txtar.File, o registration.Options) []by
 	return first
 }
 
-// The caller's files name the dispatcher as kube-apiserver looks it up.
+// The caller's files name the dispatcher as kube-apiserver looks it up, and have the
+// credential that the Cluster has.
 func TestCaller(t *testing.T) {
-	got := string(registration.Caller("dispatcher.example.com:8443", true))
-	for _, want := range []string{
-		"kind: AdmissionConfiguration\n", "- name: ValidatingAdmissionWebhook\n", "- name: MutatingAdmissionWebhook\n",
-		"kind: WebhookAdmissionConfiguration\n", "staticManifestsDir: /etc/kubernetes/admission-dispatcher/mutate\n",
-		"staticManifestsDir: /etc/kubernetes/admission-dispatcher/validate\n", "- name: \"dispatcher.example.com:8443\"\n",
+	sum := chain.SumOfPathSecret([]byte("x"))
+	for _, tt := range []struct {
+		name   string
+		has    chain.Credentials
+		static bool
+		files  int
+		want   []string
+		not    []string
+	}{
+		{"a certificate, static", chain.Credentials{Certificate: true, Token: true}, true, 2, []string{
+			"kind: AdmissionConfiguration\n", "- name: ValidatingAdmissionWebhook\n", "- name: MutatingAdmissionWebhook\n",
+			"kind: WebhookAdmissionConfiguration\n", "staticManifestsDir: /etc/kubernetes/admission-dispatcher/mutate\n",
+			"staticManifestsDir: /etc/kubernetes/admission-dispatcher/validate\n", "- name: \"dispatcher.example.com:8443\"\n", "client-certificate:", "client-key:",
+		}, []string{"token:"}},
+		{"a token", chain.Credentials{Token: true}, false, 2, []string{"token: \"\"", "kubeConfigFile:"}, []string{"client-certificate", "staticManifestsDir"}},
+		{"a path secret", chain.Credentials{PathSecrets: []chain.PathSecretSum{sum}}, false, 1, []string{"presents nothing", "the secret in the path"}, []string{"kind:"}},
+		{"nothing", chain.Credentials{}, false, 1, []string{"presents nothing", "anonymous"}, []string{"kind:"}},
+		{"nothing, static", chain.Credentials{}, true, 1, []string{"presents nothing", "kind: AdmissionConfiguration", "staticManifestsDir:"}, []string{"kubeConfigFile", "kind: Config\n"}},
 	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("there is no %q in\n%s", want, got)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			files := registration.Caller(&chain.Cluster{Name: "east", Credentials: tt.has}, "dispatcher.example.com:8443", tt.static)
+			got := string(registration.Stream(files))
+			if len(files) != tt.files {
+				t.Errorf("%d files", len(files))
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("there is no %q in\n%s", want, got)
+				}
+			}
+			for _, not := range tt.not {
+				if strings.Contains(got, not) {
+					t.Errorf("there is %q in\n%s", not, got)
+				}
+			}
+		})
 	}
 }
