@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
@@ -43,7 +44,7 @@ type acceptor struct {
 	left    int // judgements
 	before  map[string]string
 	refused map[string]Refused
-	found   map[string]string // hashes of those that were found at fault
+	found   map[string]string // hashes of those that were found at fault, some with conflicts behind
 	last    *compile.Compiled // of the objects that were judged good last
 	cut     bool
 }
@@ -62,7 +63,7 @@ func accept(wanted []*object, accepted map[string]*object, before map[string]str
 		case had != nil && had.hash == o.hash:
 		case len(o.unresolved) > 0:
 			unresolved = append(unresolved, o)
-		case before[o.key] == o.hash:
+		case strings.TrimSuffix(before[o.key], conflicts) == o.hash:
 			again = append(again, o)
 		default:
 			changed = append(changed, o)
@@ -71,6 +72,7 @@ func accept(wanted []*object, accepted map[string]*object, before map[string]str
 	inOrder := func(x, y *object) int {
 		return cmp.Or(
 			compareBool(accepted[x.key] == nil, accepted[y.key] == nil),
+			compareBool(!x.attested, !y.attested),
 			x.created.Compare(y.created), cmp.Compare(x.key, y.key))
 	}
 	slices.SortFunc(incumbents, inOrder)
@@ -90,7 +92,7 @@ func accept(wanted []*object, accepted map[string]*object, before map[string]str
 	}
 	for _, o := range again {
 		if set[o.key] != o {
-			a.found[o.key] = o.hash
+			a.found[o.key] = before[o.key]
 		}
 	}
 	slices.SortFunc(d.refused, func(x, y Refused) int { return cmp.Compare(x.Object, y.Object) })
@@ -118,7 +120,7 @@ func (a *acceptor) grow(set map[string]*object, add []*object) map[string]*objec
 	if a.left--; a.left < 0 {
 		for _, o := range add {
 			_, found := a.found[o.key]
-			a.cut = a.cut || !found && a.before[o.key] != o.hash
+			a.cut = a.cut || !found && strings.TrimSuffix(a.before[o.key], conflicts) != o.hash
 			if _, said := a.refused[o.key]; !said {
 				a.refuse(o, ReasonWaiting, nil)
 			}
@@ -142,12 +144,34 @@ func (a *acceptor) grow(set map[string]*object, add []*object) map[string]*objec
 		return with
 	}
 	if len(add) == 1 {
-		a.found[add[0].key] = add[0].hash
-		a.refuse(add[0], ReasonInvalid, problems)
+		a.refuse(add[0], a.reason(set, add[0]), problems)
 		return set
 	}
 	half := len(add) / 2
 	return a.grow(a.grow(set, add[:half]), add[half:])
+}
+
+// conflicts ends the hash of what was found at fault beside others, and not alone.
+const conflicts = ":conflict"
+
+// reason tells an object that is at fault alone from one that does not go with others, and
+// notes which it is: that is found out once.
+func (a *acceptor) reason(set map[string]*object, o *object) string {
+	found := o.hash
+	switch before := a.before[o.key]; {
+	case strings.TrimSuffix(before, conflicts) == o.hash:
+		found = before
+	case len(set) > 0 && a.left > 0:
+		a.left--
+		if compiled, _ := a.judgeSafely([]*object{o}); compiled != nil {
+			found += conflicts
+		}
+	}
+	a.found[o.key] = found
+	if found != o.hash {
+		return ReasonConflict
+	}
+	return ReasonInvalid
 }
 
 // judgeSafely makes a panic of the compiler a problem of what it compiles.

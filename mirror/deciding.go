@@ -59,6 +59,11 @@ func (m *Mirror) decide() error {
 	if d.unjudged {
 		m.touch() // once more, with those first that nobody got to
 	}
+	if m.decided != nil {
+		m.accepted = byKey(d.objects)
+		m.decided(decisionOf(wanted, &d))
+		return nil
+	}
 	m.propose(&d, confirmed)
 	return nil
 }
@@ -73,10 +78,7 @@ func ignoreMissing(err error) error {
 // propose makes a decision the pending generation, unless it is what is served, has lost
 // too much, or is quarantined.
 func (m *Mirror) propose(d *decision, confirmed string) {
-	g := generation{hash: hashOf(filesOf(d.objects)), objects: map[string]*object{}, summary: summarize(d.objects, d.compiled)}
-	for _, o := range d.objects {
-		g.objects[o.key] = o
-	}
+	g := generation{hash: hashOf(filesOf(d.objects)), objects: byKey(d.objects), summary: summarize(d.objects, d.compiled)}
 	m.held = nil
 	switch {
 	case m.serving != nil && g.hash == m.serving.hash:
@@ -110,6 +112,14 @@ func (m *Mirror) fallBehind() {
 	}
 }
 
+func byKey(objects []*object) map[string]*object {
+	set := make(map[string]*object, len(objects))
+	for _, o := range objects {
+		set[o.key] = o
+	}
+	return set
+}
+
 // next is what Status says of the generation that is not served yet.
 func (m *Mirror) next() *Next {
 	if m.pending != nil {
@@ -138,7 +148,9 @@ func (m *Mirror) wanted() (list []*object, confirmed string) {
 			if kind == secretKind || kind == registryKind || kind == configMapKind && it.Labels[manifest.SourceLabel] != "true" {
 				continue
 			}
-			list = append(list, r.resolve(kind, it))
+			o := r.resolve(kind, it)
+			o.generation, o.attested = it.Generation, it.attested()
+			list = append(list, o)
 		}
 	}
 	slices.SortFunc(list, func(a, b *object) int { return cmp.Compare(a.key, b.key) })

@@ -3,15 +3,19 @@
 package mirror
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
 )
 
 // maxHeld bounds what is held of one resource, in bytes of JSON. Of objects beyond it
@@ -24,11 +28,34 @@ type item struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 
-	json []byte // nil: there was no room
+	json []byte // without status and versions; nil: there was no room
+	// status is what the API has in that field, at most maxStatus. A change of it alone
+	// is no change of the object.
+	status json.RawMessage
+}
+
+// maxStatus bounds what is kept of a status, in bytes.
+const maxStatus = 32 << 10
+
+// same reports whether what is judged of two items is the same.
+func (i *item) same(other *item) bool {
+	return other != nil && i.json != nil && bytes.Equal(i.json, other.json) && i.UID == other.UID
+}
+
+// attested reports whether the object's status says that it was accepted as it stands.
+func (i *item) attested() bool {
+	var s v1alpha1.Status
+	if len(i.status) == 0 || json.Unmarshal(i.status, &s) != nil {
+		return false
+	}
+	c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionAccepted)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == i.Generation
 }
 
 // DeepCopyObject implements runtime.Object. An item never changes.
 func (i *item) DeepCopyObject() runtime.Object { return i }
+
+func (i *item) size() int { return len(i.json) + len(i.status) }
 
 // itemList is a page of a list.
 type itemList struct {
@@ -43,15 +70,25 @@ func (l *itemList) DeepCopyObject() runtime.Object { return l }
 
 // itemOf drops of an object what nobody needs.
 func itemOf(u *unstructured.Unstructured) (*item, error) {
+	it := &item{}
+	it.Name, it.UID, it.ResourceVersion, it.Generation = u.GetName(), u.GetUID(), u.GetResourceVersion(), u.GetGeneration()
+	it.CreationTimestamp, it.Annotations, it.Labels = u.GetCreationTimestamp(), u.GetAnnotations(), u.GetLabels()
+	var err error
+	if status, ok := u.Object["status"]; ok {
+		if it.status, err = json.Marshal(status); err != nil {
+			return nil, err
+		}
+		if len(it.status) > maxStatus {
+			it.status = nil
+		}
+	}
 	u.SetManagedFields(nil)
-	unstructured.RemoveNestedField(u.Object, "status")
-	text, err := u.MarshalJSON()
-	if err != nil {
+	for _, path := range [][]string{{"status"}, {"metadata", "resourceVersion"}, {"metadata", "generation"}} {
+		unstructured.RemoveNestedField(u.Object, path...)
+	}
+	if it.json, err = u.MarshalJSON(); err != nil {
 		return nil, err
 	}
-	it := &item{json: text}
-	it.Name, it.UID, it.ResourceVersion = u.GetName(), u.GetUID(), u.GetResourceVersion()
-	it.CreationTimestamp, it.Annotations, it.Labels = u.GetCreationTimestamp(), u.GetAnnotations(), u.GetLabels()
 	return it, nil
 }
 
@@ -128,18 +165,18 @@ type store struct {
 // put enters an item, if there is room.
 func (s *store) put(it *item) {
 	s.drop(it.Name)
-	if s.held+len(it.json) > maxHeld {
+	if s.held+it.size() > maxHeld {
 		kept := *it
-		kept.json = nil
+		kept.json, kept.status = nil, nil
 		it = &kept
 	}
-	s.held += len(it.json)
+	s.held += it.size()
 	s.items[it.Name] = it
 }
 
 func (s *store) drop(name string) {
 	if had := s.items[name]; had != nil {
-		s.held -= len(had.json)
+		s.held -= had.size()
 		delete(s.items, name)
 	}
 }
@@ -150,7 +187,13 @@ func (s *store) Add(obj any) error {
 	if !ok {
 		return fmt.Errorf("%T is no item", obj)
 	}
-	s.do(func() { s.put(it) })
+	s.mu.Lock()
+	news := !it.same(s.items[it.Name])
+	s.put(it)
+	s.mu.Unlock()
+	if news {
+		s.changed()
+	}
 	return nil
 }
 

@@ -77,6 +77,7 @@ type Mirror struct {
 	crashed     bool
 	broken      string // why the directory cannot be written
 	told        []byte
+	decided     func(*Decision) // nil: what is decided is published
 
 	first, last time.Time // when the change that is not judged yet began, and ended; zero: there is none
 }

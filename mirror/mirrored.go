@@ -19,6 +19,10 @@ type object struct {
 	key     string // Kind/name
 	created time.Time
 	urgent  bool // it says ActivateAnnotation
+	// generation is the API's number of this version. attested says that the object's
+	// status has accepted it.
+	generation int64
+	attested   bool
 	// files are its manifests, and below filesDirectory what these name.
 	files map[string][]byte
 	hash  string // of files
@@ -39,8 +43,7 @@ func newObject(key string, created time.Time, files map[string][]byte) *object {
 
 // kind is the object's kind.
 func (o *object) kind() string {
-	kind, _, _ := strings.Cut(o.key, "/")
-	return kind
+	return KindOf(o.key)
 }
 
 // has reports whether the file is the object's.

@@ -21,6 +21,7 @@ type (
 // The reasons for which an object is refused.
 const (
 	ReasonInvalid    = mirrorstatus.Invalid
+	ReasonConflict   = mirrorstatus.Conflict
 	ReasonUnresolved = mirrorstatus.Unresolved
 	ReasonWaiting    = mirrorstatus.Waiting
 )

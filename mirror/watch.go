@@ -57,8 +57,8 @@ func (l listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (r
 			l.store.tried(err)
 			return nil, err
 		}
-		if *l.held += len(it.json); *l.held > maxHeld {
-			it.json = nil
+		if *l.held += it.size(); *l.held > maxHeld {
+			it.json, it.status = nil, nil
 		}
 		list.Items = append(list.Items, it)
 		page.Items[i] = unstructured.Unstructured{}

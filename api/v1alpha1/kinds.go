@@ -36,6 +36,16 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
+// The types of conditions.
+const (
+	ConditionAccepted            = "Accepted"            // of every kind
+	ConditionResolvedRefs        = "ResolvedRefs"        // of every kind
+	ConditionProgrammed          = "Programmed"          // of every kind
+	ConditionReachable           = "Reachable"           // of WebhookConfigurations
+	ConditionNamespacesSynced    = "NamespacesSynced"    // of Clusters with a kubeconfig
+	ConditionRegistrationCurrent = "RegistrationCurrent" // of Clusters
+)
+
 // Status is what is told of an object.
 type Status struct {
 	// Conditions of the object, by their types.

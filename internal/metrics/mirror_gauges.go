@@ -26,7 +26,7 @@ func mirrorFamilies() []Family {
 			"1, with the short name of the generation of the registry that the mirror serves. Processes without a mirror (`sources[].mirror`) have none of these.", nil},
 		{mirrorServed, ObservedGauge, "s", nil,
 			"When that generation began to be served, in Unix seconds.", nil},
-		{mirrorObjects, ObservedGauge, "{object}", labels(closed("state", "accepted", "invalid", "unresolved", "waiting")),
+		{mirrorObjects, ObservedGauge, "{object}", labels(closed("state", "accepted", "invalid", "conflict", "unresolved", "waiting")),
 			"Objects of the registry: those in the generation that is served, and those that are refused as they stand in the API, by reason. One whose last accepted version is served counts as both.", nil},
 		{mirrorBehind, ObservedGauge, "", labels(closed("reason", mirrorstatus.Pending, mirrorstatus.HeldBack, mirrorstatus.Quarantine, mirrorstatus.CrashedWith)),
 			"1 for the reason why the generation that is served is older than what was accepted of the API, else 0: the next one waits for its time, is held back until somebody confirms what it has lost, is quarantined, or the mirror crashes with what the API has.", nil},
@@ -48,7 +48,7 @@ func (r reading) mirror() {
 		r.gauge(mirrorServed, unix(m.Since))
 	}
 	r.gauge(mirrorObjects, int64(m.Accepted()), attribute.String("state", "accepted"))
-	for reason, state := range map[string]string{mirrorstatus.Invalid: "invalid", mirrorstatus.Unresolved: "unresolved", mirrorstatus.Waiting: "waiting"} {
+	for reason, state := range map[string]string{mirrorstatus.Invalid: "invalid", mirrorstatus.Conflict: "conflict", mirrorstatus.Unresolved: "unresolved", mirrorstatus.Waiting: "waiting"} {
 		r.gauge(mirrorObjects, int64(m.RefusedByReason[reason]), attribute.String("state", state))
 	}
 	because := m.BehindBecause()

@@ -33,7 +33,8 @@ const (
 
 // The reasons for which an object is refused.
 const (
-	Invalid    = "Invalid"    // alone, or beside what is accepted
+	Invalid    = "Invalid"    // alone
+	Conflict   = "Conflict"   // beside what is accepted, and not alone
 	Unresolved = "Unresolved" // a Secret or ConfigMap that it names is not there
 	Waiting    = "Waiting"    // too much is at fault to have judged it yet
 )
@@ -85,7 +86,7 @@ type RefusedObject struct {
 	Object string `json:"object"` // Kind/name
 	// Kept says that its last accepted version is served; otherwise nothing of it is.
 	Kept   bool   `json:"kept"`
-	Reason string `json:"reason"` // Invalid, Unresolved or Waiting
+	Reason string `json:"reason"` // Invalid, Conflict, Unresolved or Waiting
 
 	Problems []manifest.Problem `json:"problems"`
 }
