@@ -63,6 +63,9 @@ type Cluster struct {
 	Mutating     *Chain
 
 	Declared KubernetesVersion // zero: its source may know
+	// Registration is what is done about the cluster's registration by whoever looks
+	// after it: Report, Apply or Off.
+	Registration string
 }
 
 // Chain returns the cluster's webhooks of one phase.

@@ -38,6 +38,7 @@ type ClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.kubeconfigFile)",message="kubeconfigFile is for manifests in a directory: use kubeconfigSecretRef"
 // +kubebuilder:validation:XValidation:rule="!has(self.kubernetesVersion) || size(self.kubernetesVersion) == 0 || self.kubernetesVersion.matches('^v?[0-9]{1,4}[.][0-9]{1,4}([.+-].*)?$')",message="kubernetesVersion must be a version of Kubernetes such as 1.36 or v1.36.3"
 // +kubebuilder:validation:XValidation:rule="!has(self.bypass) || !has(self.bypass.rules) || self.bypass.rules.all(r, !has(r.extraKeys))",message="only failOpen rules may look at userInfo.extra"
+// +kubebuilder:validation:XValidation:rule="!has(self.registration) || !has(self.registration.policy) || self.registration.policy != 'Apply' || has(self.kubeconfigSecretRef)",message="registration.policy Apply needs kubeconfigSecretRef: it is applied with it"
 type ClusterSpec struct {
 	// Authentication says how the cluster proves its name. At least one way is
 	// required.
@@ -77,7 +78,29 @@ type ClusterSpec struct {
 	FailOpen RequestRuleList `json:"failOpen,omitzero"`
 	// Limits bound what this cluster may send.
 	Limits Limits `json:"limits,omitzero"`
+	// Registration says what the controller does about the objects by which this
+	// cluster calls us.
+	Registration Registration `json:"registration,omitzero"`
 }
+
+// Registration is what is done about the registration of a cluster.
+type Registration struct {
+	// Policy is Report, Apply or Off. Report compares what the cluster has with what
+	// would be printed for it, Apply also applies it where the controller may, and Off
+	// does not look. Default: Report. Danger: with Apply the kubeconfig of the cluster
+	// must be allowed to change the registration, and every accepted change of a webhook
+	// or a policy changes it in the cluster. Off is written "Off": without quotes it is
+	// false in YAML.
+	// +kubebuilder:validation:Enum="";Report;Apply;Off
+	Policy string `json:"policy,omitempty"`
+}
+
+// The policies of registrations.
+const (
+	RegistrationReport = "Report"
+	RegistrationApply  = "Apply"
+	RegistrationOff    = "Off"
+)
 
 // Authentication lists the credentials by which a Cluster is known. No
 // credential may be shared by two Clusters.

@@ -33,8 +33,37 @@ const RegistryName = "registry"
 type RegistryStatus struct {
 	Status `json:",inline"`
 
-	// Generation is the name of the generation that is served.
+	// Generation is the name of the generation that most ready replicas serve.
 	Generation string `json:"generation,omitempty"`
+	// Accepted is the name of the generation that has every accepted object as it is now.
+	// It is the same as Generation once all of it is served.
+	Accepted string `json:"accepted,omitempty"`
+	// Refused is how many objects are not served as they stand.
+	Refused int32 `json:"refused,omitempty"`
+	// Generations are those that ready replicas serve, hold back or have quarantined.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Generations []RegistryGeneration `json:"generations,omitempty"`
+}
+
+// RegistryGeneration is what the replicas say of a generation.
+type RegistryGeneration struct {
+	// Name of the generation.
+	// +kubebuilder:validation:MaxLength=128
+	Name string `json:"name"`
+	// Replicas is how many serve it.
+	Replicas int32 `json:"replicas,omitempty"`
+	// HeldBack is how many hold it back, because it has lost much of what is served.
+	HeldBack int32 `json:"heldBack,omitempty"`
+	// Lost is what it has lost. It is served when the annotation
+	// dispatcher.dev/confirm-shrink of this object has its name.
+	// +kubebuilder:validation:MaxItems=16
+	Lost []string `json:"lost,omitempty"`
+	// Quarantined is how many never serve it again.
+	Quarantined int32 `json:"quarantined,omitempty"`
+	// Reason is why it is quarantined.
+	Reason string `json:"reason,omitempty"`
 }
 
 // RegistryList is a list of Registries.

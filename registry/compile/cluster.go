@@ -3,6 +3,7 @@
 package compile
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -53,6 +54,7 @@ func (c *clusters) compile(m *manifest.Cluster) *chain.Cluster {
 		Bypass:       compileRules(c.options.Bypass, &m.Spec.Bypass),
 		FailOpen:     compileRules(c.options.FailOpen, &m.Spec.FailOpen),
 		Namespaces:   c.namespaces(m),
+		Registration: cmp.Or(m.Spec.Registration.Policy, v1alpha1.RegistrationReport),
 	}
 	cluster.Declared, _ = chain.ParseKubernetesVersion(m.Spec.KubernetesVersion) // validated above; none is unknown
 	if s := m.Spec.TimeoutSeconds; s != nil {
@@ -148,6 +150,15 @@ func validateCluster(c *v1alpha1.Cluster) field.ErrorList {
 	errs = append(errs, exempt.Validate(c.Spec.FailOpen.Rules, spec.Child("failOpen", "rules"), true)...)
 	if n := c.Spec.Limits.RequestBytes; n < 0 {
 		errs = append(errs, field.Invalid(spec.Child("limits", "requestBytes"), n, "must not be negative"))
+	}
+	switch at, policy := spec.Child("registration", "policy"), c.Spec.Registration.Policy; policy {
+	case "", v1alpha1.RegistrationReport, v1alpha1.RegistrationOff:
+	case v1alpha1.RegistrationApply:
+		if c.Spec.KubeconfigFile == "" {
+			errs = append(errs, field.Forbidden(at, "Apply needs a kubeconfig: the registration is applied with it"))
+		}
+	default:
+		errs = append(errs, field.NotSupported(at, policy, []string{v1alpha1.RegistrationReport, v1alpha1.RegistrationApply, v1alpha1.RegistrationOff}))
 	}
 	return errs
 }
