@@ -52,7 +52,7 @@ rules:
   verbs: ["get", "list", "watch"]
 %[3]s- nonResourceURLs: [%[4]s]
   verbs: ["get"]
-%[5]s---
+%[5]s%[6]s---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata:
@@ -62,19 +62,21 @@ roleRef:
   kind: ClusterRole
   name: %[1]s
 subjects:
-%[2]s`, readerName, subject(user), r.objects, r.urls, r.access)
+%[2]s`, readerName, subject(user), r.objects, r.urls, r.access, r.registration)
 	return out.Bytes()
 }
 
 // rights are the rules beside those that every cluster has, and the words about them.
 type rights struct {
 	objects, access string // rules
+	registration    string // a rule
 	urls            string // of a rule
 	what, why       string // of comments
 }
 
 func rightsOf(cluster *chain.Cluster) rights {
 	r, asks := rights{urls: `"/version"`}, cluster == nil
+	r.lookAfter(cluster)
 	if cluster != nil {
 		resources := cluster.NeededObjects()
 		if r.objects = readings(resources); len(resources) > 0 {
@@ -103,6 +105,38 @@ what anybody may do, and do nothing of it.`
 	}
 	return r
 }
+
+// lookAfter adds the rights by which the controller sees what the cluster has registered,
+// and changes it where the Cluster says Apply.
+func (r *rights) lookAfter(cluster *chain.Cluster) {
+	verbs := `["get"]`
+	switch {
+	case cluster != nil && cluster.Registration == registrationOff:
+		return
+	case cluster != nil && cluster.Registration == registrationApply:
+		verbs = `["get", "create", "patch"]`
+		r.what += ", and change its own registration"
+		r.why += `
+The rule with resourceNames lets the controller compare the registration with what would
+be printed now, and apply that: registration.policy of the Cluster is Apply.`
+	default:
+		r.what += ", read its own registration"
+		r.why += `
+The rule with resourceNames lets the controller compare the registration with what would
+be printed now.`
+	}
+	r.registration = fmt.Sprintf(`- apiGroups: ["admissionregistration.k8s.io"]
+  resources: ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
+  resourceNames: [%q]
+  verbs: %s
+`, configurationName, verbs)
+}
+
+// The policies of Cluster.spec.registration that are not Report.
+const (
+	registrationOff   = "Off"
+	registrationApply = "Apply"
+)
 
 // readings are the rights to read the resources, those of an API group together. Versions
 // do not matter to them.

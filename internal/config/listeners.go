@@ -3,9 +3,12 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,6 +115,21 @@ type Registration struct {
 	// caller's trust roots. Danger: without it any authority that the control
 	// plane's host trusts can stand in for the dispatcher.
 	CAFile string `json:"caFile,omitempty"`
+}
+
+// Of returns where a cluster reaches the dispatcher, and the PEM authorities by which it
+// verifies it; nil: the system's. The authorities are read anew each time. The error says
+// what the file lacks.
+func (r *Registration) Of(cluster string) (address string, authorities []byte, err error) {
+	if r.URL == "" {
+		return "", nil, errors.New("registration.url is not set in the configuration file: say where clusters reach the dispatcher")
+	}
+	if r.CAFile != "" {
+		if authorities, err = os.ReadFile(r.CAFile); err != nil {
+			return "", nil, fmt.Errorf("registration.caFile: %w", err)
+		}
+	}
+	return strings.ReplaceAll(r.URL, ClusterPlaceholder, cluster), authorities, nil
 }
 
 func (r *Registration) validate(at *field.Path) field.ErrorList {
