@@ -16,10 +16,19 @@ import (
 )
 
 const usage = `usage: dispatcher-kube sync --config FILE --directory DIRECTORY --namespace NAMESPACE
+       dispatcher-kube controller --config FILE --directory DIRECTORY --namespace NAMESPACE
 
 sync keeps a directory equal to the objects of group dispatcher.dev in a Kubernetes API.
-The dispatcher reads DIRECTORY/current. "dispatcher-kube sync --help" lists the flags.
+The dispatcher reads DIRECTORY/current.
+controller writes the conditions of these objects, and looks after the registrations of
+clusters. One is enough.
+"dispatcher-kube COMMAND --help" lists the flags.
 `
+
+// commands are what there is to run, by their names.
+func commands() map[string]func(context.Context, []string, io.Writer) error {
+	return map[string]func(context.Context, []string, io.Writer) error{"sync": runSync, "controller": runController}
+}
 
 // errUsage ends the command with 2.
 var errUsage = errors.New("usage")
@@ -33,12 +42,14 @@ func main() {
 
 // run runs a command line and returns the exit code.
 func run(ctx context.Context, args []string, stderr io.Writer) int {
-	err := errUsage
-	if len(args) > 0 && args[0] == "sync" {
-		err = runSync(ctx, args[1:], stderr)
-	} else {
+	command := func(context.Context, []string, io.Writer) error {
 		_, _ = fmt.Fprint(stderr, usage)
+		return errUsage
 	}
+	if len(args) > 0 && commands()[args[0]] != nil {
+		command, args = commands()[args[0]], args[1:]
+	}
+	err := command(ctx, args, stderr)
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0

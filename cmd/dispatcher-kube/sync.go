@@ -46,23 +46,8 @@ func runSync(ctx context.Context, args []string, stderr io.Writer) error {
 			return errUsage
 		}
 	}
-	cfg, problems := config.Load(*path)
-	if len(problems) > 0 {
-		return fmt.Errorf("%s", problems[0])
-	}
-	compiledIn, err := plugin.NewSet(kubernetes.Plugins()...)
+	_, api, err := follow(&s, *path, *kubeconfig)
 	if err != nil {
-		return err
-	}
-	settings := cfg.Registry(nil, nil)
-	s.Compile, s.FileRoots = settings.Compile, settings.FileRoots
-	s.Compile.Plugins = compiledIn
-	api, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
-	if err != nil {
-		return err
-	}
-	api.WarningHandler = rest.NoWarnings{}
-	if s.Client, err = dynamic.NewForConfig(api); err != nil {
 		return err
 	}
 	if *live != "" {
@@ -72,6 +57,29 @@ func runSync(ctx context.Context, args []string, stderr io.Writer) error {
 	}
 	s.Logger.Info("mirror begins", "directory", s.Directory, "namespace", s.Namespace, "api", api.Host)
 	return mirror.New(s).Run(ctx)
+}
+
+// follow fills in how the API is followed: as the dispatcher's configuration judges
+// objects.
+func follow(s *mirror.Settings, path, kubeconfig string) (*config.Config, *rest.Config, error) {
+	cfg, problems := config.Load(path)
+	if len(problems) > 0 {
+		return nil, nil, fmt.Errorf("%s", problems[0])
+	}
+	compiledIn, err := plugin.NewSet(kubernetes.Plugins()...)
+	if err != nil {
+		return nil, nil, err
+	}
+	settings := cfg.Registry(nil, nil)
+	s.Compile, s.FileRoots = settings.Compile, settings.FileRoots
+	s.Compile.Plugins = compiledIn
+	api, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, nil, err
+	}
+	api.WarningHandler = rest.NoWarnings{}
+	s.Client, err = dynamic.NewForConfig(api)
+	return cfg, api, err
 }
 
 // asker asks whether a URL of this host answers 200. As for a kubelet's probe, the

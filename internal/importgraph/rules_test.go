@@ -47,7 +47,8 @@ func packages() map[string][]string {
 		"mirror": {"api/v1alpha1", "chain", "registry/compile", "registry/manifest", "internal/mirrorstatus"},
 		// The file by which it tells the dispatcher how it is.
 		"internal/mirrorstatus": {"api/v1alpha1", "registry/manifest"},
-		"cmd/dispatcher-kube":   {"internal/config", "mirror", "plugin", "plugin/kubernetes"},
+		"controller":            {"api/v1alpha1", "chain", "mirror", "registration"},
+		"cmd/dispatcher-kube":   {"controller", "internal/config", "mirror", "plugin", "plugin/kubernetes", "registration"},
 		"registry":              {"chain", "transport", "registry/manifest", "registry/compile"},
 		"internal/trust":        {},
 		"registry/kube":         {"hook", "match", "chain", "registry/manifest", "policy/schema"}, // hook and match for the interfaces of sources
@@ -129,10 +130,10 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/authentication/user":  {"internal/celenv"},
 
 		"k8s.io/apiserver/pkg/authorization/authorizer": {"internal/celenv"},
-		"k8s.io/api":                           {"lint", "internal/projects", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity"},
-		"k8s.io/apimachinery":                  {"lint", "internal/projects", "internal/quantity", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "mirror"},
+		"k8s.io/api":                           {"lint", "internal/projects", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "controller"},
+		"k8s.io/apimachinery":                  {"lint", "internal/projects", "internal/quantity", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "mirror", "controller"},
 		"k8s.io/pod-security-admission":        {"plugin/podsecurity"},
-		"k8s.io/client-go":                     {"registry/kube", "mirror", "cmd/dispatcher-kube"},
+		"k8s.io/client-go":                     {"registry/kube", "mirror", "controller", "cmd/dispatcher-kube"},
 		"k8s.io/klog":                          {"registry/kube", "mirror"}, // to keep client-go silent
 		"golang.org/x/sys":                     {"loadtest/bench"},          // to pin processes
 		"sigs.k8s.io/json":                     {"internal/config", "codec/native", "registry/kube", "registry/manifest", "plugin"},
