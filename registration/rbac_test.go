@@ -21,6 +21,15 @@ func TestRBAC(t *testing.T) {
 	account := rbacv1.Subject{Kind: "ServiceAccount", Name: "admission-dispatcher-namespaces", Namespace: "admission-dispatcher"}
 	namespaces := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}}
 	version := rbacv1.PolicyRule{NonResourceURLs: []string{"/version"}, Verbs: []string{"get"}}
+	own := func(verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"},
+			ResourceNames: []string{"admission-dispatcher"}, Verbs: verbs}
+	}
+	lookedAfter := func(policy string) *chain.Cluster {
+		c := needing(chain.Needs{}, chain.Needs{})
+		c.Registration = policy
+		return c
+	}
 	access := rbacv1.PolicyRule{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}}
 	for _, tt := range []struct {
 		name, user string
@@ -28,9 +37,11 @@ func TestRBAC(t *testing.T) {
 		cluster    *chain.Cluster
 		rules      []rbacv1.PolicyRule
 	}{
-		{"a ServiceAccount", "", account, nil, []rbacv1.PolicyRule{namespaces, version, access}},
-		{"a user", `CN "quoted": #1`, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: `CN "quoted": #1`}, nil, []rbacv1.PolicyRule{namespaces, version, access}},
-		{"a cluster that is asked for nothing", "", account, needing(chain.Needs{}, chain.Needs{NamespaceLabels: []string{"a"}}), []rbacv1.PolicyRule{namespaces, version}},
+		{"a ServiceAccount", "", account, nil, []rbacv1.PolicyRule{namespaces, version, access, own("get")}},
+		{"a user", `CN "quoted": #1`, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: `CN "quoted": #1`}, nil, []rbacv1.PolicyRule{namespaces, version, access, own("get")}},
+		{"a cluster that is asked for nothing", "", account, needing(chain.Needs{}, chain.Needs{NamespaceLabels: []string{"a"}}), []rbacv1.PolicyRule{namespaces, version, own("get")}},
+		{"a registration that is applied", "", account, lookedAfter("Apply"), []rbacv1.PolicyRule{namespaces, version, own("get", "create", "patch")}},
+		{"a registration that nobody looks at", "", account, lookedAfter("Off"), []rbacv1.PolicyRule{namespaces, version}},
 		{"O6 what plugins read", "", account, needing(chain.Needs{Objects: []schema.GroupVersionResource{
 			{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, {Version: "v1", Resource: "namespaces"}, {Version: "v1", Resource: "limitranges"},
 		}}, chain.Needs{Objects: []schema.GroupVersionResource{
@@ -39,11 +50,11 @@ func TestRBAC(t *testing.T) {
 			namespaces,
 			{APIGroups: []string{""}, Resources: []string{"configmaps", "limitranges"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses"}, Verbs: []string{"get", "list", "watch"}},
-			version,
+			version, own("get"),
 		}},
-		{"J2 a validating webhook asks the authorizer", "", account, needing(chain.Needs{}, chain.Needs{Authorizer: true}), []rbacv1.PolicyRule{namespaces, version, access}},
+		{"J2 a validating webhook asks the authorizer", "", account, needing(chain.Needs{}, chain.Needs{Authorizer: true}), []rbacv1.PolicyRule{namespaces, version, access, own("get")}},
 		{"H30 a policy merges into kinds of the cluster", "", account, needing(chain.Needs{Authorizer: true, Types: true}, chain.Needs{}), []rbacv1.PolicyRule{
-			namespaces, {NonResourceURLs: []string{"/version", "/openapi/v3", "/openapi/v3/*"}, Verbs: []string{"get"}}, access,
+			namespaces, {NonResourceURLs: []string{"/version", "/openapi/v3", "/openapi/v3/*"}, Verbs: []string{"get"}}, access, own("get"),
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
