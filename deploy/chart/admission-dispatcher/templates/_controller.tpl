@@ -1,5 +1,15 @@
 {{/* SPDX-License-Identifier: Apache-2.0 */}}
 
+{{/* "true" where there is one. */}}
+{{- define "dispatcher.controlled" -}}
+{{- if .Values.controller.enabled -}}
+{{- if not (include "dispatcher.api" .) -}}
+{{- fail "controller.enabled needs registry.source: API: objects in ConfigMaps have no conditions" -}}
+{{- end -}}
+true
+{{- end -}}
+{{- end -}}
+
 {{- define "dispatcher.controller" -}}
 {{ include "dispatcher.name" . }}-controller
 {{- end -}}
