@@ -137,7 +137,7 @@ func (m *Mirror) watchTrial(ctx context.Context) error {
 func (m *Mirror) goBack(reason string) error {
 	t := m.trial
 	m.settings.Logger.Error("generation is quarantined", "generation", t.Generation, "reason", reason, "before", t.Before)
-	m.quarantined = append(m.quarantined, Quarantined{t.Generation, time.Now().UTC().Truncate(time.Second), reason})
+	m.quarantined = append(m.quarantined, Quarantined{Generation: t.Generation, Since: time.Now().UTC().Truncate(time.Second), Reason: reason})
 	m.quarantined = m.quarantined[max(0, len(m.quarantined)-maxQuarantined):]
 	text, err := json.Marshal(m.quarantined)
 	if err != nil {
