@@ -184,3 +184,31 @@ func TestDifferencesOfControllersAreRows(t *testing.T) {
 		}
 	}
 }
+
+// What differs by more than a row says is not explained by it.
+func TestDifferencesOfControllersExplainNoMore(t *testing.T) {
+	denied := outcome{Code: http.StatusForbidden, Message: "no", by: "LimitRanger", Warnings: []string{"a", "b"}}
+	invalid := outcome{Code: http.StatusUnprocessableEntity, Message: "pod is invalid: [a: bad, b: bad, spec.resources.limits[hugepages-2Mi]: bad]"}
+	with := func(o outcome, change func(*outcome)) outcome {
+		change(&o)
+		return o
+	}
+	for name, row := range map[string]struct {
+		theirs, ours outcome
+		explained    bool
+	}{
+		"a warning more":              {with(denied, func(o *outcome) { o.Warnings = []string{"b"} }), denied, true},
+		"a warning less":              {denied, with(denied, func(o *outcome) { o.Warnings = nil }), false},
+		"another warning":             {with(denied, func(o *outcome) { o.Warnings = []string{"c"} }), denied, false},
+		"a warning of what is stored": {outcome{Code: http.StatusOK}, outcome{Code: http.StatusOK, Warnings: []string{"a"}}, false},
+		"another denial":              {with(denied, func(o *outcome) { o.Message, o.Warnings = "other", nil }), denied, false},
+		"more about huge pages":       {with(invalid, func(o *outcome) { o.Message = "pod is invalid: [b: bad, a: bad]" }), invalid, true},
+		"less about huge pages":       {invalid, with(invalid, func(o *outcome) { o.Message = "pod is invalid: [b: bad, a: bad]" }), false},
+		"more about something else":   {with(invalid, func(o *outcome) { o.Message = "pod is invalid: [a: bad, spec.resources.limits[hugepages-2Mi]: bad]" }), invalid, false},
+		"invalid here alone":          {outcome{Code: http.StatusOK}, invalid, false},
+	} {
+		if _, ok := explainedBy("Priority", row.theirs, row.ours); ok != row.explained {
+			t.Errorf("%s: explained %t", name, ok)
+		}
+	}
+}
