@@ -164,16 +164,10 @@ func (k *Kinds) run(ctx context.Context) {
 			k.client.close()
 		}
 	}()
-	var (
-		left    budget
-		renewed time.Time
-	)
+	var left allowance
 	for {
-		if now := time.Now(); now.Sub(renewed) >= kindsInterval {
-			left, renewed = budget{left: maxDocuments, limit: maxDocuments}, now
-		}
 		if all := k.all(); len(all) > 0 {
-			k.look(ctx, all, &left)
+			k.look(ctx, all, left.at(time.Now()))
 		}
 		timer := time.NewTimer(kindsInterval)
 		select {
@@ -186,6 +180,20 @@ func (k *Kinds) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// allowance is what may be read of documents in a kindsInterval.
+type allowance struct {
+	budget
+	renewed time.Time
+}
+
+// at returns what is left of it.
+func (a *allowance) at(now time.Time) *budget {
+	if now.Sub(a.renewed) >= kindsInterval {
+		a.budget, a.renewed = budget{left: maxDocuments, limit: maxDocuments}, now
+	}
+	return &a.budget
 }
 
 // look reads the documents that are new, and those that have changed, as far as left allows.

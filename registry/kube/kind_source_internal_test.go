@@ -52,3 +52,19 @@ func TestKindsForgetWhatNobodyAsksFor(t *testing.T) {
 		t.Errorf("%d are kept", len(k.documents))
 	}
 }
+
+// H31 What is read of documents in one interval counts for all looks in it.
+func TestAllowanceOfAnInterval(t *testing.T) {
+	var a allowance
+	begin := time.Now()
+	for _, step := range []struct {
+		after time.Duration
+		left  int64
+	}{{0, maxDocuments}, {kindsInterval - 1, maxDocuments / 2}, {kindsInterval, maxDocuments}, {2*kindsInterval - 1, maxDocuments / 2}, {2 * kindsInterval, maxDocuments}} {
+		left := a.at(begin.Add(step.after))
+		if left.left != step.left {
+			t.Errorf("after %v %d bytes may be read, want %d", step.after, left.left, step.left)
+		}
+		left.left -= maxDocuments / 2
+	}
+}
