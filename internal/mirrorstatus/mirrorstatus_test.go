@@ -77,6 +77,9 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: %+v", what, m)
 		}
 	}
+	if m := mirrorstatus.Read(write(t, []byte("{}"+strings.Repeat(" ", mirrorstatus.MaxBytes)))); !strings.Contains(m.Error, "more than") {
+		t.Errorf("one that is too large: %+v", m)
+	}
 	if m := mirrorstatus.Read(t.TempDir()); !strings.Contains(m.Error, "no such file") {
 		t.Errorf("without a file: %+v", m)
 	}
