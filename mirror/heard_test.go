@@ -28,7 +28,11 @@ func TestHeard(t *testing.T) {
 		}
 	}
 	r.start()
-	if again := r.until("it is served again", func(s mirror.Status) bool { return s.Generation == first.Generation }); again.Since.IsZero() || !again.Since.Before(last.Heard) {
+	again := r.until("the mirror of now has heard the API", func(s mirror.Status) bool {
+		r.api.bookmark()
+		return s.Generation == first.Generation && s.Heard.After(last.Heard)
+	})
+	if again.Since.IsZero() || !again.Since.Before(last.Heard) {
 		t.Errorf("served since %v, and after a restart since %v", first.Since, again.Since)
 	}
 }
