@@ -26,14 +26,15 @@ type WebhookBinding struct {
 
 // WebhookBindingSpec is the spec of a WebhookBinding. A field that is not set
 // says nothing; it does not reset what another binding says.
-// +kubebuilder:validation:XValidation:rule="self.webhooks.all(g, g.matches('^[^/]+/[^/]+$'))",message="webhooks must have the form configuration/webhook; */* is every webhook"
+// +kubebuilder:validation:XValidation:rule="self.webhooks.all(g, g.matches('^[^/]+/[^/]+(/[^/]+)?$'))",message="webhooks must have the form configuration/webhook, or cluster/configuration/webhook; */* is every webhook that is not of one cluster"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeout) || duration(self.timeout) >= duration('1ms')",message="timeout must be at least 1ms"
 // +kubebuilder:validation:XValidation:rule="!has(self.bearerTokenFile)",message="bearerTokenFile is for manifests in a directory: use bearerTokenSecretRef"
 // +kubebuilder:validation:XValidation:rule="!has(self.caFile)",message="caFile is for manifests in a directory: use caSecretRef or caConfigMapRef"
 // +kubebuilder:validation:XValidation:rule="!has(self.caSecretRef) || !has(self.caConfigMapRef)",message="caSecretRef and caConfigMapRef exclude each other"
 type WebhookBindingSpec struct {
-	// Webhooks are globs on configuration/webhook, such as "policies/*". A
-	// webhook of any of them is bound. Required.
+	// Webhooks are globs on configuration/webhook, such as "policies/*", or on
+	// cluster/configuration/webhook for configurations of one cluster. A webhook of
+	// any of them is bound. Required.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=512

@@ -39,6 +39,7 @@ type ClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.kubernetesVersion) || size(self.kubernetesVersion) == 0 || self.kubernetesVersion.matches('^v?[0-9]{1,4}[.][0-9]{1,4}([.+-].*)?$')",message="kubernetesVersion must be a version of Kubernetes such as 1.36 or v1.36.3"
 // +kubebuilder:validation:XValidation:rule="!has(self.bypass) || !has(self.bypass.rules) || self.bypass.rules.all(r, !has(r.extraKeys))",message="only failOpen rules may look at userInfo.extra"
 // +kubebuilder:validation:XValidation:rule="!has(self.registration) || !has(self.registration.policy) || self.registration.policy != 'Apply' || has(self.kubeconfigSecretRef)",message="registration.policy Apply needs kubeconfigSecretRef: it is applied with it"
+// +kubebuilder:validation:XValidation:rule="!has(self.mirror) || has(self.kubeconfigSecretRef)",message="mirror needs kubeconfigSecretRef: the configurations are read from the API of the cluster"
 type ClusterSpec struct {
 	// Authentication says how the cluster proves its name. At least one way is
 	// required.
@@ -81,6 +82,55 @@ type ClusterSpec struct {
 	// Registration says what the controller does about the objects by which this
 	// cluster calls us.
 	Registration Registration `json:"registration,omitzero"`
+	// Services say how Services of the cluster are reached from outside of it, for
+	// webhooks that name one. The first entry that names a Service counts; the
+	// endpoints of a WebhookBinding come before all. Default: the Service's name is
+	// looked up in DNS, which finds those of the cluster that the dispatcher runs in.
+	// +kubebuilder:validation:MaxItems=64
+	Services []ServiceRoute `json:"services,omitempty"`
+	// Mirror lets webhook configurations of the cluster's own API take part that have
+	// the label dispatcher.dev/mirror: "true", in this cluster alone. It is done by
+	// dispatcher-kube sync. Default: none takes part.
+	Mirror *ClusterMirror `json:"mirror,omitempty"`
+}
+
+// ServiceRoute says how some Services of a cluster are reached. Whatever is dialled,
+// the certificate must have the name <name>.<namespace>.svc, which is sent as SNI, too.
+// +kubebuilder:validation:XValidation:rule="self.names.all(n, n.matches('^[-a-z0-9*?]{1,63}/[-a-z0-9*?]{1,63}$'))",message="names must have the form namespace/name; */* is every Service"
+// +kubebuilder:validation:XValidation:rule="has(self.gateway) != has(self.endpoints)",message="exactly one of gateway or endpoints"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || self.gateway.matches('^([^:]+|\\\\[.+\\\\]):[0-9]{1,5}$')",message="gateway must be host:port"
+// +kubebuilder:validation:XValidation:rule="!has(self.endpoints) || self.endpoints.all(e, e.matches('^([^:]+|\\\\[.+\\\\]):[0-9]{1,5}$'))",message="endpoints must be host:port each"
+// +kubebuilder:validation:XValidation:rule="!has(self.endpoints) || size(self.names) == 1 && !self.names[0].contains('*') && !self.names[0].contains('?')",message="endpoints are those of one Service: names must be its namespace/name"
+type ServiceRoute struct {
+	// Names are globs on namespace/name of Services, such as "policies/*"; * does not
+	// cross the slash. Required.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=127
+	Names []string `json:"names"`
+	// Gateway is host:port of what passes TLS connections on to these Services, and
+	// tells them apart by SNI. Danger: a gateway that ends TLS is not who the
+	// certificate says.
+	// +kubebuilder:validation:MaxLength=300
+	Gateway string `json:"gateway,omitempty"`
+	// Endpoints are host:port each of one Service, in place of a gateway.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=300
+	Endpoints []string `json:"endpoints,omitempty"`
+}
+
+// ClusterMirror bounds what configurations of a cluster's own API may call.
+// +kubebuilder:validation:XValidation:rule="!has(self.hosts) || self.hosts.all(h, h.matches('^([*][.])?[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?$'))",message="hosts must be host or host:port each, in lower case; *.example.com is every host one label below"
+type ClusterMirror struct {
+	// Hosts are what URLs of webhooks may name: host or host:port, a host with *. in
+	// front for all that are one label below. Without a port it is 443. Services are
+	// reached as spec.services says, and need no host. Default: none, Services alone.
+	// Danger: whoever may write webhook configurations in the cluster has the
+	// dispatcher call any path of these hosts.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=259
+	Hosts []string `json:"hosts,omitempty"`
 }
 
 // Registration is what is done about the registration of a cluster.

@@ -74,6 +74,10 @@ func clusterWires() []wire {
 			r.play((*call).fail)
 			r.start().allows(question{}, "mine")
 		}},
+		{field: "services[].names", by: "registry/compile.TestE20Services"},
+		{field: "services[].gateway", by: "registry/compile.TestE20Services"},
+		{field: "services[].endpoints", by: "registry/compile.TestE20Services"},
+		{field: "mirror.hosts", by: "mirror.TestE21MirrorByLabel"},
 		{field: "limits.requestBytes", value: "limits: {requestBytes: 2000}", observe: func(_ *testing.T, r *rig) {
 			r.start().denies(question{size: 3000}, `"code":413`)
 		}},

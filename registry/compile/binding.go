@@ -39,8 +39,8 @@ func validateGlobs(globs []string, at *field.Path) field.ErrorList {
 	}
 	var errs field.ErrorList
 	for i, glob := range globs {
-		if strings.Count(glob, "/") != 1 {
-			errs = append(errs, field.Invalid(at.Index(i), glob, "must have the form configuration/webhook; \"*/*\" is every webhook"))
+		if n := strings.Count(glob, "/"); n != 1 && n != 2 {
+			errs = append(errs, field.Invalid(at.Index(i), glob, "must have the form configuration/webhook, or cluster/configuration/webhook; \"*/*\" is every webhook that is not of one cluster"))
 		} else if _, err := path.Match(glob, ""); err != nil {
 			errs = append(errs, field.Invalid(at.Index(i), glob, err.Error()))
 		}

@@ -18,6 +18,8 @@ import (
 // group is clusters that the same bindings select; they share their chains.
 type group struct {
 	selected selection
+	alone    string // the name of its one cluster, if that has services or configurations of its own
+	services services
 	plugins  map[*plugged]bool // that serve them
 	clusters []*chain.Cluster
 	listed   [2][]listed // by Phase
@@ -39,10 +41,11 @@ type place struct {
 	number uint32 // of its matcher, among all
 }
 
-// groupsOf returns the clusters by the bindings and the plugins that select them.
-func groupsOf(clusters []*chain.Cluster, bindings []*binding, plugins []*plugged) (all []*group) {
+// groupsOf returns the clusters by the bindings and the plugins that select them. One that
+// is alone, or has services, is a group by itself.
+func groupsOf(of *clusters, alone map[string]bool, bindings []*binding, plugins []*plugged) (all []*group) {
 	known := map[string]*group{}
-	for _, cluster := range clusters {
+	for _, cluster := range of.list {
 		bits, selected := make([]byte, len(bindings)+len(plugins)), selection{}
 		for i, b := range bindings {
 			if b.clusters.Matches(labels.Set(cluster.Labels)) {
@@ -59,10 +62,16 @@ func groupsOf(clusters []*chain.Cluster, bindings []*binding, plugins []*plugged
 				p.selected++
 			}
 		}
-		g := known[string(bits)]
+		key, reached := string(bits), of.services[cluster.Name]
+		name := ""
+		if alone[cluster.Name] || len(reached) > 0 {
+			name = cluster.Name
+			key += name
+		}
+		g := known[key]
 		if g == nil {
-			g = &group{selected: selected, plugins: serving}
-			known[string(bits)] = g
+			g = &group{selected: selected, alone: name, services: reached, plugins: serving}
+			known[key] = g
 			all = append(all, g)
 		}
 		g.clusters = append(g.clusters, cluster)
@@ -78,11 +87,12 @@ type chains struct {
 	indexes    map[string]*match.Index
 	paths      map[string][]*chain.Path
 	reported   map[conflict]bool
+	unreached  map[unreached]bool
 }
 
 // compileChains gives the clusters their chains.
 func compileChains(groups []*group, entries [2][]*entry, plugins []*plugged, v *variants) {
-	t := &chains{v, map[string]*chain.Chain{}, map[string]*match.Index{}, map[string][]*chain.Path{}, map[conflict]bool{}}
+	t := &chains{v, map[string]*chain.Chain{}, map[string]*match.Index{}, map[string][]*chain.Path{}, map[conflict]bool{}, map[unreached]bool{}}
 	for _, g := range groups {
 		validating, mutating := t.compile(g, chain.Validating, entries, plugins), t.compile(g, chain.Mutating, entries, plugins)
 		for _, cluster := range g.clusters {
@@ -108,7 +118,7 @@ func (t *chains) compile(g *group, phase chain.Phase, entries [2][]*entry, plugi
 		}
 	}
 	for _, e := range entries[phase] {
-		if !e.serves(g.selected) {
+		if !e.serves(g) {
 			continue
 		}
 		if needed := e.matcher.NeededLabels(); len(needed) > 0 {
@@ -120,7 +130,7 @@ func (t *chains) compile(g *group, phase chain.Phase, entries [2][]*entry, plugi
 		t.problem(e.unauthorized(g)...)
 		m := e.merge(g.selected)
 		t.reportConflicts(m.conflicts, e, g)
-		if v := t.of(e, m.dispatch); v != nil {
+		if v := t.of(e, t.reached(e, m.dispatch, g)); v != nil {
 			list = append(list, listed{e.place, e, v})
 		}
 	}

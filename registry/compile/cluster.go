@@ -28,10 +28,11 @@ type clusters struct {
 	ids      identities
 	list     []*chain.Cluster
 	accesses map[string]manifest.KubeAccess // by name, of those that have an API
+	services map[string]services            // likewise
 }
 
 func compileClusters(list []manifest.Cluster, files *credentials) *clusters {
-	c := &clusters{credentials: files, ids: newIdentities(), accesses: map[string]manifest.KubeAccess{}}
+	c := &clusters{credentials: files, ids: newIdentities(), accesses: map[string]manifest.KubeAccess{}, services: map[string]services{}}
 	for i := range list {
 		before := len(c.problems)
 		if cluster := c.compile(&list[i]); len(c.problems) == before {
@@ -63,6 +64,8 @@ func (c *clusters) compile(m *manifest.Cluster) *chain.Cluster {
 	if listed, ok := cluster.Namespaces.(*namespaces); ok {
 		cluster.Stored = map[schema.GroupVersionResource]hook.Objects{policy.Namespaces(): storedNamespaces{listed}}
 	}
+	c.problem(m.Problems(validateServices(m.Spec.Services, c.options.Addresses, field.NewPath("spec", "services")))...)
+	c.services[m.Name] = servicesOf(m.Spec.Services)
 	c.identify(m)
 	return cluster
 }
@@ -160,5 +163,6 @@ func validateCluster(c *v1alpha1.Cluster) field.ErrorList {
 	default:
 		errs = append(errs, field.NotSupported(at, policy, []string{v1alpha1.RegistrationReport, v1alpha1.RegistrationApply, v1alpha1.RegistrationOff}))
 	}
+	errs = append(errs, validateMirror(&c.Spec, spec.Child("mirror"))...)
 	return errs
 }

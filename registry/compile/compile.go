@@ -98,10 +98,11 @@ func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*trans
 	all := compileEntries(in.Objects, params, bindings, files, k)
 	plugins := compilePlugins(slices.Concat(in.Objects.Plugins, listedPlugins(&in, k.options.Plugins, d)), all, d, k)
 	clusters := compileClusters(in.Objects.Clusters, files)
-	groups := groupsOf(clusters.list, slices.Concat(bindings, clusterSelectors(all)), plugins.list)
+	groups := groupsOf(clusters, clustersOf(all), slices.Concat(bindings, clusterSelectors(all)), plugins.list)
 	targets := &targets{known: ByIdentity(living), found: map[transport.Identity]*transport.Target{}}
 	compileChains(groups, all, plugins.list, &variants{diagnostics: d, options: &k.options, targets: targets})
 	params.lint(namesOfClusters(in.Objects.Clusters))
+	lintClusters(in.Objects, d)
 	lint{d, k.options.MaxTimeout, k.cel}.all(in.Objects, bindings, all, plugins.list, groups)
 
 	manifest.SortProblems(d.problems)

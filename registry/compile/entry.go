@@ -51,8 +51,9 @@ type entries struct {
 
 // pathKey is what must be unique of a webhook's id.
 type pathKey struct {
-	phase chain.Phase
-	id    string
+	phase   chain.Phase
+	cluster string // of configurations of one cluster, which are in no chain of another
+	id      string
 }
 
 func compileEntries(objects *manifest.Objects, params *params, bindings []*binding, files *credentials, k *Compiler) [2][]*entry {
@@ -126,7 +127,7 @@ func (c *entries) add(e *entry) {
 	}
 	e.matcher = matcher
 	for _, b := range c.bindings {
-		if b.binds(e.configuration.Meta.Name, e.spec.Name) {
+		if b.binds(e.configuration.Name(), e.spec.Name) {
 			c.problem(e.bind(b)...)
 		}
 	}
@@ -144,8 +145,11 @@ func (c *entries) add(e *entry) {
 // (E7).
 func (c *entries) identify(e *entry) {
 	e.pathID = chain.PathID(e.name())
-	key := pathKey{e.configuration.Phase, e.pathID}
+	key := pathKey{e.configuration.Phase, e.configuration.Cluster, e.pathID}
 	another := c.pathIDs[key]
+	if another == nil { // those for all come first
+		another = c.pathIDs[pathKey{e.configuration.Phase, "", e.pathID}]
+	}
 	switch {
 	case another == nil:
 	case (another.policy == nil) != (e.policy == nil): // policies come first
@@ -192,14 +196,17 @@ func (e *entry) bind(b *binding) (problems []manifest.Problem) {
 func (e *entry) timeout() time.Duration { return time.Duration(*e.spec.TimeoutSeconds) * time.Second }
 
 // name is the entry's name as the globs of bindings see it.
-func (e *entry) name() string { return e.configuration.Meta.Name + "/" + e.spec.Name }
+func (e *entry) name() string { return e.configuration.Name() + "/" + e.spec.Name }
 
 // selection is which bindings select a group of clusters.
 type selection map[*binding]bool
 
-// serves reports whether the webhook takes part where the selected bindings
-// hold.
-func (e *entry) serves(selected selection) bool {
+// serves reports whether the webhook takes part in the group's clusters.
+func (e *entry) serves(g *group) bool {
+	selected := g.selected
+	if e.configuration.Cluster != "" && e.configuration.Cluster != g.alone {
+		return false
+	}
 	if e.policy != nil && e.policy.clusters != nil && !selected[e.policy.clusters] {
 		return false
 	}

@@ -47,7 +47,7 @@ func (v *variants) compile(e *entry, d dispatch) (*chain.Entry, error) {
 		return e.policy.entry(e, d), nil
 	}
 	url, serverName := address(&e.spec.ClientConfig)
-	id := hook.ID{Configuration: e.configuration.Meta.Name, Name: e.spec.Name}
+	id := hook.ID{Configuration: e.configuration.Name(), Name: e.spec.Name}
 	asks := &webhook.Hook{
 		ID:      id,
 		Version: firstVersion(e.spec.AdmissionReviewVersions),

@@ -57,7 +57,7 @@ func (l lint) all(o *manifest.Objects, bindings []*binding, entries [2][]*entry,
 func (l lint) binding(b *binding, every []*entry, clusters bool) {
 	spec := field.NewPath("spec")
 	for i, glob := range b.Spec.Webhooks {
-		if !slices.ContainsFunc(every, func(e *entry) bool { return globMatches(glob, e.configuration.Meta.Name, e.spec.Name) }) {
+		if !slices.ContainsFunc(every, func(e *entry) bool { return globMatches(glob, e.configuration.Name(), e.spec.Name) }) {
 			l.warn(b.Problem(spec.Child("webhooks").Index(i), glob, "selects no webhook"))
 		}
 	}
@@ -75,7 +75,7 @@ func (l lint) findings(every []*entry) {
 		if e.policy == nil && !slices.Contains(configurations, e.configuration) {
 			configurations = append(configurations, e.configuration)
 			in.Configurations = append(in.Configurations, outage.Configuration{
-				Object: e.configuration.Object, Name: e.configuration.Meta.Name, Mutating: e.configuration.Phase == chain.Mutating,
+				Object: e.configuration.Object, Name: e.configuration.Name(), Mutating: e.configuration.Phase == chain.Mutating,
 				Beta: e.configuration.Beta, Webhooks: e.configuration.Webhooks,
 			})
 		}

@@ -214,6 +214,10 @@ func (d *decoder) mutating(at Origin, beta bool, doc []byte) error {
 }
 
 func (d *decoder) configuration(at Origin, beta bool, c Configuration) {
+	c.Cluster = c.Meta.Annotations[ClusterAnnotation]
+	if kind, _, ok := strings.Cut(at.Object, "/"); ok && c.Cluster != "" {
+		at.Object = kind + "/" + c.Name()
+	}
 	c.Origin, c.Beta = at, beta
 	for i := range c.Webhooks {
 		if d.asWritten && !beta {

@@ -75,6 +75,10 @@ func Import(f File) Imported {
 // SourceLabel of a ConfigMap says that it holds manifests for the registry.
 const SourceLabel = "dispatcher.dev/source"
 
+// MirrorLabel of a webhook configuration of a workload cluster, with the value "true", has
+// it mirrored, if its Cluster allows it.
+const MirrorLabel = "dispatcher.dev/mirror"
+
 const (
 	injectAnnotation  = "cert-manager.io/inject-ca-from"
 	appliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"

@@ -79,7 +79,7 @@ func (o *Objects) add(more *Objects) {
 // files they came from.
 func (o *Objects) Sort() {
 	slices.SortStableFunc(o.Configurations, func(a, b Configuration) int {
-		return cmp.Or(cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Meta.Name, b.Meta.Name))
+		return cmp.Or(cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Meta.Name, b.Meta.Name))
 	})
 	slices.SortStableFunc(o.Clusters, func(a, b Cluster) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(o.Bindings, func(a, b Binding) int { return cmp.Compare(a.Name, b.Name) })
@@ -162,9 +162,11 @@ func (o *Objects) origins() []Origin {
 // has, and reinvocationPolicy.
 type Configuration struct {
 	Origin
-	Phase    chain.Phase
-	Beta     bool // v1beta1
-	Meta     metav1.ObjectMeta
+	Phase chain.Phase
+	Beta  bool // v1beta1
+	Meta  metav1.ObjectMeta
+	// Cluster is the one that it is for, by ClusterAnnotation; "": every cluster.
+	Cluster  string
 	Webhooks []admissionregistrationv1.MutatingWebhook
 
 	own bool // a WebhookConfiguration
@@ -182,9 +184,18 @@ func (c *Configuration) Webhook(i int) *field.Path {
 // upstream is what the configuration would be called as an object of Kubernetes.
 func (c *Configuration) upstream() string {
 	if c.Phase == chain.Mutating {
-		return "MutatingWebhookConfiguration/" + c.Meta.Name
+		return "MutatingWebhookConfiguration/" + c.Name()
 	}
-	return "ValidatingWebhookConfiguration/" + c.Meta.Name
+	return "ValidatingWebhookConfiguration/" + c.Name()
+}
+
+// Name is what the configuration is called: its own name, and that of the cluster before
+// a slash if it is for one. So no name of one cluster is that of another, or of all.
+func (c *Configuration) Name() string {
+	if c.Cluster == "" {
+		return c.Meta.Name
+	}
+	return c.Cluster + "/" + c.Meta.Name
 }
 
 func validatingConfiguration(c *admissionregistrationv1.ValidatingWebhookConfiguration) Configuration {

@@ -25,7 +25,8 @@ type Param struct {
 
 const (
 	// ClusterAnnotation of a Param is the name of the one Cluster that it is for, in place of
-	// a Param of the same name that is for all.
+	// a Param of the same name that is for all. Of a webhook configuration likewise, but in
+	// place of none.
 	ClusterAnnotation = "dispatcher.dev/cluster"
 	// ParamsAnnotation of a PolicyBinding says where the objects are that its paramRef
 	// selects.
