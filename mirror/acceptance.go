@@ -28,6 +28,7 @@ type judge func([]*object) (*compile.Compiled, []manifest.Problem)
 // decision is what acceptance came to.
 type decision struct {
 	objects  []*object // by key
+	mirrored []*object // of workload clusters
 	compiled *compile.Compiled
 	refused  []Refused
 	rejected map[string]string // hashes of what was found at fault, now or before, by key

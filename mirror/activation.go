@@ -137,7 +137,10 @@ func (m *Mirror) watchTrial(ctx context.Context) error {
 func (m *Mirror) goBack(reason string) error {
 	t := m.trial
 	m.settings.Logger.Error("generation is quarantined", "generation", t.Generation, "reason", reason, "before", t.Before)
-	m.quarantined = append(m.quarantined, Quarantined{Generation: t.Generation, Since: time.Now().UTC().Truncate(time.Second), Reason: reason})
+	before, broken := m.disk.read(t.Before)
+	m.quarantined = append(m.quarantined, Quarantined{
+		Generation: t.Generation, Since: time.Now().UTC().Truncate(time.Second), Reason: reason, Mirrored: newlyMirrored(m.serving, before),
+	})
 	m.quarantined = m.quarantined[max(0, len(m.quarantined)-maxQuarantined):]
 	text, err := json.Marshal(m.quarantined)
 	if err != nil {
@@ -146,7 +149,7 @@ func (m *Mirror) goBack(reason string) error {
 	if err := m.disk.replace(quarantineFile, text); err != nil {
 		return err
 	}
-	if before, err := m.disk.read(t.Before); err == nil {
+	if broken == nil {
 		if err := m.disk.swap(t.Before); err != nil {
 			return err
 		}

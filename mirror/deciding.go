@@ -4,6 +4,7 @@ package mirror
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -27,9 +28,9 @@ type poison struct {
 const maxEnded = 3
 
 // decide judges what the API has now, and makes it the pending generation.
-func (m *Mirror) decide() error {
+func (m *Mirror) decide(ctx context.Context) error {
 	wanted, confirmed := m.wanted()
-	var hashes []string
+	hashes := m.workloadHashes()
 	for _, o := range wanted {
 		hashes = append(hashes, o.key, o.hash)
 	}
@@ -51,6 +52,7 @@ func (m *Mirror) decide() error {
 	}
 	staged := newStage(m)
 	d := accept(wanted, m.accepted, m.rejected, staged.judge)
+	m.mirrorWorkloads(ctx, &d, staged.judge)
 	m.poison = poison{}
 	if err := errors.Join(staged.err, staged.clean(), ignoreMissing(os.Remove(m.disk.at(judgingFile)))); err != nil {
 		return err
@@ -78,7 +80,8 @@ func ignoreMissing(err error) error {
 // propose makes a decision the pending generation, unless it is what is served, has lost
 // too much, or is quarantined.
 func (m *Mirror) propose(d *decision, confirmed string) {
-	g := generation{hash: hashOf(filesOf(d.objects)), objects: byKey(d.objects), summary: summarize(d.objects, d.compiled)}
+	all := slices.Concat(d.objects, d.mirrored)
+	g := generation{hash: hashOf(filesOf(all)), objects: byKey(all), summary: summarize(d.objects, d.compiled)}
 	m.held = nil
 	switch {
 	case m.serving != nil && g.hash == m.serving.hash:

@@ -28,6 +28,7 @@ const (
 	DefaultLate      = 2 * time.Second
 	DefaultSpread    = 20 * time.Second
 	DefaultProbation = time.Minute
+	DefaultPoll      = 30 * time.Second
 )
 
 // Settings are what a Mirror needs to know.
@@ -48,6 +49,9 @@ type Settings struct {
 	// Live asks whether the dispatcher is alive. nil: nobody can be asked, and a crash is
 	// one of the mirror.
 	Live func(context.Context) error
+	// Poll is how often the API of a workload cluster is asked that may have
+	// configurations mirrored.
+	Poll time.Duration
 	// Confirm is the name of a generation that may have lost much of what is served.
 	Confirm string
 	Logger  *slog.Logger
@@ -60,6 +64,7 @@ type Mirror struct {
 	compiler *compile.Compiler
 	stores   []*store
 	news     chan struct{}
+	polling  sync.WaitGroup // of workloads
 
 	// What follows belongs to the goroutine of Run.
 	serving     *generation
@@ -78,6 +83,7 @@ type Mirror struct {
 	broken      string // why the directory cannot be written
 	told        []byte
 	decided     func(*Decision) // nil: what is decided is published
+	workloads   map[string]*workload // by cluster, of those that may have configurations mirrored
 
 	first, last time.Time // when the change that is not judged yet began, and ended; zero: there is none
 }
@@ -91,11 +97,12 @@ type pending struct {
 // New returns a Mirror. It does nothing yet.
 func New(s Settings) *Mirror {
 	s.Quiet, s.Late, s.Probation = cmp.Or(s.Quiet, DefaultQuiet), cmp.Or(s.Late, DefaultLate), cmp.Or(s.Probation, DefaultProbation)
+	s.Poll = cmp.Or(s.Poll, DefaultPoll)
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
 	}
 	m := &Mirror{settings: s, disk: disk{s.Directory}, compiler: compile.NewCompiler(s.Compile), news: make(chan struct{}, 1),
-		accepted: map[string]*object{}, rejected: map[string]string{}}
+		accepted: map[string]*object{}, rejected: map[string]string{}, workloads: map[string]*workload{}}
 	for _, r := range resources() {
 		m.stores = append(m.stores, &store{resource: r, changed: m.noteworthy, items: map[string]*item{}})
 	}
@@ -120,6 +127,7 @@ func (m *Mirror) Run(ctx context.Context) error {
 	m.tell()
 	var following sync.WaitGroup
 	defer following.Wait()
+	defer m.polling.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	following.Go(func() { follow(ctx, m.settings.Client, m.settings.Namespace, m.stores) })
@@ -182,7 +190,7 @@ func (m *Mirror) step(ctx context.Context) error {
 	var errs []error
 	if !m.first.IsZero() && !time.Now().Before(m.due()) && m.synced() {
 		m.first = time.Time{}
-		errs = append(errs, m.decide())
+		errs = append(errs, m.decide(ctx))
 	}
 	if m.pending != nil && !time.Now().Before(m.pending.at) {
 		errs = append(errs, m.activate(ctx))

@@ -16,6 +16,7 @@ type (
 	Refused        = mirrorstatus.RefusedObject
 	Quarantined    = mirrorstatus.QuarantinedGeneration
 	ResourceStatus = mirrorstatus.MirroredResource
+	WorkloadStatus = mirrorstatus.MirroredWorkload
 )
 
 // The reasons for which an object is refused.
@@ -24,6 +25,7 @@ const (
 	ReasonConflict   = mirrorstatus.Conflict
 	ReasonUnresolved = mirrorstatus.Unresolved
 	ReasonWaiting    = mirrorstatus.Waiting
+	ReasonBounds     = mirrorstatus.Bounds
 )
 
 // status returns the status as of now. It is for the goroutine of Run.
@@ -46,6 +48,7 @@ func (m *Mirror) status() Status {
 		}
 		s.Resources = append(s.Resources, r)
 	}
+	s.Workloads = m.workloadStatus()
 	return s
 }
 

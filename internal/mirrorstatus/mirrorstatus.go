@@ -28,6 +28,7 @@ const (
 const (
 	MaxRefused     = 200
 	MaxQuarantined = 16
+	MaxWorkloads   = 200
 	MaxBytes       = 1 << 20 // of File
 )
 
@@ -37,6 +38,7 @@ const (
 	Conflict   = "Conflict"   // beside what is accepted, and not alone
 	Unresolved = "Unresolved" // a Secret or ConfigMap that it names is not there
 	Waiting    = "Waiting"    // too much is at fault to have judged it yet
+	Bounds     = "Bounds"     // its cluster has more than is mirrored, or may not call what it names
 )
 
 // Mirror is how a mirror is. A list is never null in one that was read.
@@ -62,6 +64,8 @@ type Mirror struct {
 	// ago; zero: there is one that has never been listed.
 	Heard     time.Time          `json:"heard,omitzero"`
 	Resources []MirroredResource `json:"resources"`
+	// Workloads are the clusters that may have configurations mirrored, at most MaxWorkloads.
+	Workloads []MirroredWorkload `json:"workloads"`
 	Error     string             `json:"error,omitempty"` // of the directory, or of this file
 }
 
@@ -86,7 +90,7 @@ type RefusedObject struct {
 	Object string `json:"object"` // Kind/name
 	// Kept says that its last accepted version is served; otherwise nothing of it is.
 	Kept   bool   `json:"kept"`
-	Reason string `json:"reason"` // Invalid, Conflict, Unresolved or Waiting
+	Reason string `json:"reason"` // Invalid, Conflict, Unresolved, Waiting or Bounds
 
 	Problems []manifest.Problem `json:"problems"`
 }
@@ -96,6 +100,22 @@ type QuarantinedGeneration struct {
 	Generation string    `json:"generation"`
 	Since      time.Time `json:"since"`
 	Reason     string    `json:"reason"`
+	// Mirrored are the hashes of what of workload clusters it had and the one before had
+	// not. They are not served any more, so that no cluster holds up the changes of others.
+	Mirrored []string `json:"mirrored,omitempty"`
+}
+
+// MirroredWorkload is a cluster that may have configurations mirrored.
+type MirroredWorkload struct {
+	Cluster string `json:"cluster"`
+	// Served is how many of its configurations are in what was decided last.
+	Served   int  `json:"served"`
+	Answered bool `json:"answered"` // its API has, since the mirror started
+	// Error is why it does not now; what was mirrored last stays.
+	Error string `json:"error,omitempty"`
+	// Held: it has lost most of what is mirrored, which stays until the Cluster has the
+	// annotation dispatcher.dev/confirm-mirror-shrink with this value.
+	Held string `json:"held,omitempty"`
 }
 
 // MirroredResource is whether a resource of the API is known.
@@ -176,6 +196,7 @@ func (m *Mirror) bound() {
 	m.Refused = append([]RefusedObject{}, m.Refused[:min(len(m.Refused), MaxRefused)]...)
 	m.Quarantined = append([]QuarantinedGeneration{}, m.Quarantined[max(0, len(m.Quarantined)-MaxQuarantined):]...)
 	m.Resources = append([]MirroredResource{}, m.Resources...)
+	m.Workloads = append([]MirroredWorkload{}, m.Workloads[:min(len(m.Workloads), MaxWorkloads)]...)
 	if m.Objects == nil {
 		m.Objects = map[string]int{}
 	}
