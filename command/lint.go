@@ -3,30 +3,12 @@
 package command
 
 import (
-	"fmt"
-	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/admission-dispatcher/dispatcher/lint"
 )
-
-// lintFinding is what lint prints with -o json.
-type lintFinding struct {
-	Rule    string   `json:"rule"`
-	Level   string   `json:"level"`
-	File    string   `json:"file,omitempty"`
-	Object  string   `json:"object,omitempty"`
-	Webhook string   `json:"webhook,omitempty"`
-	Field   string   `json:"field,omitempty"`
-	Value   string   `json:"value,omitempty"`
-	Text    string   `json:"text"`
-	Stops   []string `json:"stops,omitempty"` // requests
-	Remedy  string   `json:"remedy"`
-	Link    string   `json:"link"`
-}
 
 func newLint() *cobra.Command {
 	cmd := &cobra.Command{
@@ -58,64 +40,17 @@ Nothing is contacted. The exit code is 1 if there is a finding of level error.`,
 		}
 		in := manifests.Input()
 		in.Now = time.Now()
-		found := lintFindings(&in)
-		if err := printLint(cmd.OutOrStdout(), *format, found, len(in.Configurations)); err != nil {
-			return err
+		found := lint.Report(&in)
+		var err error
+		if *format == asJSON {
+			err = lint.WriteJSON(cmd.OutOrStdout(), found)
+		} else {
+			err = lint.WriteText(cmd.OutOrStdout(), found, len(in.Configurations))
 		}
-		for _, f := range found {
-			if f.Level == string(lint.Error) {
-				return errSaid
-			}
+		if err == nil && lint.HasError(found) {
+			err = errSaid
 		}
-		return nil
-	}
-	return cmd
-}
-
-func lintFindings(in *lint.Input) []lintFinding {
-	list := []lintFinding{}
-	for _, f := range lint.Check(*in) {
-		out := lintFinding{Rule: f.Rule.ID, Level: string(f.Level), Value: f.Value, Text: f.Text, Stops: f.Stops, Remedy: f.Rule.Remedy, Link: f.Rule.Link()}
-		if f.Configuration >= 0 {
-			c := &in.Configurations[f.Configuration]
-			out.File, out.Object = c.File, c.Object
-			if f.Webhook >= 0 {
-				out.Webhook = c.Webhooks[f.Webhook].Name
-			}
-		}
-		if f.At != nil {
-			out.Field = f.At.String()
-		}
-		list = append(list, out)
-	}
-	return list
-}
-
-func printLint(w io.Writer, format output, found []lintFinding, configurations int) error {
-	if format == asJSON {
-		return printJSON(w, found)
-	}
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	if len(found) > 0 {
-		_, _ = fmt.Fprintln(tw, "RULE\tLEVEL\tOBJECT\tFIELD\tREASON")
-	}
-	remedies := map[string]lintFinding{}
-	for _, f := range found {
-		text := f.Text
-		if f.Value != "" {
-			text = fmt.Sprintf("%q: %s", f.Value, f.Text)
-		}
-		_, _ = fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", f.Rule, f.Level, dash(f.Object), dash(f.Field), text)
-		remedies[f.Rule] = f
-	}
-	if err := tw.Flush(); err != nil {
 		return err
 	}
-	for _, rule := range lint.Rules() {
-		if f, ok := remedies[rule.ID]; ok {
-			_, _ = fmt.Fprintf(w, "\n%s: %s\n%s\n", rule.ID, f.Remedy, f.Link)
-		}
-	}
-	_, err := fmt.Fprintf(w, "%s in %s\n", count(len(found), "finding"), count(configurations, "configuration"))
-	return err
+	return cmd
 }

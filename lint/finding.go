@@ -134,10 +134,11 @@ func Check(in Input) []Finding {
 	return l.found
 }
 
-// each calls check with the webhooks that the rule looks at.
+// each calls check with the webhooks that the rule looks at. Those that are never called
+// do no harm.
 func (l *linter) each(check func(*webhook)) {
 	for _, w := range l.webhooks {
-		if !w.ours || l.rule.generated {
+		if !w.neutral && (!w.ours || l.rule.generated) {
 			check(w)
 		}
 	}

@@ -53,6 +53,14 @@ func (r *Reader) Input() Input {
 	return r.in
 }
 
+// KnowServices says that the Services that are read are all that there are of those that
+// webhooks name.
+func (r *Reader) KnowServices() {
+	if r.in.Services == nil {
+		r.in.Services = map[ServiceName]Service{}
+	}
+}
+
 func (r *Reader) object(file string, document json.RawMessage, listed metav1.TypeMeta) error {
 	var head metav1.PartialObjectMetadata
 	if err := json.Unmarshal(document, &head); err != nil {

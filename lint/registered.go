@@ -15,6 +15,10 @@ import (
 // registered is W8: what the cluster calls, beside what the dispatcher calls for it.
 func (l *linter) registered() {
 	for _, w := range l.webhooks {
+		if w.neutral {
+			l.neutralised(w)
+			continue
+		}
 		if !w.ours && l.Registered[w.of.Name+"/"+w.Name] {
 			l.report(w, Error, w.at, w.Name, "is called by the dispatcher, too: each request goes to it twice")
 		}
@@ -29,6 +33,15 @@ func (l *linter) registered() {
 		if l.Callers != nil && !l.Callers[s.Group] {
 			l.reportAll(-1, Warning, s.Name, fmt.Sprintf("is served by %s/%s, which calls the same webhooks, and no caller of the Cluster serves group %s: its calls get 403, and its failurePolicy decides", s.Service.Namespace, s.Service.Name, s.Group))
 		}
+	}
+}
+
+// neutralised reports a webhook that was left to the dispatcher, which does not call it:
+// nobody does.
+func (l *linter) neutralised(w *webhook) {
+	left := slices.ContainsFunc(w.MatchConditions, func(c admissionregistrationv1.MatchCondition) bool { return c.Name == DispatchedCondition })
+	if left && l.Registered != nil && !l.Registered[w.of.Name+"/"+w.Name] {
+		l.report(w, Error, w.at.Child("matchConditions"), w.Name, "is left to the dispatcher, which does not call it: nobody does; take the condition "+DispatchedCondition+" back, or register the webhook")
 	}
 }
 
@@ -63,7 +76,7 @@ func (l *linter) current(wanted *Configuration) {
 		}
 	}
 	for i := range is {
-		if strings.HasSuffix(is[i].Name, ownSuffix) && !slices.ContainsFunc(wanted.Webhooks, func(w admissionregistrationv1.MutatingWebhook) bool { return w.Name == is[i].Name }) {
+		if strings.HasSuffix(is[i].Name, OwnSuffix) && !slices.ContainsFunc(wanted.Webhooks, func(w admissionregistrationv1.MutatingWebhook) bool { return w.Name == is[i].Name }) {
 			l.reportAll(at, Error, is[i].Name, "would not be registered now: the registration is not current")
 		}
 	}

@@ -22,17 +22,18 @@ type webhook struct {
 	configuration, index int
 	at                   *field.Path
 	ours                 bool // an entry of a registration of the dispatcher
+	neutral              bool // never called: see Neutralised
 	fails                bool // closed
 	matchers             []*match.Matcher
 }
 
-// ownSuffix ends the names of the dispatcher's own entries.
-const ownSuffix = ".admission-dispatcher.dispatcher.dev"
+// OwnSuffix ends the names of the dispatcher's own entries.
+const OwnSuffix = ".admission-dispatcher.dispatcher.dev"
 
 func (l *linter) webhook(configuration, index int) *webhook {
 	of := &l.Configurations[configuration]
 	w := &webhook{MutatingWebhook: &of.Webhooks[index], of: of, configuration: configuration, index: index, at: field.NewPath("webhooks").Index(index)}
-	w.ours = strings.HasSuffix(w.Name, ownSuffix)
+	w.ours, w.neutral = strings.HasSuffix(w.Name, OwnSuffix), Neutralised(w.MutatingWebhook)
 	w.fails = or(w.FailurePolicy, admissionregistrationv1.Fail) == admissionregistrationv1.Fail
 	for _, rule := range w.Rules {
 		// Exact: a rule that names an old version of what is vital is found by its names.
@@ -50,6 +51,18 @@ func (l *linter) webhook(configuration, index int) *webhook {
 		w.matchers = append(w.matchers, m)
 	}
 	return w
+}
+
+// DispatchedCondition is the name of the matchCondition by which the owner of a webhook
+// leaves its calls to the dispatcher.
+const DispatchedCondition = "dispatched"
+
+// Neutralised reports whether the API server never calls the webhook, because a
+// matchCondition is false.
+func Neutralised(w *admissionregistrationv1.MutatingWebhook) bool {
+	return slices.ContainsFunc(w.MatchConditions, func(c admissionregistrationv1.MatchCondition) bool {
+		return strings.TrimSpace(c.Expression) == "false"
+	})
 }
 
 // or is what p points to, or the default of the API.

@@ -35,6 +35,7 @@ func runSync(ctx context.Context, args []string, stderr io.Writer) error {
 	kubeconfig := flags.String("kubeconfig", "", "kubeconfig `FILE` of the API. Default: that of the cluster that this runs in")
 	flags.DurationVar(&s.Spread, "activation-spread", mirror.DefaultSpread, "longest random delay before a change is served, so that not all replicas have it at once")
 	flags.DurationVar(&s.Probation, "probation", mirror.DefaultProbation, "how long the dispatcher must stay alive with a new generation")
+	flags.DurationVar(&s.Poll, "mirror-interval", mirror.DefaultPoll, "how often the API of a workload cluster is asked whose Cluster has spec.mirror")
 	flags.StringVar(&s.Confirm, "confirm", "", "`GENERATION` that may be served although it has lost much of the one before")
 	live := flags.String("live", "", "`URL` of the dispatcher's /livez, at a loopback address. Default: nobody is asked, and a generation is on trial until this process restarts")
 	if err := flags.Parse(args); err != nil {

@@ -44,17 +44,19 @@ func packages() map[string][]string {
 		"lint":             {"codec", "hook", "match", "internal/celenv"},
 		"registry/compile": {"lint", "api/v1alpha1", "codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "policy/schema", "plugin", "internal/celenv", "internal/trust"},
 		// What needs the API of the cluster that the dispatcher runs in: the dispatcher has none of it.
-		"mirror": {"api/v1alpha1", "chain", "registry/compile", "registry/manifest", "internal/mirrorstatus"},
+		"mirror": {"api/v1alpha1", "chain", "registry/compile", "registry/manifest", "internal/mirrorstatus", "lint"},
 		// The file by which it tells the dispatcher how it is.
 		"internal/mirrorstatus": {"api/v1alpha1", "registry/manifest"},
 		"controller":            {"api/v1alpha1", "chain", "mirror", "registration"},
-		"cmd/dispatcher-kube":   {"controller", "internal/config", "mirror", "plugin", "plugin/kubernetes", "registration"},
+		"cmd/dispatcher-kube":   {"controller", "internal/config", "mirror", "plugin", "plugin/kubernetes", "registration", "adopt", "chain", "inventory", "lint", "registry", "registry/manifest"},
 		"registry":              {"chain", "transport", "registry/manifest", "registry/compile"},
 		"internal/trust":        {},
 		"registry/kube":         {"hook", "match", "chain", "registry/manifest", "policy/schema"}, // hook and match for the interfaces of sources
 		"dispatcher/overload":   {"codec", "internal/share"},
 		"dispatcher":            {"codec", "codec/jsonpatch", "match", "internal/crash", "internal/throttle", "chain", "exempt", "hook", "dispatcher/overload", "internal/tracecontext"},
 		"internal/server":       {"internal/tracecontext", "dispatcher", "registry", "codec", "internal/crash", "internal/throttle", "internal/trust", "chain"},
+		"inventory":           {"lint"},
+		"adopt":               {"api/v1alpha1", "lint", "registry/manifest"},
 		// What there is to tell of a process, from everywhere that knows.
 		"internal/status":  {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport", "webhook", "policy", "internal/mirrorstatus"},
 		"internal/admin":   {"internal/status", "internal/mirrorstatus", "registry/manifest"},
@@ -130,15 +132,15 @@ func modules() map[string][]string {
 		"k8s.io/apiserver/pkg/authentication/user":  {"internal/celenv"},
 
 		"k8s.io/apiserver/pkg/authorization/authorizer": {"internal/celenv"},
-		"k8s.io/api":                           {"lint", "internal/projects", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "controller"},
-		"k8s.io/apimachinery":                  {"lint", "internal/projects", "internal/quantity", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "mirror", "controller"},
+		"k8s.io/api":                           {"lint", "internal/projects", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "controller", "adopt", "cmd/dispatcher-kube"},
+		"k8s.io/apimachinery":                  {"lint", "internal/projects", "internal/quantity", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "mirror", "controller", "inventory", "adopt", "cmd/dispatcher-kube"},
 		"k8s.io/pod-security-admission":        {"plugin/podsecurity"},
-		"k8s.io/client-go":                     {"registry/kube", "mirror", "controller", "cmd/dispatcher-kube"},
+		"k8s.io/client-go":                     {"registry/kube", "mirror", "controller", "cmd/dispatcher-kube", "inventory"},
 		"k8s.io/klog":                          {"registry/kube", "mirror"}, // to keep client-go silent
 		"golang.org/x/sys":                     {"loadtest/bench"},          // to pin processes
 		"sigs.k8s.io/json":                     {"internal/config", "codec/native", "registry/kube", "registry/manifest", "plugin"},
 		"sigs.k8s.io/structured-merge-diff":    {"policy/schema"},
-		"sigs.k8s.io/yaml":                     {"mirror", "codec", "registration", "internal/config", "registry/manifest"},
+		"sigs.k8s.io/yaml":                     {"mirror", "adopt", "codec", "registration", "internal/config", "registry/manifest"},
 		"go.opentelemetry.io/otel":             {"internal/otlp"},
 		"go.opentelemetry.io/otel/attribute":   {anything}, // the API
 		"go.opentelemetry.io/otel/codes":       {anything},
