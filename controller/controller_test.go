@@ -5,7 +5,6 @@ package controller
 import (
 	"bytes"
 	"log/slog"
-	"net/http"
 	"reflect"
 	"strings"
 	"sync"
@@ -402,13 +401,13 @@ endpoints:
 
 // An answer that has no end is not read to its end.
 func TestReplicaThatSaysTooMuch(t *testing.T) {
-	r := newRig(t)
-	r.replicas.status[0] = map[string]any{"more": strings.Repeat("x", maxStatusBytes)}
-	asking := &http.Transport{}
-	defer asking.CloseIdleConnections()
-	at := Replicas{Client: &http.Client{Transport: asking}, Scheme: "http"}
-	if got := at.one(t.Context(), r.replicas.urls[0]); !strings.Contains(got.failure, "more than 32 MiB") {
-		t.Errorf("%+v", got.failure)
+	const said = `{"mirror": {"generation": "abc"}, "more": "x"}`
+	var r, cut replica
+	if r.read(strings.NewReader(said), 1000); r.failure != "" || r.generation() != "abc" {
+		t.Errorf("%+v", r)
+	}
+	if cut.read(strings.NewReader(strings.Replace(said, "x", strings.Repeat("x", 1000), 1)), 1000); cut.failure != "answers with more than 1000 bytes" || cut.generation() != "" {
+		t.Errorf("%+v", cut)
 	}
 }
 

@@ -203,15 +203,20 @@ func (r *Replicas) one(ctx context.Context, address string) replica {
 		out.failure = fmt.Sprintf("answers with HTTP status %d", answer.StatusCode)
 		return out
 	}
-	text := &io.LimitedReader{R: answer.Body, N: maxStatusBytes}
-	if err := json.NewDecoder(text).Decode(&out.said); err != nil {
-		out.failure, out.said = "answers with something else than its status", replicaStatus{}
+	out.read(answer.Body, maxStatusBytes)
+	return out
+}
+
+// read reads what a replica says, of which at most most bytes.
+func (r *replica) read(body io.Reader, most int64) {
+	text := &io.LimitedReader{R: body, N: most}
+	if err := json.NewDecoder(text).Decode(&r.said); err != nil {
+		r.failure, r.said = "answers with something else than its status", replicaStatus{}
 		if text.N <= 0 {
-			out.failure = fmt.Sprintf("answers with more than %d MiB", maxStatusBytes>>20)
+			r.failure = fmt.Sprintf("answers with more than %d bytes", most)
 		}
 	}
-	out.index()
-	return out
+	r.index()
 }
 
 // silence says why a replica did not answer, in words that stay the same.
