@@ -9,12 +9,16 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/mirrorstatus"
 )
 
-// What there is to tell of a mirror, in the words of the file that it is written to.
 type (
-	Status         = mirrorstatus.Mirror
-	Next           = mirrorstatus.NextGeneration
-	Refused        = mirrorstatus.RefusedObject
-	Quarantined    = mirrorstatus.QuarantinedGeneration
+	// Status is what there is to tell of a mirror, as its file has it.
+	Status = mirrorstatus.Mirror
+	// Next is a generation that is not served yet.
+	Next = mirrorstatus.NextGeneration
+	// Refused is an object that is not served as it stands in the API.
+	Refused = mirrorstatus.RefusedObject
+	// Quarantined is a generation with which the dispatcher crashed.
+	Quarantined = mirrorstatus.QuarantinedGeneration
+	// ResourceStatus is whether a resource of the API is known.
 	ResourceStatus = mirrorstatus.MirroredResource
 	WorkloadStatus = mirrorstatus.MirroredWorkload
 )
