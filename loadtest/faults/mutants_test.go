@@ -326,8 +326,6 @@ var firstPair *keyPair
 		old: "q.Types(cluster, kind.GroupVersion())", new: "cluster.Types(kind.GroupVersion(), q.Deadline)", says: "calls of east wait at once"},
 	{row: "F44/hang", bug: "a look at documents may take as long as it likes", file: "registry/kube/kind_source.go",
 		old: "context.WithTimeout(ctx, kindsTimeout)", new: "context.WithCancel(ctx)", says: "their kinds are not read"},
-	{row: "F44/hang", bug: "types are forgotten while their document cannot be read again", file: "registry/kube/kind_document.go",
-		old: "		if errors.Is(err, errNoGroupVersion) || errors.Is(err, errManyKinds) {\n", new: "		if err != nil {\n", says: "that were known are not any more"},
 	{row: "F44/endless", bug: "a document may be as long as it likes", file: "registry/kube/kind_document.go",
 		old: "	left.from = body\n", new: "	left.from, left.left = body, 1<<60\n", says: "calls wait for documents without end"},
 	{row: "G1", bug: "a request has room for the object as it was written, not as it is sent", file: "internal/server/server.go",
