@@ -154,7 +154,7 @@ const (
 
 // Authentication lists the credentials by which a Cluster is known. No
 // credential may be shared by two Clusters.
-// +kubebuilder:validation:XValidation:rule="has(self.certificate) || has(self.bearerTokenSHA256) && size(self.bearerTokenSHA256) > 0 || has(self.pathSecretSHA256) && size(self.pathSecretSHA256) > 0 || has(self.anonymous) && self.anonymous",message="at least one of certificate, bearerTokenSHA256, pathSecretSHA256 or anonymous"
+// +kubebuilder:validation:XValidation:rule="has(self.certificate) || has(self.bearerTokenSHA256) && size(self.bearerTokenSHA256) > 0 || has(self.pathSecretSHA256) && size(self.pathSecretSHA256) > 0 || has(self.jwt) || has(self.anonymous) && self.anonymous",message="at least one of certificate, bearerTokenSHA256, jwt, pathSecretSHA256 or anonymous"
 // +kubebuilder:validation:XValidation:rule="!has(self.bearerTokenSHA256) || self.bearerTokenSHA256.all(s, s.matches('^[0-9a-fA-F]{64}$'))",message="bearerTokenSHA256 must be 64 hexadecimal digits each: the SHA-256 of the token, never the token"
 // +kubebuilder:validation:XValidation:rule="!has(self.pathSecretSHA256) || self.pathSecretSHA256.all(s, s.matches('^[0-9a-fA-F]{64}$'))",message="pathSecretSHA256 must be 64 hexadecimal digits each: the SHA-256 of the secret, never the secret"
 // +kubebuilder:validation:XValidation:rule="!has(self.sourceRanges) || self.sourceRanges.all(r, r.matches('^[0-9a-fA-F:.]+/[0-9]{1,3}$'))",message="sourceRanges must be CIDRs such as 10.0.0.0/8 or fd00::/8"
@@ -166,6 +166,9 @@ type Authentication struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=8192
 	BearerTokenSHA256 []string `json:"bearerTokenSHA256,omitempty"`
+	// JWT identifies the cluster by the tokens that its kube-apiserver issues
+	// (KEP-6060).
+	JWT *JWT `json:"jwt,omitempty"`
 	// Anonymous accepts callers without any credential as this cluster; at most
 	// one Cluster may. Default: false. Danger: whoever reaches the listener is
 	// this cluster.
@@ -198,7 +201,8 @@ type Authentication struct {
 }
 
 // Caller is an API server of the cluster that serves API groups of its own.
-// +kubebuilder:validation:XValidation:rule="has(self.certificate) || has(self.bearerTokenSHA256) && size(self.bearerTokenSHA256) > 0",message="at least one of certificate or bearerTokenSHA256"
+// +kubebuilder:validation:XValidation:rule="!has(self.jwt) || has(self.jwt.subjects) && size(self.jwt.subjects) > 0",message="jwt of a caller must have subjects: they tell its tokens from the kube-apiserver's"
+// +kubebuilder:validation:XValidation:rule="has(self.certificate) || has(self.bearerTokenSHA256) && size(self.bearerTokenSHA256) > 0 || has(self.jwt)",message="at least one of certificate, bearerTokenSHA256 or jwt"
 // +kubebuilder:validation:XValidation:rule="!has(self.bearerTokenSHA256) || self.bearerTokenSHA256.all(s, s.matches('^[0-9a-fA-F]{64}$'))",message="bearerTokenSHA256 must be 64 hexadecimal digits each: the SHA-256 of the token, never the token"
 type Caller struct {
 	// Name names the caller in the decision log, in logs and in problems.
@@ -213,6 +217,9 @@ type Caller struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=8192
 	BearerTokenSHA256 []string `json:"bearerTokenSHA256,omitempty"`
+	// JWT identifies the caller by tokens, as it does the cluster. Subjects is
+	// required. What a token attests narrows APIGroups further.
+	JWT *JWT `json:"jwt,omitempty"`
 	// APIGroups are the groups that the caller serves. A review about another one is
 	// refused with 403. Danger: a group that is missing leaves its requests to the
 	// failurePolicy of the registration.
@@ -254,6 +261,44 @@ type CertificateIdentity struct {
 	CASecretRef *SecretKey `json:"caSecretRef,omitempty"`
 	// CAConfigMapRef is the same in a ConfigMap.
 	CAConfigMapRef *ConfigMapKey `json:"caConfigMapRef,omitempty"`
+}
+
+// JWT says which JSON Web Tokens identify an API server: those that a key of the set has
+// signed with RS256, RS384, RS512, ES256, ES384 or ES512, that are of this issuer and for
+// one of these audiences, and good for at most 24 hours. The keys of a set may be those of
+// one Cluster only.
+// +kubebuilder:validation:XValidation:rule="!has(self.jwksFile)",message="jwksFile is for manifests in a directory: use jwksSecretRef or jwksConfigMapRef"
+// +kubebuilder:validation:XValidation:rule="has(self.jwksSecretRef) != has(self.jwksConfigMapRef)",message="one of jwksSecretRef or jwksConfigMapRef, and not both"
+type JWT struct {
+	// Issuer is the claim iss, exactly: the first --service-account-issuer of the
+	// kube-apiserver.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	Issuer string `json:"issuer"`
+	// Audiences are those of which the claim aud must have one, exactly. A token of
+	// KEP-6060 has the URL of the webhook that is called. Danger: a URL of the
+	// registration that is missing leaves its requests to the failurePolicy of the
+	// registration.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=2048
+	Audiences []string `json:"audiences"`
+	// Subjects are the claims sub that are accepted, such as
+	// system:serviceaccount:kube-system:webhook-auth. Default: any, of a token that
+	// attests an API group. Danger: without an attestation whoever may request tokens
+	// of a subject, or run a Pod as it, is this API server.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	Subjects []string `json:"subjects,omitempty"`
+	// JWKSFile names the issuer's public keys, as its /openid/v1/jwks shows them.
+	JWKSFile string `json:"jwksFile,omitempty"`
+	// JWKSSecretRef is a value of a Secret with these keys, in place of JWKSFile.
+	// Default key: jwks.json.
+	JWKSSecretRef *SecretKey `json:"jwksSecretRef,omitempty"`
+	// JWKSConfigMapRef is the same in a ConfigMap.
+	JWKSConfigMapRef *ConfigMapKey `json:"jwksConfigMapRef,omitempty"`
 }
 
 // NamespaceList is the authoritative list of a cluster's namespaces.

@@ -44,6 +44,7 @@ type ConfigMapKey struct {
 // The keys that references mean which name none.
 const (
 	DefaultCAKey         = "ca.crt"
+	DefaultJWKSKey       = "jwks.json"
 	DefaultTokenKey      = "token"
 	DefaultKubeconfigKey = "kubeconfig"
 	CertificateKey       = "tls.crt" // of a SecretName
@@ -87,16 +88,23 @@ func (r *references) authorities(at string, secret *SecretKey, configMap *Config
 	r.configMap(at, "caConfigMapRef", configMap, DefaultCAKey, file)
 }
 
+func (r *references) credential(at string, c *CertificateIdentity, j *JWT) {
+	if c != nil {
+		r.authorities(at+"certificate.", c.CASecretRef, c.CAConfigMapRef, &c.CAFile)
+	}
+	if j != nil {
+		r.secret(at+"jwt.", "jwksSecretRef", j.JWKSSecretRef, DefaultJWKSKey, &j.JWKSFile)
+		r.configMap(at+"jwt.", "jwksConfigMapRef", j.JWKSConfigMapRef, DefaultJWKSKey, &j.JWKSFile)
+	}
+}
+
 // References returns what the Cluster names.
 func (c *Cluster) References() []Reference {
 	var r references
-	if a := c.Spec.Authentication.Certificate; a != nil {
-		r.authorities("spec.authentication.certificate.", a.CASecretRef, a.CAConfigMapRef, &a.CAFile)
-	}
-	for i := range c.Spec.Authentication.Callers {
-		if a := c.Spec.Authentication.Callers[i].Certificate; a != nil {
-			r.authorities(fmt.Sprintf("spec.authentication.callers[%d].certificate.", i), a.CASecretRef, a.CAConfigMapRef, &a.CAFile)
-		}
+	own := &c.Spec.Authentication
+	r.credential("spec.authentication.", own.Certificate, own.JWT)
+	for i := range own.Callers {
+		r.credential(fmt.Sprintf("spec.authentication.callers[%d].", i), own.Callers[i].Certificate, own.Callers[i].JWT)
 	}
 	r.secret("spec.", "kubeconfigSecretRef", c.Spec.KubeconfigSecretRef, DefaultKubeconfigKey, &c.Spec.KubeconfigFile)
 	return r
@@ -106,6 +114,9 @@ func (c *Cluster) References() []Reference {
 func (c *Cluster) Dereference() {
 	for _, a := range c.Spec.Authentication.certificates() {
 		a.CASecretRef, a.CAConfigMapRef = nil, nil
+	}
+	for _, j := range c.Spec.Authentication.jwts() {
+		j.JWKSSecretRef, j.JWKSConfigMapRef = nil, nil
 	}
 	c.Spec.KubeconfigSecretRef = nil
 }
@@ -117,7 +128,23 @@ func (s *ClusterSpec) Files() []string {
 	for _, c := range s.Authentication.certificates() {
 		files = append(files, c.CAFile)
 	}
+	for _, j := range s.Authentication.jwts() {
+		files = append(files, j.JWKSFile)
+	}
 	return files
+}
+
+// jwts returns those of the cluster and of its callers.
+func (a *Authentication) jwts() (list []*JWT) {
+	if a.JWT != nil {
+		list = append(list, a.JWT)
+	}
+	for i := range a.Callers {
+		if j := a.Callers[i].JWT; j != nil {
+			list = append(list, j)
+		}
+	}
+	return list
 }
 
 // certificates returns those of the cluster and of its callers.

@@ -114,3 +114,22 @@ func TestCallers(t *testing.T) {
 		t.Errorf("%d lines, want 7 of which 6 name a caller:\n%s", lines, decisions)
 	}
 }
+
+// A caller has no share of its own: while it uses up what its cluster may have under way, the
+// kube-apiserver's next admission is shed, and another cluster's is not.
+func TestCallersShareTheirCluster(t *testing.T) {
+	r := newRig(t)
+	r.cluster("east", `authentication: {certificate: {commonNames: [east]}, callers: [{name: metrics, certificate: {commonNames: [metrics]}, apiGroups: [metrics.example.io]}]}`)
+	r.cluster("west", "")
+	r.issue("metrics", pki.Subject{CommonName: "metrics"})
+	r.configure("limits: {admissionsPerCluster: 1}")
+	r.play((*call).hang)
+	r.start()
+	t.Run("A22 the share of the cluster", func(*testing.T) {
+		r.asks(question{client: r.clientAs("metrics"), body: []byte(question{group: "metrics.example.io"}.review())})
+		r.eventually("a call of the caller is under way", func() bool { return len(r.calls("policy")) > 0 })
+		r.denies(question{timeout: "2s"}, "overloaded")
+		r.play((*call).deny)
+		r.denies(question{cluster: "west"}, "says policy")
+	})
+}

@@ -289,5 +289,8 @@ func (e *exchange) turnAway(r refusal, told, recorded string) {
 	if e.req.Server != nil {
 		attrs = append(attrs, slog.String("caller", e.req.Server.Name))
 	}
+	if defect := e.head.authorization.defect; defect != nil {
+		attrs = append(attrs, slog.String("token", defect.Error()))
+	}
 	e.records.refused(attrs, from, r, recorded)
 }

@@ -160,6 +160,10 @@ func contentEncoding(values [][]byte, decompress bool) (compression string, ok b
 type authorization struct {
 	shown bool   // there is one, whatever it says
 	token []byte // of the scheme Bearer; empty: none, or more than one
+
+	judged bool           // whether the token was looked up
+	bearer chain.Identity // whose it is
+	defect error          // why a JSON Web Token is not good
 }
 
 const bearer = "Bearer "

@@ -32,11 +32,11 @@ func identify(s *registry.Snapshot, c *conn, h *head) (*chain.Cluster, *chain.AP
 	certified, secret := c.chains.Leaf() != nil, len(h.route.secret) > 0
 	switch {
 	case certified && h.authorization.shown:
-		who = agreed(byCertificate(s, c.chains, c.arrived), byToken(s, h.authorization))
+		who = agreed(byCertificate(s, c.chains, c.arrived), byToken(s, c, h))
 	case certified:
 		who = byCertificate(s, c.chains, c.arrived)
 	case h.authorization.shown:
-		who = byToken(s, h.authorization)
+		who = byToken(s, c, h)
 	case secret:
 		who.Cluster = s.ByPathSecret(h.route.secret)
 	default:
@@ -64,11 +64,15 @@ func byCertificate(s *registry.Snapshot, chains trust.Chains, now time.Time) cha
 	return s.ByCertificate(chains)
 }
 
-func byToken(s *registry.Snapshot, a authorization) chain.Identity {
-	if len(a.token) == 0 {
-		return chain.Identity{}
+// byToken looks the token up, once for a request: who is refused is looked up again for
+// the record, and no request costs more than one signature.
+func byToken(s *registry.Snapshot, c *conn, h *head) chain.Identity {
+	a := &h.authorization
+	if len(a.token) > 0 && !a.judged {
+		a.bearer, a.defect = s.ByToken(a.token, h.route.cluster, c.arrived)
+		a.judged = true
 	}
-	return s.ByToken(a.token)
+	return a.bearer
 }
 
 func anonymous(s *registry.Snapshot, named []byte) *chain.Cluster {

@@ -21,14 +21,15 @@ type credential struct {
 	at          *field.Path // of what has the fields
 	certificate *v1alpha1.CertificateIdentity
 	tokens      []string // SHA-256
+	jwt         *v1alpha1.JWT
 }
 
 func ownCredential(a *v1alpha1.Authentication, at *field.Path) credential {
-	return credential{at, a.Certificate, a.BearerTokenSHA256}
+	return credential{at, a.Certificate, a.BearerTokenSHA256, a.JWT}
 }
 
 func callersCredential(c *v1alpha1.Caller, at *field.Path) credential {
-	return credential{at, c.Certificate, c.BearerTokenSHA256}
+	return credential{at, c.Certificate, c.BearerTokenSHA256, c.JWT}
 }
 
 // identify enters the credentials of the cluster's API servers.
@@ -47,6 +48,9 @@ func (c *clusters) identify(m *manifest.Cluster) {
 }
 
 func (c *clusters) claim(m *manifest.Cluster, who chain.Identity, its credential) {
+	if its.jwt != nil {
+		c.claimJWT(m, who, its)
+	}
 	if its.certificate == nil {
 		c.problem(c.ids.claim(m, who, its, nil)...)
 		return
@@ -57,8 +61,8 @@ func (c *clusters) claim(m *manifest.Cluster, who chain.Identity, its credential
 
 func validateAuthentication(a *v1alpha1.Authentication, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if a.Certificate == nil && len(a.BearerTokenSHA256)+len(a.PathSecretSHA256) == 0 && !a.Anonymous {
-		errs = append(errs, field.Required(at, "at least one of certificate, bearerTokenSHA256, pathSecretSHA256 or anonymous"))
+	if a.Certificate == nil && len(a.BearerTokenSHA256)+len(a.PathSecretSHA256) == 0 && a.JWT == nil && !a.Anonymous {
+		errs = append(errs, field.Required(at, "at least one of certificate, bearerTokenSHA256, jwt, pathSecretSHA256 or anonymous"))
 	}
 	errs = append(errs, ownCredential(a, at).validate()...)
 	errs = append(errs, validatePathSecrets(a.PathSecretSHA256, at.Child("pathSecretSHA256"))...)
@@ -79,8 +83,11 @@ func validateCaller(c *v1alpha1.Caller, at *field.Path, names map[string]bool) f
 		errs = append(errs, field.Duplicate(at.Child("name"), c.Name))
 	}
 	names[c.Name] = true
-	if c.Certificate == nil && len(c.BearerTokenSHA256) == 0 {
-		errs = append(errs, field.Required(at, "at least one of certificate or bearerTokenSHA256"))
+	if c.Certificate == nil && len(c.BearerTokenSHA256) == 0 && c.JWT == nil {
+		errs = append(errs, field.Required(at, "at least one of certificate, bearerTokenSHA256 or jwt"))
+	}
+	if c.JWT != nil && len(c.JWT.Subjects) == 0 {
+		errs = append(errs, field.Required(at.Child("jwt", "subjects"), "they tell the caller's tokens from the kube-apiserver's"))
 	}
 	errs = append(errs, callersCredential(c, at).validate()...)
 	if len(c.APIGroups) == 0 {
@@ -106,6 +113,9 @@ func (c credential) validate() field.ErrorList {
 	}
 	if c.certificate != nil {
 		errs = append(errs, validateCertificateIdentity(c.certificate, c.at.Child("certificate"))...)
+	}
+	if c.jwt != nil {
+		errs = append(errs, validateJWT(c.jwt, c.at.Child("jwt"))...)
 	}
 	return errs
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -17,11 +18,14 @@ import (
 	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
 
-// identities tells clusters, and their callers, by their credentials. It is read-only.
+// identities tells clusters, and their callers, by their credentials. It is read-only, but
+// for the tokens that bearers remember.
 type identities struct {
 	commonNames, dnsNames, uris map[string]*claims
 	tokens                      map[[sha256.Size]byte]chain.Identity
 	pathSecrets                 map[chain.PathSecretSum]string // whose they are: the cluster's name
+	bearers                     map[string]*bearers            // of clusters, by name
+	keys                        map[[sha256.Size]byte]string   // of all bearers: the cluster
 	anonymous                   string                         // the cluster that needs none; "": none is
 }
 
@@ -125,9 +129,20 @@ func (o *one) add(who chain.Identity) {
 	o.who = who
 }
 
-// ByToken returns whose bearer token this is. How long that takes tells something
-// about the sums of tokens, which help nobody to a token.
-func (i *identities) ByToken(token []byte) chain.Identity { return i.tokens[sha256.Sum256(token)] }
+// ByToken returns whose bearer token this is, at now. A token by its sum is found whatever
+// the path names; a JSON Web Token must be one of the cluster that it names, so that no
+// request costs more than one signature. The error says why a JSON Web Token is not good. How
+// long a lookup takes tells something about the sums of tokens, which help nobody to a token.
+func (i *identities) ByToken(token, cluster []byte, now time.Time) (chain.Identity, error) {
+	sum := sha256.Sum256(token)
+	if who, known := i.tokens[sum]; known {
+		return who, nil
+	}
+	if b := i.bearers[string(cluster)]; b != nil {
+		return b.identify(token, sum, now)
+	}
+	return chain.Identity{}, nil
+}
 
 // ByPathSecret returns the name of the cluster whose path secret this is, or "". It hashes
 // what is shown and looks for the sum: how long that takes tells nothing of a secret.
@@ -247,6 +262,8 @@ func newIdentities() identities {
 		uris:        map[string]*claims{},
 		tokens:      map[[sha256.Size]byte]chain.Identity{},
 		pathSecrets: map[chain.PathSecretSum]string{},
+		bearers:     map[string]*bearers{},
+		keys:        map[[sha256.Size]byte]string{},
 	}
 }
 
