@@ -16,12 +16,13 @@ func newRegistration(o Options) *cobra.Command {
 	var r registering
 	cmd := &cobra.Command{
 		Use: "registration --config FILE (--cluster NAME | --all --out DIR) [--phase PHASE] [--static] [--caller] [--for PLATFORM] " +
-			"[--path-secret-file FILE] [--out DIR] [--diff FILE] | --rbac [--config FILE --cluster NAME] [--rbac-user NAME]",
+			"[--path-secret-file FILE] [--service NAMESPACE/NAME[:PORT] --service-ca FILE] [--out DIR] [--diff FILE] | --rbac [--config FILE --cluster NAME] [--rbac-user NAME]",
 		Short: "Print what a cluster applies to call the dispatcher",
 		Long: `Print what a cluster applies to call the dispatcher: a mutating and a validating
 webhook configuration, made from the webhooks that serve the cluster and from
 the bypasses. The same configuration prints the same bytes. The configuration
-file's registration.url says where the dispatcher is.
+file's registration.url says where the dispatcher is. With --service the cluster
+calls a Service of its own instead, such as that of dispatcher-forward.
 
 A Cluster that is known by a path secret gets a URL with a placeholder, which no
 API server accepts. --path-secret-file names a file with the secret; {cluster} in
@@ -53,14 +54,18 @@ policies and webhooks of that cluster need, and no others.`,
 	f.StringVar(&r.secretFile, "path-secret-file", "", "file with the path secret that the URL gets")
 	f.StringVar(&r.out, "out", "", "directory to write to, one directory for each cluster")
 	f.StringVar(&r.diff, "diff", "", "file with what the cluster has; - is the standard input")
+	f.StringVar(&r.service, "service", "", "call this Service of the cluster, NAMESPACE/NAME[:PORT], instead of registration.url")
+	f.StringVar(&r.serviceCA, "service-ca", "", "FILE with the authorities of the Service's certificate, in PEM")
 	f.BoolVar(&r.rbac, "rbac", false, "print instead the rights to read namespaces, and what plugins and policies read")
 	f.StringVar(&r.user, "rbac-user", "", "the user who gets them; default: a ServiceAccount, which is created")
 	for _, pair := range [][2]string{
 		{"rbac", "static"}, {"rbac", "caller"}, {"rbac", "phase"}, {"rbac", "for"}, {"rbac", "path-secret-file"}, {"rbac", "diff"},
 		{"all", "cluster"}, {"all", "diff"}, {"diff", "caller"}, {"diff", "out"}, {"caller", "phase"}, {"caller", "path-secret-file"},
+		{"service", "static"}, {"service", "caller"}, {"service", "rbac"}, // the manifests of static and caller name URLs
 	} {
 		cmd.MarkFlagsMutuallyExclusive(pair[0], pair[1])
 	}
+	cmd.MarkFlagsRequiredTogether("service", "service-ca")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if err := r.check(*path); err != nil {
 			return err
@@ -81,6 +86,8 @@ type registering struct {
 	out, diff      string
 	rbac           bool
 	user           string // for rbac
+
+	service, serviceCA string
 }
 
 // check returns what of the flags does not go together.

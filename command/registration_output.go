@@ -4,6 +4,7 @@ package command
 
 import (
 	"bytes"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -160,29 +161,36 @@ func (r *registering) compare(cmd *cobra.Command, cfg *config.Config, cluster *c
 	return err
 }
 
-func (r *registering) options(cfg *config.Config, cluster *chain.Cluster) (registration.Options, error) {
-	o := registration.Options{
-		URL:      strings.ReplaceAll(cfg.Registration.URL, config.ClusterPlaceholder, cluster.Name),
-		Static:   r.static,
-		Platform: registration.PlatformOf(r.platform),
+func (r *registering) options(cfg *config.Config, cluster *chain.Cluster) (o registration.Options, err error) {
+	o.Static, o.Platform = r.static, registration.PlatformOf(r.platform)
+	if r.service == "" {
+		o.URL, o.CABundle, err = cfg.Registration.Of(cluster.Name)
+	} else {
+		o.Service, o.CABundle, err = r.ofService()
 	}
-	if o.URL == "" {
-		return o, errors.New("registration.url is not set in the configuration file: say where clusters reach the dispatcher")
-	}
-	if known := cluster.Anonymous || len(cluster.Credentials.PathSecrets) > 0; o.Platform != nil && !o.Platform.Presents && !known {
-		return o, fmt.Errorf("an API server on %s can be given no credential, and Cluster/%s is known by nothing else: set spec.authentication.pathSecretSHA256", r.platform, cluster.Name)
-	}
-	var err error
-	if o.PathSecret, err = r.pathSecret(cluster); err != nil {
+	if err != nil {
 		return o, err
 	}
-	if cfg.Registration.CAFile == "" {
-		return o, nil
+	known := cluster.Anonymous || len(cluster.Credentials.PathSecrets) > 0
+	if o.Platform != nil && !o.Platform.Presents && !known && o.Service == nil {
+		return o, fmt.Errorf("an API server on %s can be given no credential, and Cluster/%s is known by nothing else: set spec.authentication.pathSecretSHA256, or call a forwarder by --service", r.platform, cluster.Name)
 	}
-	if o.CABundle, err = os.ReadFile(cfg.Registration.CAFile); err != nil {
-		return o, fmt.Errorf("registration.caFile: %w", err)
+	o.PathSecret, err = r.pathSecret(cluster)
+	return o, err
+}
+
+// ofService returns the Service that is called in place of the dispatcher, and its authorities.
+func (r *registering) ofService() (to *registration.Service, authorities []byte, err error) {
+	if to, err = registration.ParseService(r.service); err != nil {
+		return nil, nil, fmt.Errorf("--service %w", err)
 	}
-	return o, nil
+	if authorities, err = os.ReadFile(r.serviceCA); err != nil {
+		return nil, nil, fmt.Errorf("--service-ca: %w", err)
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(authorities) {
+		return nil, nil, fmt.Errorf("--service-ca: %s holds no PEM certificate", r.serviceCA)
+	}
+	return to, authorities, nil
 }
 
 // leastVaried is how many different characters a random secret has at least, whatever its

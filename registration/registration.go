@@ -20,9 +20,10 @@ import (
 
 // Options say how a cluster reaches the dispatcher.
 type Options struct {
-	URL      string // https://host:port, without a path
-	CABundle []byte // PEM, of the dispatcher's serving certificate; empty: the system's trust roots
-	Static   bool   // for the control plane's disk (KEP-5793) instead of the API
+	URL      string   // https://host:port, without a path
+	Service  *Service // in the cluster, in place of URL
+	CABundle []byte   // PEM, of the serving certificate there; empty: the system's trust roots
+	Static   bool     // for the control plane's disk (KEP-5793) instead of the API
 	// PathSecret goes into the URL. Empty: a placeholder does, where the cluster can
 	// present nothing else.
 	PathSecret string
@@ -158,7 +159,7 @@ func (f form) mutating(entries []entry) *admissionregistrationv1.MutatingWebhook
 func (f form) webhook(e *entry) admissionregistrationv1.MutatingWebhook {
 	return admissionregistrationv1.MutatingWebhook{
 		Name:                    e.name + webhookDomain,
-		ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: new(f.url(e)), CABundle: f.options.CABundle},
+		ClientConfig:            f.client(e),
 		Rules:                   e.rules,
 		FailurePolicy:           &e.failurePolicy,
 		MatchPolicy:             &e.matchPolicy,
@@ -171,9 +172,18 @@ func (f form) webhook(e *entry) admissionregistrationv1.MutatingWebhook {
 	}
 }
 
-func (f form) url(e *entry) string { return f.options.URL + f.path(e) }
+// client says where an entry's webhooks are called.
+func (f form) client(e *entry) admissionregistrationv1.WebhookClientConfig {
+	config := admissionregistrationv1.WebhookClientConfig{CABundle: f.options.CABundle}
+	if to := f.options.Service; to != nil {
+		config.Service = &admissionregistrationv1.ServiceReference{Namespace: to.Namespace, Name: to.Name, Port: new(to.Port), Path: new(f.path(e))}
+		return config
+	}
+	config.URL = new(f.options.URL + f.path(e))
+	return config
+}
 
-// path is that of an entry's URL.
+// path is that of an entry's URL, or behind a Service.
 func (f form) path(e *entry) string {
 	path := "/v1/clusters/" + f.cluster.Name + "/"
 	if secret := f.pathSecret(); secret != "" {
