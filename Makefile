@@ -39,8 +39,8 @@ COUNTS  := bin/check.counts
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## bin/dispatcher and bin/dispatcher-kube
-	$(SHIPPED) -ldflags "$(LDFLAGS)" -o bin/ ./cmd/dispatcher ./cmd/dispatcher-kube
+build: ## bin/dispatcher, bin/dispatcher-kube and bin/dispatcher-forward
+	$(SHIPPED) -ldflags "$(LDFLAGS)" -o bin/ ./cmd/dispatcher ./cmd/dispatcher-kube ./cmd/dispatcher-forward
 
 # What is in an image is made from files alone: the same commit gives the same digest.
 IMAGE    := bin/image

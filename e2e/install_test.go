@@ -55,6 +55,9 @@ func TestInstall(t *testing.T) {
 			t.Errorf("deploy/kustomize/%s: %s", dir, err)
 		}
 	}
+	if err := installs(c, "", "--dry-run=server", "-k", "../deploy/forward"); err != "" {
+		t.Errorf("deploy/forward: %s", err)
+	}
 }
 
 // TestInstallIsJudged: what a kube-apiserver does not take, or warns of, is noticed.

@@ -12,7 +12,7 @@ import (
 
 // programs are the paths of what is run.
 type programs struct {
-	dispatcher, mirror, apiserver, kubectl, podSecurity, gatekeeper, etcd string
+	dispatcher, mirror, forwarder, apiserver, wardle, kubectl, podSecurity, gatekeeper, etcd string
 }
 
 // build builds what is not there ready-made, into bin/e2e of the repository,
@@ -25,6 +25,8 @@ func build() (programs, error) {
 	p := programs{
 		dispatcher:  filepath.Join(dir, "dispatcher"),
 		mirror:      filepath.Join(dir, "dispatcher-kube"),
+		forwarder:   filepath.Join(dir, "dispatcher-forward"),
+		wardle:      filepath.Join(dir, "sample-apiserver"),
 		apiserver:   filepath.Join(dir, "kube-apiserver"),
 		kubectl:     filepath.Join(dir, "kubectl"),
 		podSecurity: filepath.Join(dir, "pod-security-webhook"),
@@ -36,7 +38,9 @@ func build() (programs, error) {
 	for _, b := range []struct{ in, out, pkg string }{
 		{"..", p.dispatcher, "./cmd/dispatcher"},
 		{"..", p.mirror, "./cmd/dispatcher-kube"},
+		{"..", p.forwarder, "./cmd/dispatcher-forward"},
 		{"kubernetes", p.apiserver, "k8s.io/kubernetes/cmd/kube-apiserver"},
+		{"kubernetes", p.wardle, "k8s.io/sample-apiserver"},
 		{"kubernetes", p.kubectl, "k8s.io/kubernetes/cmd/kubectl"},
 		{"kubernetes", p.podSecurity, "k8s.io/pod-security-admission/cmd/webhook"},
 		{"gatekeeper", p.gatekeeper, "github.com/open-policy-agent/gatekeeper/v3"},

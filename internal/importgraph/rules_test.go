@@ -42,7 +42,7 @@ func packages() map[string][]string {
 		"registry/manifest": {"api/v1alpha1", "chain"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
 		"lint":             {"codec", "hook", "match", "internal/celenv"},
-		"registry/compile": {"lint", "api/v1alpha1", "codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "policy/schema", "plugin", "internal/celenv", "internal/trust"},
+		"registry/compile": {"lint", "api/v1alpha1", "codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "policy/schema", "plugin", "internal/celenv", "internal/trust", "internal/jwt"},
 		// What needs the API of the cluster that the dispatcher runs in: the dispatcher has none of it.
 		"mirror": {"api/v1alpha1", "chain", "registry/compile", "registry/manifest", "internal/mirrorstatus", "lint"},
 		// The file by which it tells the dispatcher how it is.
@@ -71,9 +71,13 @@ func packages() map[string][]string {
 		"internal/objectpath":  {},
 		"internal/app":         {anything},
 		"internal/harness/pki": {},
-		"internal/demo":        {"internal/app", "internal/config", "internal/harness/pki", "registry", "examples/quickstart", "webhookserver", "internal/tracing"},
-		"examples/quickstart":  {},
-		"registration":         {"match", "chain", "exempt"},
+		"internal/jwt":         {},
+		// It runs in other clusters, and knows nothing of what it forwards.
+		"forward":                {},
+		"cmd/dispatcher-forward": {"forward"},
+		"internal/demo":          {"internal/app", "internal/config", "internal/harness/pki", "registry", "examples/quickstart", "webhookserver", "internal/tracing"},
+		"examples/quickstart":    {},
+		"registration":           {"match", "chain", "exempt"},
 		// What the load tester, conformance and e2e share: nothing of the dispatcher.
 		"internal/harness/scripted": {},
 		// What conformance and e2e ask kube-apiserver and the dispatcher.
@@ -122,8 +126,9 @@ func modules() map[string][]string {
 		"github.com/klauspost/compress":             {"codec", "webhookserver"},
 		"github.com/valyala/fasthttp":               {"internal/server", "loadtest/load", "loadtest/bench", "transport"},
 		"github.com/HdrHistogram/hdrhistogram-go":   {"loadtest/load", "transport"},
-		"golang.org/x/net":                          {"loadtest/zone"},
-		"golang.org/x/crypto/x509roots":             {"cmd/dispatcher"}, // a library must not choose for its user's binary
+		"golang.org/x/net":                          {"loadtest/zone", "forward"},
+		"github.com/golang-jwt/jwt":                 {"internal/jwt"},
+		"golang.org/x/crypto/x509roots":             {"cmd/dispatcher", "cmd/dispatcher-forward"}, // a library must not choose for its user's binary
 		"github.com/spf13/cobra":                    {"command"},
 		"github.com/google/cel-go":                  {"internal/celenv"},
 		"k8s.io/apiserver/pkg/apis/cel":             {"internal/celenv"},
@@ -138,7 +143,7 @@ func modules() map[string][]string {
 		"k8s.io/client-go":                     {"registry/kube", "mirror", "controller", "cmd/dispatcher-kube", "inventory"},
 		"k8s.io/klog":                          {"registry/kube", "mirror"}, // to keep client-go silent
 		"golang.org/x/sys":                     {"loadtest/bench"},          // to pin processes
-		"sigs.k8s.io/json":                     {"internal/config", "codec/native", "registry/kube", "registry/manifest", "plugin"},
+		"sigs.k8s.io/json":                     {"internal/jwt", "internal/config", "codec/native", "registry/kube", "registry/manifest", "plugin"},
 		"sigs.k8s.io/structured-merge-diff":    {"policy/schema"},
 		"sigs.k8s.io/yaml":                     {"mirror", "adopt", "codec", "registration", "internal/config", "registry/manifest"},
 		"go.opentelemetry.io/otel":             {"internal/otlp"},
@@ -150,7 +155,7 @@ func modules() map[string][]string {
 		"go.opentelemetry.io/otel/sdk":         {"internal/metrics", "internal/otlp", "internal/tracing"},
 		"go.opentelemetry.io/otel/exporters":   {"internal/metrics", "internal/otlp"},
 		"go.opentelemetry.io/contrib/bridges":  {"internal/metrics"},
-		"github.com/prometheus/client_golang":  {"internal/metrics"},
+		"github.com/prometheus/client_golang":  {"internal/metrics", "forward"},
 		"github.com/go-logr/logr":              {"internal/otlp"}, // to keep OpenTelemetry and gRPC
 		"google.golang.org/grpc":               {"internal/otlp"}, // off standard error
 	}
@@ -170,6 +175,7 @@ func guarded() map[string]string {
 		"k8s.io/pod-security-admission/admission":               "it brings the typed clientset: it is the oracle of plugin/podsecurity",
 		"k8s.io/apiserver/pkg/util/webhook":                     "it brings client-go: we call webhooks over fasthttp",
 		"gopkg.in/evanphx/json-patch.v4":                        "it is the oracle of codec/jsonpatch, for tests only",
+		"github.com/go-jose/go-jose":                            "it is the oracle of internal/jwt, for tests only",
 		"github.com/go-json-experiment/json":                    "it is the oracle of codec, for tests only",
 	}
 }
