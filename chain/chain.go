@@ -148,7 +148,7 @@ type Entry struct {
 	PathID        string // names it in the segments of Paths
 	Matcher       *match.Matcher
 	Spec          match.Spec // what Matcher is compiled from, and the conditions that the Hook evaluates itself
-	Bindings      []string   // names of the WebhookBindings whose globs select it
+	Bindings      []string   // names of the WebhookBindings that say so, for clusters that they select
 	FailurePolicy FailurePolicy
 	SideEffects   SideEffects
 	Reinvocation  bool // reinvocationPolicy: IfNeeded
@@ -305,13 +305,9 @@ func (w *Entry) Called() string {
 	return fmt.Sprintf("%s %q", cmp.Or(w.Noun, "webhook"), w.Name)
 }
 
-// Label is the Hook in lists: a webhook's name, a policy's with its binding's.
-func (w *Entry) Label() string {
-	if w.Audited != "" {
-		return w.Configuration + "/" + w.Name
-	}
-	return w.Name
-}
+// Label is the Hook in lists, as configuration/webhook or policy/binding: names of webhooks
+// are unique in their configuration only.
+func (w *Entry) Label() string { return w.Configuration + "/" + w.Name }
 
 // Denial is what a user reads of a rejection.
 func (w *Entry) Denial(message, reason string) string {

@@ -93,7 +93,7 @@ func asUsage(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd.CommandPath(), err} })
 	check := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if err := cmd.ValidateRequiredFlags(); err != nil {
+		if err := errors.Join(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups()); err != nil {
 			return &usageError{cmd.CommandPath(), err}
 		}
 		if check == nil {

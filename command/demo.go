@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/admission-dispatcher/dispatcher/internal/demo"
 )
@@ -32,12 +33,8 @@ be tried with curl.`,
 	return cmd
 }
 
-// isTerminal reports whether w is a character device that a person may look at.
+// isTerminal reports whether a person may look at what is written.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -5,6 +5,7 @@ package command_test
 import (
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -43,6 +44,18 @@ func TestScripts(t *testing.T) {
 		Setup:               furnish,
 		UpdateScripts:       *update,
 	})
+}
+
+// A character device is no terminal: nobody looks at /dev/null.
+func TestTerminal(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = null.Close() }()
+	if command.IsTerminal(null) || command.IsTerminal(new(strings.Builder)) {
+		t.Error("it is taken for a terminal")
+	}
 }
 
 // furnish puts ca.crt, serving.crt and serving.key, and a link to the example

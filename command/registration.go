@@ -70,6 +70,9 @@ policies and webhooks of that cluster need, and no others.`,
 		if err := r.check(*path); err != nil {
 			return err
 		}
+		if _, ok := parsePhase(r.phase); r.phase != "" && !ok {
+			return fmt.Errorf("--phase must be validate or mutate, not %q", r.phase)
+		}
 		return cobra.NoArgs(cmd, args)
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return r.run(cmd, o, *path) }

@@ -5,7 +5,6 @@ package command
 import (
 	"bytes"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"

@@ -6,10 +6,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/admission-dispatcher/dispatcher/internal/app"
+	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/internal/logging"
 	"github.com/admission-dispatcher/dispatcher/internal/otlp"
 )
@@ -20,7 +22,8 @@ func newServe(o Options) *cobra.Command {
 		Short: "Serve admissions until SIGTERM",
 		Long: `Serve admissions until SIGTERM.
 
-SIGHUP looks at sources and certificates now. SIGTERM or SIGINT fails readiness,
+SIGHUP looks at sources and certificates now. SIGUSR1 changes the level of the log to
+debug, and back. SIGTERM or SIGINT fails readiness,
 serves on as a lame duck, drains and exits 0; a second one exits at once.`,
 		Args: cobra.NoArgs,
 	}
@@ -30,7 +33,7 @@ serves on as a lame duck, drains and exits 0; a second one exits at once.`,
 		if err != nil {
 			return err
 		}
-		log := newLog(cmd.ErrOrStderr(), cfg.Log.Level)
+		log := newLog(cmd.ErrOrStderr(), cfg.Log)
 		defer log.Close()
 		otlp.Redirect(log.Logger, os.Getenv)
 		limitMemory(os.DirFS("/"), os.Getenv, log.Logger)
@@ -40,16 +43,17 @@ serves on as a lame duck, drains and exits 0; a second one exits at once.`,
 		}
 		ctx, stop := untilSignal(cmd.Context())
 		defer stop()
-		defer onHangup(a.Reload)()
+		defer on(syscall.SIGHUP, a.Reload)()
+		defer onDebug(log.ToggleDebug)()
 		return a.Run(ctx)
 	}
 	return cmd
 }
 
-// newLog writes one JSON object per line. The configuration has been validated,
-// so the level is one of slog's.
-func newLog(w io.Writer, level string) *logging.Log {
+// newLog returns the log. The configuration has been validated, so the level is one of
+// slog's.
+func newLog(w io.Writer, cfg config.Log) *logging.Log {
 	var l slog.Level
-	_ = l.UnmarshalText([]byte(level))
-	return logging.New(w, l)
+	_ = l.UnmarshalText([]byte(cfg.Level))
+	return logging.NewFormat(w, l, logging.Format(cfg.Format))
 }

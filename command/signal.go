@@ -38,22 +38,22 @@ func hangup() []os.Signal {
 	return []os.Signal{syscall.SIGHUP}
 }
 
-// onHangup calls reload at each SIGHUP until stop.
-func onHangup(reload func()) (stop func()) {
-	hangups, done := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(hangups, syscall.SIGHUP)
+// on calls do at each such signal until stop.
+func on(which os.Signal, do func()) (stop func()) {
+	signals, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, which)
 	go func() {
 		for {
 			select {
 			case <-done:
 				return
-			case <-hangups:
-				reload()
+			case <-signals:
+				do()
 			}
 		}
 	}()
 	return func() {
-		signal.Stop(hangups)
+		signal.Stop(signals)
 		close(done)
 	}
 }

@@ -10,9 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,8 +27,9 @@ import (
 
 // statusOptions are the flags of status.
 type statusOptions struct {
-	admin         string
+	admin, config string
 	ca, cert, key string
+	only          status.Filter
 	watch         bool
 	format        *output
 }
@@ -46,24 +51,44 @@ func (e *silentError) Unwrap() error { return e.err }
 func newStatus() *cobra.Command {
 	var o statusOptions
 	cmd := &cobra.Command{
-		Use:   "status [--admin URL]",
+		Use:   "status [--admin URL | --config FILE]",
 		Short: "Print how a running dispatcher is, from its admin listener",
 		Long: `Print how a running dispatcher is: what needs attention, webhooks with their
 endpoints and latencies, clusters, recent fail-opens and denials, and changes of
 the configuration. It asks /api/v1/status of the admin listener, which has more
-(-o json). The exit code is 0 if the dispatcher is ready and serves what its
-sources say, 1 if not, and 2 if it cannot be reached.`,
-		Args: cobra.NoArgs,
+(-o json). --cluster and --webhook leave out what is about others: each is a name,
+a part of one, or a glob.
+
+The exit code is 0 if nothing is critical, 1 if something is: the dispatcher is not
+ready, does not serve what its sources say, or a webhook cannot be called. It is 2
+if the dispatcher cannot be reached.`,
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.admin, "admin", defaultAdmin, "the URL of the admin listener")
+	flags.StringVar(&o.admin, "admin", defaultAdmin, "the admin listener, as host:port or URL")
+	flags.StringVar(&o.config, "config", "", "the DispatcherConfiguration file that says where the admin listener is on this host")
+	flags.StringVar(&o.only.Cluster, "cluster", "", "show what is about these clusters")
+	flags.StringVar(&o.only.Webhook, "webhook", "", "show what is about these webhooks, of configuration/name")
 	flags.StringVar(&o.ca, "ca", "", "file of the authorities of its certificate, in PEM; default: the system's")
 	flags.StringVar(&o.cert, "cert", "", "file of a client certificate, in PEM")
 	flags.StringVar(&o.key, "key", "", "file of its key, in PEM")
 	flags.BoolVar(&o.watch, "watch", false, "look again every two seconds, until interrupted")
 	cmd.MarkFlagsRequiredTogether("cert", "key")
+	cmd.MarkFlagsMutuallyExclusive("admin", "config")
 	o.format = outputFlag(cmd)
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if _, err := o.listener(); err != nil {
+			return err
+		}
+		return cobra.NoArgs(cmd, args)
+	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if o.config != "" {
+			cfg, err := loadConfig(cmd.ErrOrStderr(), o.config)
+			if err != nil {
+				return err
+			}
+			o.admin = adminOf(cfg)
+		}
 		client, err := newStatusClient(&o)
 		if err != nil {
 			return err
@@ -90,10 +115,40 @@ func (c *statusClient) show(ctx context.Context, w io.Writer) error {
 	} else {
 		err = printStatus(w, s)
 	}
-	if err == nil && (!s.Ready || len(s.Problems) > 0) {
+	if err == nil && (!s.Ready || len(s.Problems) > 0 || slices.ContainsFunc(s.Notices, func(n status.Notice) bool { return n.Critical() })) {
 		err = errSaid
 	}
 	return err
+}
+
+// adminOf returns the URL of the admin listener of a configuration, for who is on its host.
+func adminOf(cfg *config.Config) string {
+	scheme := "http"
+	if cfg.Admin.TLS.On() {
+		scheme = "https"
+	}
+	host, port, _ := net.SplitHostPort(cfg.Admin.Listen) // it has been validated
+	if at, err := netip.ParseAddr(host); host == "" || err == nil && at.IsUnspecified() {
+		host = "localhost"
+	}
+	return scheme + "://" + net.JoinHostPort(host, port)
+}
+
+// listener returns the URL of the admin listener. host:port is one by itself.
+func (o *statusOptions) listener() (*url.URL, error) {
+	text := o.admin
+	if !strings.Contains(text, "://") {
+		scheme := "http://"
+		if o.ca != "" || o.cert != "" {
+			scheme = "https://"
+		}
+		text = scheme + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.Port() == "" && text != o.admin || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("--admin must be host:port or a URL such as %s, not %q", defaultAdmin, o.admin)
+	}
+	return u, nil
 }
 
 // clearScreen moves a terminal's cursor home and erases what is below.
@@ -155,9 +210,13 @@ type statusClient struct {
 }
 
 func newStatusClient(o *statusOptions) (*statusClient, error) {
-	u, err := url.Parse(o.admin)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("--admin must be a URL such as %s, not %q", defaultAdmin, o.admin)
+	u, err := o.listener()
+	if err != nil {
+		return nil, err
+	}
+	document := u.JoinPath("api/v1/status")
+	if !o.only.IsEmpty() {
+		document.RawQuery = url.Values{"cluster": {o.only.Cluster}, "webhook": {o.only.Webhook}}.Encode()
 	}
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	if o.ca != "" {
@@ -178,7 +237,7 @@ func newStatusClient(o *statusOptions) (*statusClient, error) {
 		settings.Certificates = []tls.Certificate{pair}
 	}
 	return &statusClient{
-		url:    u.JoinPath("api/v1/status").String(),
+		url:    document.String(),
 		format: *o.format,
 		http:   &http.Client{Timeout: statusTimeout, Transport: &http.Transport{TLSClientConfig: settings, Proxy: nil}},
 	}, nil

@@ -27,19 +27,24 @@ func printStatus(w io.Writer, s *status.Status) error {
 	}
 	_, _ = fmt.Fprintf(w, "dispatcher %s is %s, up %s, serving snapshot %s: %s for %s\n", printable(s.Version), readiness,
 		s.Now.Sub(s.Started).Round(time.Second), snapshot, status.Count(s.Registered(), "webhook"), status.Count(len(s.Clusters), "cluster"))
-	for _, n := range s.Notices() {
-		severity := "warning"
-		if n.Critical {
-			severity = "critical"
+	for i := range s.Notices {
+		n := &s.Notices[i]
+		for j, text := range n.Lines() {
+			begin := n.Severity + ": "
+			if j > 0 {
+				begin = "    "
+			}
+			_, _ = fmt.Fprintf(w, "%s%s\n", begin, printable(text))
 		}
-		_, _ = fmt.Fprintf(w, "%s: %s\n", severity, printable(n.Text))
 	}
 	for _, p := range s.Problems {
 		_, _ = fmt.Fprintf(w, "problem: %s\n", printable(p.String()))
 	}
+	printWarnings(w, s)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	printMirror(tw, s)
 	printWebhooks(tw, s)
+	printEndpoints(tw, s)
 	printClusters(tw, s)
 	printObjects(tw, s)
 	printDecisions(tw, s, "FAILED OPEN", s.FailOpens)
@@ -60,33 +65,15 @@ func line(w io.Writer, cells ...any) {
 	_, _ = fmt.Fprintln(w, strings.Join(texts, "\t"))
 }
 
-func printWebhooks(w io.Writer, s *status.Status) {
-	targets := map[string]*status.Target{}
-	for i := range s.Targets {
-		targets[s.Targets[i].ID] = &s.Targets[i]
+// shownWarnings is how many warnings of the configuration are printed.
+const shownWarnings = 10
+
+func printWarnings(w io.Writer, s *status.Status) {
+	for _, p := range s.Warnings[:min(len(s.Warnings), shownWarnings)] {
+		_, _ = fmt.Fprintf(w, "configuration warning: %s\n", printable(p.String()))
 	}
-	section(w, "WEBHOOK\tPHASE\tMODE\tPOLICY\tHEALTHY\tATTEMPTS\tP50\tP99")
-	for i := range s.Webhooks {
-		h := &s.Webhooks[i]
-		t := targets[h.Target]
-		if t == nil {
-			t = &status.Target{}
-		}
-		healthy := 0
-		for j := range t.Endpoints {
-			if t.Endpoints[j].Healthy() {
-				healthy++
-			}
-		}
-		p50, p99 := "", ""
-		if t.Latency.Attempts > 0 {
-			p50, p99 = milliseconds(t.Latency.P50), milliseconds(t.Latency.P99)
-		}
-		served, attempts := fmt.Sprintf("%d/%d", healthy, len(t.Endpoints)), fmt.Sprint(t.Attempts)
-		if h.Target == "" {
-			served, attempts = h.Kind, ""
-		}
-		line(w, h.Configuration+"/"+h.Name, h.Phase, h.Mode, h.FailurePolicy, served, attempts, p50, p99)
+	if more := len(s.Warnings) - shownWarnings; more > 0 {
+		_, _ = fmt.Fprintf(w, "%s more: see dispatcher validate\n", status.Count(more, "configuration warning"))
 	}
 }
 
@@ -156,25 +143,33 @@ func involved(d *status.Decision) string {
 		return d.Decision
 	}
 	list := d.Webhooks
-	texts := make([]string, len(list))
-	for i, w := range list {
-		texts[i] = w.Webhook
+	var texts []string
+	for _, w := range list {
+		text := w.String()
 		if w.Cause != "" {
-			texts[i] += " (" + w.Cause + ")"
+			text += " (" + w.Cause + ")"
 		}
+		texts = append(texts, text)
+	}
+	for _, w := range d.Unavailable {
+		texts = append(texts, fmt.Sprintf("%s (unavailable: %s)", w, w.Cause))
 	}
 	return strings.Join(texts, ", ")
 }
 
 func printHistory(w io.Writer, s *status.Status) {
-	section(w, "CHANGED\tSNAPSHOT\tRESULT\tADDED\tREMOVED\tCHANGED")
+	section(w, "CHANGED\tSNAPSHOT\tRESULT\tWEBHOOKS\tADDED\tREMOVED\tCHANGED")
 	for i := range s.History[:min(len(s.History), shownDecisions)] {
 		c := &s.History[i]
 		result := "served"
 		if c.Refused {
 			result = "refused: " + status.Count(len(c.Problems), "problem")
 		}
-		line(w, since(s, c.Time), c.Snapshot, result, len(c.Added), len(c.Removed), len(c.Changed))
+		if c.First {
+			line(w, since(s, c.Time), c.Snapshot, "served: the first", c.Webhooks, "", "", "")
+			continue
+		}
+		line(w, since(s, c.Time), c.Snapshot, result, c.Webhooks, len(c.Added), len(c.Removed), len(c.Changed))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/admission-dispatcher/dispatcher/exempt"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/registration"
 	"github.com/admission-dispatcher/dispatcher/registry"
@@ -69,6 +70,9 @@ func validate(o Options, configPath string, paths []string) validation {
 			return validation{Problems: problems, Warnings: []manifest.Problem{}}
 		}
 		settings, own = cfg.Registry(nil, nil), cfg.Warnings(configPath)
+	}
+	if configPath == "" { // then what most configurations have
+		settings.Compile.Bypass, settings.Compile.FailOpen = exempt.DefaultBypass(""), exempt.DefaultFailOpen()
 	}
 	if len(paths) > 0 {
 		settings.Sources = manifest.Directories(paths...)

@@ -135,7 +135,7 @@ func (c *published) compareTexts(t *testing.T, want, got decision) {
 	failedOpen := strings.Split(got.annotations[outerName+"/dispatcher.dev.failed-open"], "; ")
 	for key, value := range want.annotations {
 		if strings.HasPrefix(key, "failed-open.") {
-			if !slices.ContainsFunc(failedOpen, func(entry string) bool { return strings.HasPrefix(entry, qualified(value)+" (") }) {
+			if !slices.ContainsFunc(failedOpen, func(entry string) bool { return strings.Contains(entry, "/"+qualified(value)+" (") }) {
 				t.Errorf("%s failed open directly, and through the dispatcher: %v", value, failedOpen)
 			}
 			continue

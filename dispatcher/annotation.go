@@ -134,8 +134,7 @@ func ownAnnotations(outcomes []Outcome) []codec.Annotation {
 			}
 		}
 		if len(parts) > 0 {
-			value := cutBytes(strings.Join(parts, "; "), maxAnnotationValue)
-			all = append(all, codec.Annotation{Key: key, Value: value})
+			all = append(all, codec.Annotation{Key: key, Value: listUpTo(parts, maxAnnotationValue)})
 		}
 	}
 	list(deniedAnnotation, func(o *Outcome) string {
@@ -167,7 +166,7 @@ func ownAnnotations(outcomes []Outcome) []codec.Annotation {
 		if o.Operations == 0 || denied {
 			return ""
 		}
-		return fmt.Sprintf("%s/%s (%d operations, round %d)", o.Webhook.Configuration, o.Webhook.Name, o.Operations, o.Round)
+		return fmt.Sprintf("%s (%d operations, round %d)", o.Webhook.Label(), o.Operations, o.Round)
 	})
 	return appendFailures(all, outcomes)
 }
@@ -190,4 +189,21 @@ func appendFailures(all []codec.Annotation, outcomes []Outcome) []codec.Annotati
 
 func isFailure(w *chain.Entry, kv codec.Annotation) bool {
 	return kv.Key == hook.FailureKey && w.Audited != ""
+}
+
+// listUpTo lists the parts in at most limit bytes: those that do not fit are counted.
+func listUpTo(parts []string, limit int) string {
+	const separator, room = "; ", len(" and 1234567 more")
+	text := strings.Join(parts, separator)
+	if len(text) <= limit {
+		return text
+	}
+	text = cutBytes(parts[0], limit-room)
+	for i, part := range parts[1:] {
+		if len(text)+len(separator)+len(part) > limit-room {
+			return fmt.Sprintf("%s and %d more", text, len(parts)-1-i)
+		}
+		text += separator + part
+	}
+	return text
 }

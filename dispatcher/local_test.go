@@ -234,7 +234,7 @@ func TestTextOfADenial(t *testing.T) {
 		l.add("a", refuse, func(e *chain.Entry) { e.DenialPrefix = "ValidatingAdmissionPolicy 'a' with binding 'b' denied request" })
 		l.add("c", fail, func(e *chain.Entry) { e.Noun = "policy" })
 		want := "ValidatingAdmissionPolicy 'a' with binding 'b' denied request: not today\n" +
-			`Internal error occurred: failed calling policy "c": out of order (BadAnswer after 0s; failurePolicy Fail; this is a platform problem, not a decision of the policy)`
+			`Internal error occurred: failed calling policy "c": BadAnswer after 0s (local/c, failurePolicy Fail; this is a platform problem, not a decision of the policy): out of order`
 		if diff := cmp.Diff(want, l.admit(chain.Validating, false).Response.Message); diff != "" {
 			t.Error(diff)
 		}

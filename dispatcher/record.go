@@ -123,7 +123,7 @@ func denialAttrs(v *Verdict) []slog.Attr {
 	if len(by) == 0 { // the message is our own
 		return []slog.Attr{slog.String("error", cutBytes(v.Response.Message, maxLogged))}
 	}
-	attrs := []slog.Attr{slog.String("by", cutBytes(strings.Join(by, "; "), maxLogged))}
+	attrs := []slog.Attr{slog.String("by", listUpTo(by, maxLogged))}
 	if len(problems) > 0 {
 		attrs = append(attrs, slog.String("error", cutBytes(strings.Join(problems, "; "), maxLogged)))
 	}

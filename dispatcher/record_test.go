@@ -179,12 +179,12 @@ func TestLinesSay(t *testing.T) {
 			{Webhook: w("b", chain.Fail, chain.Enforce), Result: Failed, Cause: hook.Timeout, Err: late},
 			{Webhook: w("c", chain.Fail, chain.Enforce), Result: Allowed},
 		}}, []string{
-			`"level":"INFO","msg":"admission denied",` + decided + `3,"decision":"denied","code":403,"by":"a (Denied); b (Timeout)","error":"b: late"`,
+			`"level":"INFO","msg":"admission denied",` + decided + `3,"decision":"denied","code":403,"by":"c/a (Denied); c/b (Timeout)","error":"c/b: late"`,
 		}},
 		{"a denial alone", slog.LevelInfo, 0, Verdict{Response: codec.Response{Code: 403}, Outcomes: []Outcome{
 			{Webhook: w("a", chain.Fail, chain.Enforce), Result: Denied},
 		}}, []string{
-			`"level":"INFO","msg":"admission denied",` + decided + `1,"decision":"denied","code":403,"by":"a (Denied)"`,
+			`"level":"INFO","msg":"admission denied",` + decided + `1,"decision":"denied","code":403,"by":"c/a (Denied)"`,
 		}},
 		{"a long error", slog.LevelInfo, 0, unreadable(Defect{Code: 400, Message: long}), []string{
 			`"level":"INFO","msg":"admission denied",` + decided + `0,"decision":"unreadable","code":400,"error":"` + long[:512] + `"`,

@@ -43,8 +43,9 @@ func (o *Outcome) text() string {
 	case o.Result == Refused || o.Result == Softened:
 		return o.refusal()
 	}
-	return fmt.Sprintf("Internal error occurred: failed calling %s: %v (%s %s; %s; this is a platform problem, not a decision of the %s)",
-		o.Webhook.Called(), o.Err, o.Cause, o.after(), o.policy(), cmp.Or(o.Webhook.Noun, "webhook"))
+	// Who cuts it cuts what is least needed, the foreign error.
+	return fmt.Sprintf("Internal error occurred: failed calling %s: %s %s (%s, %s; this is a platform problem, not a decision of the %s): %v",
+		o.Webhook.Called(), o.Cause, o.after(), o.Webhook.Label(), o.policy(), cmp.Or(o.Webhook.Noun, "webhook"), o.Err)
 }
 
 func (o *Outcome) refusal() string {
@@ -81,7 +82,7 @@ func (o *Outcome) warning() string {
 	case o.Softened:
 		text = "would be denied if enforced: " + o.text()
 	case o.Result == FailedOpen:
-		text = fmt.Sprintf("failed calling %s (%s %s), %s: the request was not checked by it", o.Webhook.Called(), o.Cause, o.after(), o.policy())
+		text = fmt.Sprintf("failed calling %s (%s %s, %s), %s: the request was not checked by it", o.Webhook.Called(), o.Cause, o.after(), o.Webhook.Label(), o.policy())
 	case o.Result == Skipped:
 		text = fmt.Sprintf("%s was skipped (%s): %v", o.Webhook.Called(), o.Cause, o.Err)
 	}
@@ -126,10 +127,26 @@ func warningsOf(outcomes []Outcome) []string {
 		if left == 0 {
 			return all[:i]
 		}
-		all[i] = cutRunes(text, min(maxWarningRunes, left))
+		all[i] = cutWords(text, min(maxWarningRunes, left))
 		left -= utf8.RuneCountInString(all[i])
 	}
 	return all
+}
+
+// cutMark ends a text of which words were cut.
+const cutMark = " ..."
+
+// cutWords returns at most n runes of s, which end with a word and a mark if that is not
+// all. A word that leaves no other is cut.
+func cutWords(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	head := cutRunes(s, max(n-len(cutMark), 0))
+	if end := strings.LastIndexByte(head, ' '); end > len(head)/2 {
+		head = head[:end]
+	}
+	return cutRunes(strings.TrimRight(head, " ,;:(")+cutMark, n)
 }
 
 // cutRunes returns the first n runes of s.

@@ -36,25 +36,25 @@ func TestMessages(t *testing.T) {
 		},
 		"a failure": {
 			outcome: Outcome{Result: Failed, Cause: hook.Timeout, Err: late, Elapsed: 1999600 * time.Microsecond},
-			message: `Internal error occurred: failed calling webhook "w": late (Timeout after 2s; failurePolicy Fail` + platform,
+			message: `Internal error occurred: failed calling webhook "w": Timeout after 2s (/w, failurePolicy Fail` + platform + ": late",
 		},
 		"a failure that is ignored": {
 			entry:   chain.Entry{FailurePolicy: chain.Ignore},
 			outcome: Outcome{Result: FailedOpen, Cause: hook.Timeout, Err: late},
-			warning: `failed calling webhook "w" (Timeout after 0s), failurePolicy Ignore: the request was not checked by it`,
-			message: `Internal error occurred: failed calling webhook "w": late (Timeout after 0s; failurePolicy Ignore` + platform,
+			warning: `failed calling webhook "w" (Timeout after 0s, /w), failurePolicy Ignore: the request was not checked by it`,
+			message: `Internal error occurred: failed calling webhook "w": Timeout after 0s (/w, failurePolicy Ignore` + platform + ": late",
 		},
 		"a failure that a rule ignores": {
 			entry:   chain.Entry{Pending: errors.New("new"), FailurePolicy: chain.Ignore},
 			outcome: Outcome{Result: FailedOpen, Cause: hook.Timeout, Err: late, FailOpenRule: "leases"},
-			warning: `failed calling webhook "w" (Timeout after 0s), ignored by failOpen rule "leases": the request was not checked by it`,
-			message: `Internal error occurred: failed calling webhook "w": late (Timeout after 0s; ignored by failOpen rule "leases"` + platform,
+			warning: `failed calling webhook "w" (Timeout after 0s, /w), ignored by failOpen rule "leases": the request was not checked by it`,
+			message: `Internal error occurred: failed calling webhook "w": Timeout after 0s (/w, ignored by failOpen rule "leases"` + platform + ": late",
 		},
 		"not ready": {
 			entry:   chain.Entry{Pending: errors.New("new"), FailurePolicy: chain.Ignore},
 			outcome: Outcome{Result: FailedOpen, Cause: hook.Pending, Err: errors.New("new")},
-			warning: `failed calling webhook "w" (Pending after 0s), join WhenReady: the request was not checked by it`,
-			message: `Internal error occurred: failed calling webhook "w": new (Pending after 0s; join WhenReady` + platform,
+			warning: `failed calling webhook "w" (Pending after 0s, /w), join WhenReady: the request was not checked by it`,
+			message: `Internal error occurred: failed calling webhook "w": Pending after 0s (/w, join WhenReady` + platform + ": new",
 		},
 		"a refusal": {
 			outcome: Outcome{Result: Refused, Cause: hook.BadPatch, Err: errors.New("bad")},
@@ -67,8 +67,8 @@ func TestMessages(t *testing.T) {
 		},
 		"a failure, Warn": {
 			outcome: Outcome{Result: FailedOpen, Softened: true, Cause: hook.Timeout, Err: late},
-			warning: `would be denied if enforced: Internal error occurred: failed calling webhook "w": late (Timeout after 0s; failurePolicy Fail` + platform,
-			message: `Internal error occurred: failed calling webhook "w": late (Timeout after 0s; failurePolicy Fail` + platform,
+			warning: `would be denied if enforced: Internal error occurred: failed calling webhook "w": Timeout after 0s (/w, failurePolicy Fail` + platform + ": late",
+			message: `Internal error occurred: failed calling webhook "w": Timeout after 0s (/w, failurePolicy Fail` + platform + ": late",
 		},
 		"a dry run": {
 			outcome: Outcome{Result: Refused, Cause: hook.DryRun, Err: errors.New("no dry run")},
@@ -81,7 +81,7 @@ func TestMessages(t *testing.T) {
 		"a skip": {
 			outcome: Outcome{Result: Skipped, Cause: hook.MatchError, Err: errors.New("no  key")},
 			warning: `webhook "w" was skipped (MatchError): no  key`,
-			message: `Internal error occurred: failed calling webhook "w": no  key (MatchError after 0s; failurePolicy Fail` + platform,
+			message: `Internal error occurred: failed calling webhook "w": MatchError after 0s (/w, failurePolicy Fail` + platform + ": no  key",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,9 +156,9 @@ func TestOwnAnnotations(t *testing.T) {
 		{Webhook: w("skipped"), Result: Skipped, Cause: hook.DryRun},
 		{Webhook: w("given up"), Result: Abandoned},
 	}
-	const rest = "dispatcher.dev.failed-open: open (Timeout, failurePolicy Fail)\n" +
-		"dispatcher.dev.softened: soft (Denied); both (Timeout)\n" +
-		"dispatcher.dev.skipped: skipped (DryRun)\n"
+	const rest = "dispatcher.dev.failed-open: c/open (Timeout, failurePolicy Fail)\n" +
+		"dispatcher.dev.softened: c/soft (Denied); c/both (Timeout)\n" +
+		"dispatcher.dev.skipped: c/skipped (DryRun)\n"
 	for name, c := range map[string]struct {
 		outcomes []Outcome
 		want     string
@@ -166,7 +166,7 @@ func TestOwnAnnotations(t *testing.T) {
 		"nobody":  {nil, ""},
 		"allowed": {mixed, rest + "dispatcher.dev.mutated: c/fine (2 operations, round 0); c/again (1 operations, round 1)\n"},
 		"denied": {append(mixed[:len(mixed):len(mixed)], Outcome{Webhook: w("no"), Result: Denied}, Outcome{Webhook: w("bad"), Result: Refused, Cause: hook.BadPatch}),
-			"dispatcher.dev.denied: no (Denied); bad (BadPatch)\n" + rest},
+			"dispatcher.dev.denied: c/no (Denied); c/bad (BadPatch)\n" + rest},
 	} {
 		var got strings.Builder
 		for _, a := range ownAnnotations(c.outcomes) {
@@ -174,6 +174,30 @@ func TestOwnAnnotations(t *testing.T) {
 		}
 		if got.String() != c.want {
 			t.Errorf("%s: got\n%s, want\n%s", name, got.String(), c.want)
+		}
+	}
+}
+
+// What is cut ends with a word and a mark; a list ends with how many are left out.
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		n    int
+		want string
+	}{
+		{"one two three", 13, "one two three"}, {"one two three", 12, "one two ..."}, {"one, two, three", 13, "one, two ..."},
+		{"éééé éééé éééé", 13, "éééé éééé ..."}, {"unbroken", 7, "unb ..."}, {"unbroken", 3, " .."},
+	} {
+		if got := cutWords(c.text, c.n); got != c.want || len([]rune(got)) > c.n {
+			t.Errorf("%q at %d: %q, want %q", c.text, c.n, got, c.want)
+		}
+	}
+	list := []string{strings.Repeat("a", 20), strings.Repeat("b", 20), strings.Repeat("c", 20)}
+	for n, want := range map[int]string{
+		64: strings.Join(list, "; "), 63: list[0] + "; " + list[1] + " and 1 more", 60: list[0] + "; " + list[1] + " and 1 more", 58: list[0] + " and 2 more", 20: "aaa and 2 more",
+	} {
+		if got := listUpTo(list, n); got != want || len(got) > n {
+			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}
 }

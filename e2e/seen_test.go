@@ -109,7 +109,7 @@ func TestWhatTheAuditLogSays(t *testing.T) {
 		if annotations[ours+"first.e2e.example.com.rule"] != "owner" {
 			return fmt.Errorf("the webhook's annotation is missing: %v", annotations)
 		}
-		if !strings.HasPrefix(annotations[ours+"dispatcher.dev.failed-open"], "second.e2e.example.com") {
+		if !strings.Contains(annotations[ours+"dispatcher.dev.failed-open"], "/second.e2e.example.com (") {
 			return fmt.Errorf("failing open is not said: %v", annotations)
 		}
 		if annotations[ours+"dispatcher.dev.snapshot"] == "" {

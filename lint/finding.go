@@ -31,6 +31,11 @@ type Input struct {
 	// Registry says that the dispatcher calls these webhooks: rules about how an API
 	// server calls them do not apply.
 	Registry bool
+	// Exemptions are what the dispatcher calls none of these webhooks for. nil: nothing.
+	Exemptions []Exemption
+	// Trusted are the webhooks, as configuration/webhook, whose authorities are named
+	// elsewhere than in caBundle.
+	Trusted map[string]bool
 	// Namespaces are the labels of the cluster's namespaces, by name. A namespace that
 	// is not here has the label kubernetes.io/metadata.name only.
 	Namespaces map[string]map[string]string
@@ -55,12 +60,13 @@ type Input struct {
 
 // Configuration is a webhook configuration of either kind, with the API's defaults.
 type Configuration struct {
-	Object   string // Kind/name
-	File     string // where it stands; may be empty
-	Name     string
-	Mutating bool
-	Beta     bool // written as v1beta1
-	Webhooks []admissionregistrationv1.MutatingWebhook
+	Object      string // Kind/name
+	File        string // where it stands; may be empty
+	Name        string
+	Annotations map[string]string
+	Mutating    bool
+	Beta        bool // written as v1beta1
+	Webhooks    []admissionregistrationv1.MutatingWebhook
 }
 
 // ServiceName names a Service of the cluster.
@@ -123,7 +129,7 @@ func Check(in Input) []Finding {
 	rules := Rules()
 	for i := range rules {
 		l.rule = &rules[i]
-		if in.Registry && !l.rule.registry {
+		if l.rule.check == nil || in.Registry && !l.rule.registry {
 			continue
 		}
 		l.rule.check(l)

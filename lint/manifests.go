@@ -80,7 +80,7 @@ func (r *Reader) object(file string, document json.RawMessage, listed metav1.Typ
 		}
 		err = json.Unmarshal(document, &c)
 		r.in.Configurations = append(r.in.Configurations, Configuration{
-			Object: kind + "/" + head.Name, File: file, Name: head.Name, Mutating: kind == "MutatingWebhookConfiguration", Beta: version == "v1beta1",
+			Object: kind + "/" + head.Name, File: file, Name: head.Name, Annotations: head.Annotations, Mutating: kind == "MutatingWebhookConfiguration", Beta: version == "v1beta1",
 			Webhooks: withPolicies(c.Webhooks, version == "v1beta1"),
 		})
 	case kind == "Service" && head.APIVersion == "v1":

@@ -19,7 +19,7 @@ func (l *linter) vital() {
 			return
 		}
 		for i := range w.Rules {
-			words, stops := l.stops(w, i)
+			words, stops, where := l.stops(w, i)
 			if len(words) == 0 {
 				continue
 			}
@@ -27,15 +27,17 @@ func (l *linter) vital() {
 			if IsWide(&w.Rules[i]) {
 				level = Error
 			}
-			l.report(w, level, w.at.Child("rules").Index(i), "", "with failurePolicy Fail an outage of this webhook stops "+strings.Join(words, ", "), stops...)
+			l.report(w, level, w.at.Child("rules").Index(i), "", "with failurePolicy Fail an outage of this webhook stops "+strings.Join(words, ", ")+where, stops...)
 		}
 	})
 }
 
-// stops returns what the rule stops, in words and request by request.
-func (l *linter) stops(w *webhook, rule int) (words, stops []string) {
+// stops returns what the rule stops, in words and request by request, and where if that
+// is not everywhere.
+func (l *linter) stops(w *webhook, rule int) (words, stops []string, where string) {
+	var reached exposure
 	for _, x := range l.vitals(version(&w.Rules[rule])) {
-		if w.ours && x.ours || !w.wants(rule, x) {
+		if w.ours && x.ours || !w.wants(rule, x) || !l.exposed(w, x, &reached) {
 			continue
 		}
 		if !slices.Contains(words, x.stops) {
@@ -46,11 +48,11 @@ func (l *linter) stops(w *webhook, rule int) (words, stops []string) {
 		}
 	}
 	if q, ok := example(&w.Rules[rule], metav1.NamespaceSystem); ok && !slices.Contains(words, stopsSystem) {
-		if x := l.witness(q, version(&w.Rules[rule]), nil); w.wants(rule, x) {
+		if x := l.witness(q, version(&w.Rules[rule]), nil); w.wants(rule, x) && l.exposed(w, x, &reached) {
 			words, stops = append(words, stopsSystem), append(stops, x.id())
 		}
 	}
-	return words, stops
+	return words, stops, reached.String()
 }
 
 // catchAll is W2: rules that select every resource, unless conditions or selectors leave

@@ -11,9 +11,9 @@ type Rule struct {
 	Title  string
 	Remedy string
 
-	registry  bool // holds for webhooks that the dispatcher calls
-	generated bool // looks at the dispatcher's own entries in a cluster, too
-	check     func(*linter)
+	registry  bool          // holds for webhooks that the dispatcher calls
+	generated bool          // looks at the dispatcher's own entries in a cluster, too
+	check     func(*linter) // nil: who has what it needs reports by it
 }
 
 // Link is where the rule is documented.
@@ -25,12 +25,16 @@ const documentation = "https://github.com/admission-dispatcher/dispatcher/blob/m
 const (
 	CatchAll = "W2"
 	Timeout  = "W5"
+	Bypassed = "W13"
 )
 
 // Rules returns all rules, in order. What a rule says of the dispatcher's own entries
 // differs where these only repeat what a webhook says that is registered with it: then
 // the rule is about that webhook.
-func Rules() []Rule {
+func Rules() []Rule { return append(outageRules(), registeredRules()...) }
+
+// outageRules are about webhooks by themselves.
+func outageRules() []Rule {
 	return []Rule{
 		{
 			ID: "W1", Level: Error, Title: "an outage of the webhook stops what the cluster needs to heal",
@@ -67,6 +71,12 @@ func Rules() []Rule {
 			Remedy:   "see the text",
 			registry: true, generated: true, check: (*linter).defects,
 		},
+	}
+}
+
+// registeredRules are about what a cluster or the dispatcher has registered.
+func registeredRules() []Rule {
+	return []Rule{
 		{
 			ID: "W8", Level: Error, Title: "what the cluster has registered does not fit the dispatcher",
 			Remedy:    "apply what `dispatcher registration` prints now, and take away the direct registration of what the dispatcher calls",
@@ -76,6 +86,26 @@ func Rules() []Rule {
 			ID: "W9", Level: Error, Title: "the cluster that hosts the dispatcher depends on it",
 			Remedy:    "bypass the dispatcher's namespace and those that it needs to start, and apply the registration again",
 			generated: true, check: (*linter).hosting,
+		},
+		{
+			ID: "W10", Level: Warning, Title: "nobody can verify the webhook's certificate",
+			Remedy:   "set clientConfig.caBundle, or caFile of a WebhookBinding's endpoint",
+			registry: true, check: (*linter).unverifiable,
+		},
+		{
+			ID: "W11", Level: Warning, Title: "a webhook without rules",
+			Remedy:   "write down the rules that the webhook has where its controller runs, or remove it",
+			registry: true, check: (*linter).ruleless,
+		},
+		{
+			ID: "W12", Level: Warning, Title: "a controller changes the webhook in its own cluster",
+			Remedy:   "write down here what the controller sets there, and again whenever that changes",
+			registry: true, check: (*linter).rewritten,
+		},
+		{
+			ID: Bypassed, Level: Warning, Title: "namespaces in which no webhook is called",
+			Remedy:   "take the rule away (bypass.defaults: false, or spec.bypass.inherit: false of the Cluster) where a policy must hold there, and give its webhooks failurePolicy: Ignore there",
+			registry: true,
 		},
 	}
 }

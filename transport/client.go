@@ -5,9 +5,10 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -180,19 +181,25 @@ func (c *Client) adopt(e *Endpoint) {
 	})
 }
 
-// Probe connects to the Endpoints of a Target, TLS and its verification included,
-// and keeps the connections for the calls to come. It returns nil if at least
-// one answers within the timeout, and says what is wrong otherwise.
+// Probe connects to the Endpoints of a Target, 16 of them at most, TLS and its verification included,
+// keeps the connections for the calls to come, and has each Endpoint remember how that
+// ended. It returns nil if at least one answers within the timeout; otherwise a
+// *hook.CallError that says what is wrong.
 func (c *Client) Probe(t *Target, timeout time.Duration) error {
 	endpoints := t.Endpoints()
 	if len(endpoints) == 0 {
-		return t.whyNoEndpoint()
+		return &hook.CallError{Cause: hook.Unreachable, Err: t.whyNoEndpoint()}
+	}
+	if len(endpoints) > maxWarmed { // others the next time
+		endpoints = slices.Clone(endpoints)
+		rand.Shuffle(len(endpoints), func(i, j int) { endpoints[i], endpoints[j] = endpoints[j], endpoints[i] })
+		endpoints = endpoints[:maxWarmed]
 	}
 	results := make(chan error, len(endpoints))
 	for _, e := range endpoints {
 		c.running.Go(func() {
 			c.adopt(e)
-			results <- e.warm(timeout)
+			results <- e.look(timeout, t.host)
 		})
 	}
 	var errs []error
@@ -203,10 +210,14 @@ func (c *Client) Probe(t *Target, timeout time.Duration) error {
 		}
 		errs = append(errs, err)
 	}
-	return fmt.Errorf("%s: %w", t.host, errors.Join(errs...))
+	cause := hook.Unreachable
+	if failed, ok := errors.AsType[*hook.CallError](errs[0]); ok {
+		cause = failed.Cause
+	}
+	return &hook.CallError{Cause: cause, Err: errors.Join(errs...)}
 }
 
-// maxWarmed bounds the Endpoints that Warm connects to: the owner of a name decides
+// maxWarmed bounds the Endpoints that Warm and Probe connect to: the owner of a name decides
 // how many addresses it has.
 const maxWarmed = 16
 

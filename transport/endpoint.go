@@ -36,6 +36,7 @@ type Endpoint struct {
 	connect     func(time.Duration) (*conn, error) // dial
 
 	outstanding atomic.Int64 // attempts under way
+	record      record       // how they end
 
 	// What follows is set once, by the Client that calls first.
 	once   sync.Once

@@ -187,6 +187,7 @@ func (r *race) judge(t *try, end *result) breaker.Result {
 	if judged == breaker.Failure {
 		r.supply.caller.hangs.Store(end.kind == breaker.TimedOut)
 	}
+	t.endpoint.record.note(end, judged, now)
 	t.span.end(end, lost)
 	r.observer.Attempted(t.ctx, Attempt{Owner: r.Owner, Endpoint: t.endpoint, Kind: t.kind, Start: t.begin, Elapsed: took, Err: end.err, Lost: lost})
 	if end.answered() {

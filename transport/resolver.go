@@ -118,18 +118,22 @@ func (r *Resolver) resolve(ctx context.Context, targets []*Target, slots chan st
 func (r *Resolver) resolveTarget(ctx context.Context, t *Target) {
 	t.resolving.Lock()
 	defer t.resolving.Unlock()
-	var list []*Endpoint
+	var (
+		list []*Endpoint
+		last *error
+	)
 	for i := range t.origins {
 		o := &t.origins[i]
 		addresses, err := r.lookup(ctx, o)
 		if err != nil {
-			t.lastErr.Store(&err)
+			last = &err
 			list = append(list, t.endpointsOf(o)...)
 		}
 		for _, a := range addresses {
 			list = append(list, r.endpointFor(t, o, a))
 		}
 	}
+	t.lastErr.Store(last)
 	if added := t.added(list); len(added) > 0 && r.cfg.Warm != nil {
 		r.cfg.Warm(added)
 	}

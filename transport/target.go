@@ -237,6 +237,15 @@ func (t *Target) Unresolved() error {
 	return t.whyNoEndpoint()
 }
 
+// LookupError returns why the last lookup of an address failed, while the Endpoints of
+// before are called; nil: it did not, or there is none yet.
+func (t *Target) LookupError() error {
+	if last := t.lastErr.Load(); last != nil {
+		return *last
+	}
+	return nil
+}
+
 var errNotResolved = errors.New("its address has not been looked up yet")
 
 // whyNoEndpoint says why t has nothing to dial.

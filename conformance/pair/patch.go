@@ -106,6 +106,9 @@ func without(some, others map[string]bool) []string {
 	return out
 }
 
+// left says how many entries did not fit.
+var left = regexp.MustCompile(` and \d+ more$`)
+
 // entries are those of one of the dispatcher's own annotations, over all entries of
 // the registration, and whether a list was too long. What is cut off is no entry.
 func entries(through *caller.Result, name string) (all []string, cut bool) {
@@ -113,11 +116,14 @@ func entries(through *caller.Result, name string) (all []string, cut bool) {
 		if !strings.HasSuffix(key, "/"+ownAnnotations+name) {
 			continue
 		}
-		list := strings.Split(value, "; ")
-		if len(value) > maxAnnotationValue-4 { // not in the middle of a rune
-			list, cut = list[:len(list)-1], true
+		whole := left.ReplaceAllString(value, "")
+		cut = cut || whole != value
+		for _, entry := range strings.Split(whole, "; ") {
+			if _, webhook, ok := strings.Cut(entry, "/"); ok && name != "mutated" {
+				entry = webhook // the API server names no configuration
+			}
+			all = append(all, entry)
 		}
-		all = append(all, list...)
 	}
 	return all, cut
 }

@@ -17,9 +17,9 @@ func (c *Config) admit(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		probe := r.URL.Path == "/livez" || r.URL.Path == "/readyz"
+		open := r.URL.Path == "/livez" || r.URL.Path == "/readyz" || c.OpenMetrics && r.URL.Path == "/metrics"
 		verified := r.TLS != nil && len(r.TLS.VerifiedChains) > 0
-		if !probe && !verified {
+		if !open && !verified {
 			say(w, http.StatusForbidden, "a client certificate of admin.tls.clientCAFile is required")
 			return
 		}

@@ -30,7 +30,9 @@ type Config struct {
 	// CertificateRequired keeps callers without a verified client certificate
 	// from everything but the probes: a kubelet presents none.
 	CertificateRequired bool
-	Logger              *slog.Logger // required
+	// OpenMetrics lets them read /metrics, too.
+	OpenMetrics bool
+	Logger      *slog.Logger // required
 }
 
 // New returns the admin server: GET /livez and /readyz, in plain text, /metrics,

@@ -74,10 +74,11 @@ func outage() status.Status {
 	s := healthy()
 	s.Problems = []manifest.Problem{{File: "registry/image-policy.yaml", Object: "ValidatingWebhookConfiguration/image-policy",
 		Field: "webhooks[0].matchConditions[1].expression", Value: "object.metadata.labls", Reason: "undefined field 'labls'"}}
-	s.Targets[2].Endpoints[0] = status.Endpoint{Address: "10.20.6.6:8443", State: "open", Since: before(14 * time.Second), Until: noon.Add(6 * time.Second)}
-	s.Targets[2].Endpoints[1] = status.Endpoint{Address: "10.20.6.7:8443", State: "open", Since: before(12 * time.Second), Until: noon.Add(8 * time.Second)}
+	refused := &status.LastError{Time: before(14 * time.Second), Cause: "Unreachable", Text: "licenses.scan.svc: connect: connection refused"}
+	s.Targets[2].Endpoints[0] = status.Endpoint{Address: "10.20.6.6:8443", Condition: "ejected", LastError: refused, State: "open", Since: before(14 * time.Second), Until: noon.Add(6 * time.Second)}
+	s.Targets[2].Endpoints[1] = status.Endpoint{Address: "10.20.6.7:8443", Condition: "ejected", LastError: refused, State: "open", Since: before(12 * time.Second), Until: noon.Add(8 * time.Second)}
 	s.Targets[2].Latency = status.Latency{}
-	s.Targets[1].Endpoints[2] = status.Endpoint{Address: "10.20.9.31:443", State: "ramping", Since: before(3 * time.Second), Width: 4, Outstanding: 4}
+	s.Targets[1].Endpoints[2] = status.Endpoint{Address: "10.20.9.31:443", Condition: "recovering", LastError: refused, State: "ramping", Since: before(3 * time.Second), Width: 4, Outstanding: 4}
 	for i := range s.Targets[2].Samples {
 		if i > 20 && i < 48 {
 			s.Targets[2].Samples[i].P99 *= 1 + 0.6*float64(i-20)
@@ -97,6 +98,39 @@ func outage() status.Status {
 	s.Pending = []status.Pending{{Webhook: "mesh/inject.mesh.example.com", URL: "https://inject.mesh.svc:443/", Reason: "inject.mesh.svc: connect: connection refused"}}
 	s.History = append([]status.Change{{Time: before(50 * time.Second), Snapshot: "5f1c09e2ab77", Refused: true, Problems: s.Problems, Clusters: 3, Webhooks: 4}}, s.History...)
 	s.Certificates[0].NotAfter = noon.Add(9 * 24 * time.Hour)
+	s.Denials[0].Unavailable = []status.Involved{{Configuration: "license-scan", Webhook: "licenses.scan.example.com", Result: "failed_open", Cause: "BreakerOpen"}}
+	s.Clusters[1].Counts.DeniedUnavailable = 1
+	s.Notices = s.FindNotices()
+	return s
+}
+
+// nameless is the same process when nothing can be looked up.
+func nameless() status.Status {
+	s := healthy()
+	for i := range s.Targets {
+		s.Targets[i].Endpoints, s.Targets[i].Latency = []status.Endpoint{}, status.Latency{}
+		s.Targets[i].Unresolved = "look up " + s.Targets[i].URL[8:] + ": server misbehaving"
+	}
+	s.Notices = s.FindNotices()
+	return s
+}
+
+// recovering is the same process when a webhook has just come back.
+func recovering() status.Status {
+	s := healthy()
+	for i := range s.Targets[1].Endpoints {
+		e := &s.Targets[1].Endpoints[i]
+		e.Condition, e.State, e.Width, e.Since = "recovering", "ramping", 4, before(3*time.Second)
+		e.LastError = &status.LastError{Time: before(40 * time.Second), Cause: "TLS", Text: "images.policy.svc: TLS handshake: tls: failed to verify certificate: x509: certificate signed by unknown authority"}
+	}
+	s.Notices = s.FindNotices()
+	return s
+}
+
+// unconfigured is a process before its first configuration.
+func unconfigured() status.Status {
+	s := status.Status{Unready: []string{"no configuration has been loaded yet"}}
+	s.Notices = s.FindNotices()
 	return s
 }
 
@@ -146,8 +180,15 @@ func counts(admissions, denied, failedOpen, shed, bypassed int64) status.Counts 
 
 func hook(phase, configuration, name, target, matches, policy, mode string) status.Webhook {
 	return status.Webhook{ID: phase + "/" + configuration + "/" + name, Configuration: configuration, Name: name, Phase: phase, Matches: matches,
-		Rules: []string{"CREATE,UPDATE of deployments in apps/v1 (Namespaced)"}, MatchPolicy: "Equivalent", FailurePolicy: policy, SideEffects: "None",
+		Rules: []string{"CREATE,UPDATE of deployments in apps/v1 (Namespaced)"}, MatchPolicy: "Equivalent", FailurePolicy: policy, OnFailure: onFailure(policy, mode), SideEffects: "None",
 		TimeoutSeconds: 5, Mode: mode, Stage: "Validating", Hedge: true, Bindings: []string{"in-cluster-endpoints"}, Target: target}
+}
+
+func onFailure(policy, mode string) string {
+	if policy == "Ignore" || mode == "Warn" {
+		return status.Allow
+	}
+	return status.Deny
 }
 
 func conditional(w status.Webhook) status.Webhook {
@@ -163,7 +204,7 @@ func target(id, url string, p50 float64, addresses ...string) status.Target {
 	t := status.Target{ID: id, URL: url, Attempts: 1204433, Retries: 210, Hedges: 40122, Reads: "Protobuf, zstd", Misread: 1,
 		Latency: status.Latency{Attempts: 412, P50: p50, P95: p50 * 2.2, P99: p50 * 3.1}}
 	for _, a := range addresses {
-		t.Endpoints = append(t.Endpoints, status.Endpoint{Address: a, State: "closed", Since: before(50 * time.Hour), Requests: 210, Outstanding: 1})
+		t.Endpoints = append(t.Endpoints, status.Endpoint{Address: a, Condition: "healthy", State: "closed", Since: before(50 * time.Hour), Requests: 210, Outstanding: 1})
 	}
 	for i := range 60 {
 		wave := 1 + 0.3*math.Sin(float64(i)/3+p50*1000) + 0.15*math.Sin(float64(i)*1.7)

@@ -12,23 +12,25 @@ import (
 // overview is the first page.
 type overview struct {
 	page
+	Filter                    status.Filter
 	Health                    badge
 	Notices                   []status.Notice
 	Tiles                     []tile
 	Webhooks                  webhookTable
-	Endpoints                 []endpointRow
+	Endpoints                 endpointTable
 	Denials, FailOpens, Sheds decisions
 	Clusters                  []clusterRow
 	Certificates              []certificateRow
 }
 
-func newOverview(s *status.Status) *overview {
+func newOverview(s *status.Status, f status.Filter) *overview {
 	index := indexOf(s)
 	v := &overview{
 		page:      newPage(s, "Status"),
-		Notices:   s.Notices(),
+		Filter:    f,
+		Notices:   s.Notices,
 		Webhooks:  index.table("Webhooks with their endpoints and latencies", index.all()),
-		Endpoints: endpointRows(s.Targets),
+		Endpoints: endpointsOf(s.Now, s.Targets...),
 		Denials:   newDecisions(s, "Denied admissions, the newest first", "None since the start.", s.Denials),
 		FailOpens: newDecisions(s, "Admissions in which a webhook had no say, the newest first", "None since the start.", s.FailOpens),
 		Sheds:     newDecisions(s, "Calls that were not made for want of room, the newest first", "None since the start.", s.Sheds),
@@ -47,8 +49,8 @@ func newOverview(s *status.Status) *overview {
 // healthOf sums it up in a line.
 func healthOf(s *status.Status, notices []status.Notice) badge {
 	critical := 0
-	for _, n := range notices {
-		if n.Critical {
+	for i := range notices {
+		if notices[i].Critical() {
 			critical++
 		}
 	}
@@ -64,12 +66,18 @@ func healthOf(s *status.Status, notices []status.Notice) badge {
 }
 
 func overviewTiles(s *status.Status) []tile {
-	healthy, endpoints := 0, 0
+	healthy, recovering, endpoints, unresolved := 0, 0, 0, 0
 	for i := range s.Targets {
+		if s.Targets[i].Unresolved != "" {
+			unresolved++
+		}
 		for j := range s.Targets[i].Endpoints {
 			endpoints++
-			if s.Targets[i].Endpoints[j].Healthy() {
+			switch e := &s.Targets[i].Endpoints[j]; {
+			case e.Healthy():
 				healthy++
+			case e.Recovering():
+				recovering++
 			}
 		}
 	}
@@ -78,12 +86,18 @@ func overviewTiles(s *status.Status) []tile {
 		sum.Admissions += c.Counts.Admissions
 		sum.Denied += c.Counts.Denied
 		sum.FailedOpen += c.Counts.FailedOpen
+		sum.DeniedUnavailable += c.Counts.DeniedUnavailable
 		sum.Shed += c.Counts.Shed
 		sum.Bypassed += c.Counts.Bypassed
 	}
-	health := tile{Name: "Endpoints healthy", Value: fmt.Sprintf("%d of %d", healthy, endpoints), More: "by their breakers"}
-	if healthy < endpoints {
+	health := tile{Name: "Endpoints healthy", Value: fmt.Sprintf("%d of %d", healthy, endpoints), More: "by their last attempt"}
+	switch {
+	case unresolved > 0:
+		health.Class, health.More = "bad", status.Count(unresolved, "target")+" without an address"
+	case healthy+recovering < endpoints:
 		health.Class = "bad"
+	case recovering > 0:
+		health.Class, health.More = "warn", fmt.Sprintf("%d recovering", recovering)
 	}
 	return append([]tile{
 		{Name: "Clusters", Value: number(int64(len(s.Clusters))), More: "callers"},
@@ -95,10 +109,18 @@ func overviewTiles(s *status.Status) []tile {
 func countTiles(c status.Counts) []tile {
 	return []tile{
 		{Name: "Admissions", Value: number(c.Admissions), More: number(c.Bypassed) + " bypassed"},
-		{Name: "Denied", Value: number(c.Denied), More: share(c.Denied, c.Admissions)},
+		{Name: "Denied", Value: number(c.Denied), More: deniedMore(c)},
 		{Name: "Failed open", Value: number(c.FailedOpen), More: share(c.FailedOpen, c.Admissions), Class: classIf(c.FailedOpen > 0, "warn")},
 		{Name: "Shed", Value: number(c.Shed), More: share(c.Shed, c.Admissions), Class: classIf(c.Shed > 0, "warn")},
 	}
+}
+
+// deniedMore says how many of the denials had a call that failed beside: nothing got in.
+func deniedMore(c status.Counts) string {
+	if c.DeniedUnavailable == 0 {
+		return share(c.Denied, c.Admissions)
+	}
+	return fmt.Sprintf("%s, %s beside a failed call", share(c.Denied, c.Admissions), number(c.DeniedUnavailable))
 }
 
 func classIf(is bool, class string) string {

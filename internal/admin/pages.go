@@ -21,7 +21,7 @@ var assets embed.FS
 // contentPolicy lets a page load what this listener serves and nothing else: a
 // name that got past all escaping could still not run anything.
 const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // pages serves the status page, by hand from one Status each.
 type pages struct {
@@ -58,9 +58,17 @@ func guarded(next http.Handler) http.Handler {
 	})
 }
 
-func (p *pages) overview(w http.ResponseWriter, _ *http.Request) {
-	s := p.status()
-	p.render(w, http.StatusOK, "overview", newOverview(&s))
+// filtered returns the status, as far as the query wants it.
+func (p *pages) filtered(r *http.Request) (status.Status, status.Filter) {
+	s, query := p.status(), r.URL.Query()
+	f := status.Filter{Cluster: query.Get("cluster"), Webhook: query.Get("webhook")}
+	f.Apply(&s)
+	return s, f
+}
+
+func (p *pages) overview(w http.ResponseWriter, r *http.Request) {
+	s, f := p.filtered(r)
+	p.render(w, http.StatusOK, "overview", newOverview(&s, f))
 }
 
 func (p *pages) cluster(w http.ResponseWriter, r *http.Request) {
@@ -83,9 +91,10 @@ func (p *pages) webhook(w http.ResponseWriter, r *http.Request) {
 	p.render(w, http.StatusNotFound, "absent", newAbsent(&s, "Webhook "+configuration+"/"+name))
 }
 
-func (p *pages) document(w http.ResponseWriter, _ *http.Request) {
+func (p *pages) document(w http.ResponseWriter, r *http.Request) {
+	s, _ := p.filtered(r)
 	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(p.status()); err != nil {
+	if err := json.NewEncoder(w).Encode(s); err != nil {
 		p.log.Debug("the status could not be written", "error", err)
 	}
 }

@@ -49,17 +49,22 @@ func TestPages(t *testing.T) {
 	}{
 		{"overview", "/", healthy, http.StatusOK, []string{
 			"Ready, all is well", "Serving snapshot 5f1c09e2ab77 for 3 h 20 min", "Endpoints healthy 9 of 9",
-			"images.policy.example.com validate · image-policy 3 healthy Enforce Fail 412 9.4 ms 29 ms",
-			"10.20.4.11:443 closed 0 of 210 1 https://labels.defaults.svc:443/mutate",
-			"42 s ago prod-eu CREATE pods shop/web-7d9c5b", "denied 403", "None since the start.",
+			"images.policy.example.com validate · image-policy 3 healthy Enforce denied Fail 412 9.4 ms 29 ms", "2 healthy Warn allowed Fail 412",
+			"10.20.4.11:443 healthy 0 of 210 1 https://labels.defaults.svc:443/mutate",
+			"42 s ago prod-eu CREATE pods shop/web-7d9c5b", "image-policy/images.policy.example.com denied 403", "None since the start.",
 			"dev env=dev, region=eu-west-1 4 120 411 3 114",
 			"changed image-policy/images.policy.example.com", "added owner-policy/owner.policy.example.com , Cluster/prod-us",
 			"admission serving /etc/dispatcher/tls/tls.crt CN=dispatcher.example.com", "ends in 61 days",
 			"Version v1.4.0 · up 2 d 4 h"}},
 		{"outage", "/", outage, http.StatusOK, []string{
-			"Ready, with 4 critical notices", "https://licenses.scan.svc:8443/check: no endpoint of 2 is healthy", "6 admissions failed open in the last ten minutes",
-			"webhooks[0].matchConditions[1].expression", "undefined field &#39;labls&#39;", "open tried again at 12:00:06", "ramping 4 calls at a time",
-			"licenses.scan.example.com BreakerOpen allowed", "denied 429", "refused", "stale", "ends in 9 days"}},
+			"Ready, with 4 critical notices", "Critical Webhook license-scan/licenses.scan.example.com is not callable: no endpoint of 2 answers (Unreachable) " +
+				"Allowed with a warning in dev, prod-eu and prod-us, unchecked: what license-scan/licenses.scan.example.com selects. " +
+				"Last error: licenses.scan.svc: connect: connection refused Bring the webhook back", "Runbook",
+			"ejected tried again at 12:00:06 Last error, 14 s ago: licenses.scan.svc: connect: connection refused",
+			"license-scan/licenses.scan.example.com unavailable: BreakerOpen", "1 beside a failed call",
+			"6 admissions failed open in the last ten minutes",
+			"webhooks[0].matchConditions[1].expression", "undefined field &#39;labls&#39;", "recovering 4 calls at a time", "Webhook image-policy/images.policy.example.com is recovering at 1 of 3 endpoints: 4 calls at a time The other endpoints are called.",
+			"license-scan/licenses.scan.example.com BreakerOpen allowed", "denied 429", "refused", "stale", "ends in 9 days"}},
 		{"a registry in an API", "/", mirrored, http.StatusOK, []string{
 			"Generation 0123456789ab has been served for 4 h , with 7 objects. The API was last heard 20 s ago .",
 			"held back Generation fedcba987654 has lost every Cluster (there were 3). If that is meant: kubectl annotate registries.dispatcher.dev registry --overwrite dispatcher.dev/confirm-shrink=fedcba9876543210",
@@ -69,6 +74,12 @@ func TestPages(t *testing.T) {
 			"CREATE and UPDATE of deployments in apps/v1, in namespaces labelled team=a, if all of 2 conditions hold",
 			"Enforce: its denial denies", "Fail: the admission is denied", "5 s, or what is left", "None: it may be asked more than once",
 			"WebhookBinding/in-cluster-endpoints", "dev , prod-eu , prod-us", "not-the-controller request.userInfo.username", "10.20.9.31:443", "the highest is 40 ms"}},
+		{"a webhook in mode Warn", "/webhooks/owner-policy/owner.policy.example.com", healthy, http.StatusOK, []string{
+			"If a call fails Fail: the admission is allowed with a warning: in mode Warn it never denies"}},
+		{"a webhook that is down", "/webhooks/license-scan/licenses.scan.example.com", outage, http.StatusOK, []string{"Critical Webhook license-scan/licenses.scan.example.com is not callable"}},
+		{"an outage of DNS", "/", nameless, http.StatusOK, []string{"Ready, with 1 critical notice", "4 webhooks", "are not callable: no address", "Endpoints healthy 0 of 0 4 targets without an address"}},
+		{"a webhook that recovers", "/", recovering, http.StatusOK, []string{"Ready, with 1 warning", "is recovering: 12 calls at a time", "3 of 3 recovering", "Endpoints healthy 6 of 9 3 recovering"}},
+		{"filtered", "/?cluster=dev&webhook=license", outage, http.StatusOK, []string{"Show all", "Ready, with 2 critical notices", "Clusters 1 callers Webhooks 1 0 pending"}},
 		{"a Shadow webhook", "/webhooks/license-scan/licenses.scan.example.com", tried, http.StatusOK, []string{
 			"Shadow: it is called and recorded", "Would have blocked 204 denied, 0 refused, 7 failed", "Would have passed 983 allowed, 0 failed open, 2 skipped; 3 were not asked"}},
 		{"what is in the process", "/", local, http.StatusOK, []string{
@@ -86,7 +97,7 @@ func TestPages(t *testing.T) {
 			"prod-eu", "env=prod, region=eu-west-1", "watched 412 cached, 9 asked for", "Mutating webhooks, in order", "labels.defaults.example.com", "42 s ago prod-eu"}},
 		{"no such cluster", "/clusters/nowhere", healthy, http.StatusNotFound, []string{"Cluster nowhere is not part of what is served"}},
 		{"no such webhook", "/webhooks/a/b", healthy, http.StatusNotFound, []string{"Webhook a/b is not part of what is served"}},
-		{"before the first configuration", "/", func() status.Status { return status.Status{Unready: []string{"no configuration has been loaded yet"}} }, http.StatusOK,
+		{"before the first configuration", "/", unconfigured, http.StatusOK,
 			[]string{"Not ready", "Not ready: no configuration has been loaded yet", "admissions are not accepted"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -263,6 +274,17 @@ func TestCertificateRequired(t *testing.T) {
 		Logger:              slog.New(slog.DiscardHandler),
 	}).Handler
 	verified := &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{}}}}
+	for open, code := range map[bool]int{true: http.StatusOK, false: http.StatusForbidden} {
+		got := fetch(admin.New(admin.Config{
+			Unready: func() []string { return nil }, Metrics: pagesOf(healthy), CertificateRequired: true, OpenMetrics: open, Logger: slog.New(slog.DiscardHandler),
+		}).Handler, http.MethodGet, "/metrics")
+		if got.Code == http.StatusNotFound { // of what stands in for the metrics
+			got.Code = http.StatusOK
+		}
+		if got.Code != code {
+			t.Errorf("openMetrics %v: HTTP status %d, want %d", open, got.Code, code)
+		}
+	}
 	for _, c := range []struct {
 		path string
 		tls  *tls.ConnectionState

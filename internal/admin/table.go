@@ -86,18 +86,23 @@ func servedBadge(w *status.Webhook, t *status.Target) badge {
 
 // targetBadge says how many of a Target's Endpoints are healthy.
 func targetBadge(t *status.Target) badge {
-	healthy, all := 0, len(t.Endpoints)
+	healthy, recovering, all := 0, 0, len(t.Endpoints)
 	for i := range t.Endpoints {
-		if t.Endpoints[i].Healthy() {
+		switch e := &t.Endpoints[i]; {
+		case e.Healthy():
 			healthy++
+		case e.Recovering():
+			recovering++
 		}
 	}
 	switch {
 	case all == 0:
-		return badge{"bad", "none"}
+		return badge{"bad", "no address"}
 	case healthy == all:
 		return badge{"good", fmt.Sprintf("%d healthy", all)}
-	case healthy == 0:
+	case healthy+recovering == all:
+		return badge{"warn", fmt.Sprintf("%d of %d recovering", recovering, all)}
+	case healthy+recovering == 0:
 		return badge{"bad", fmt.Sprintf("0 of %d healthy", all)}
 	}
 	return badge{"warn", fmt.Sprintf("%d of %d healthy", healthy, all)}
@@ -111,29 +116,36 @@ type endpointRow struct {
 	Counted  bool
 }
 
-func endpointRows(targets []status.Target) []endpointRow {
-	var rows []endpointRow
+// endpointTable are the Endpoints of Targets.
+type endpointTable struct {
+	Now  time.Time
+	Rows []endpointRow
+}
+
+func endpointsOf(now time.Time, targets ...status.Target) endpointTable {
+	table := endpointTable{Now: now}
 	for i := range targets {
 		for _, e := range targets[i].Endpoints {
-			rows = append(rows, newEndpointRow(&targets[i], e))
+			table.Rows = append(table.Rows, newEndpointRow(&targets[i], e))
 		}
 	}
-	return rows
+	return table
 }
 
 func newEndpointRow(t *status.Target, e status.Endpoint) endpointRow {
-	row := endpointRow{Endpoint: e, URL: t.URL, State: badge{"good", e.State}, Counted: e.Requests > 0}
+	row := endpointRow{Endpoint: e, URL: t.URL, State: badge{conditionClass[e.Condition], e.Condition}, Counted: e.Requests > 0}
 	switch {
 	case e.Healthy() && e.OpenCount > 0:
 		row.State.Class, row.More = "warn", "not called for "+e.OpenFor()
-	case e.Healthy():
-	case e.State == "open":
-		row.State.Class = "bad"
-		if !e.Until.IsZero() {
-			row.More = "tried again at " + e.Until.UTC().Format(time.TimeOnly)
-		}
+	case e.State == "open" && !e.Until.IsZero():
+		row.More = "tried again at " + e.Until.UTC().Format(time.TimeOnly)
 	case e.Width > 0:
-		row.State.Class, row.More = "warn", status.Count(e.Width, "call")+" at a time"
+		row.More = status.Count(e.Width, "call") + " at a time"
 	}
 	return row
+}
+
+// conditionClass is how an Endpoint's condition looks.
+var conditionClass = map[string]string{
+	"healthy": "good", "untried": "idle", "recovering": "warn", "failing": "warn", "unreachable": "bad", "ejected": "bad",
 }

@@ -41,6 +41,7 @@ var functions = template.FuncMap{
 	"generation":  mirrorstatus.Short,
 	"clusterLink": func(name string) string { return "/clusters/" + url.PathEscape(name) },
 	"webhookLink": webhookLink,
+	"onFailure":   onFailure,
 	"request":     request,
 	"why":         why,
 	"labels":      labels,
@@ -55,6 +56,11 @@ type badge struct{ Class, Text string }
 type difference struct {
 	What  string
 	Names []string
+}
+
+// onFailure is what becomes of an admission when a call fails, in a word.
+func onFailure(w status.Webhook) string {
+	return map[string]string{status.Deny: "denied", status.Allow: "allowed", status.Nothing: "no effect"}[w.OnFailure]
 }
 
 func webhookLink(configuration, name string) string {

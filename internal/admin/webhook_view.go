@@ -13,6 +13,7 @@ type webhookView struct {
 	page
 	Configuration, Name string
 	Pending             []status.Pending
+	Notices             []status.Notice
 	Variants            []variant
 	Denials, FailOpens  decisions
 }
@@ -22,7 +23,7 @@ type variant struct {
 	Title                               string
 	Webhook                             status.Webhook
 	Target                              status.Target
-	Endpoints                           []endpointRow
+	Endpoints                           endpointTable
 	Clusters                            []string
 	Spark                               spark
 	ModeWords, PolicyWords, EffectWords string
@@ -52,6 +53,11 @@ func newWebhookView(s *status.Status, configuration, name string) *webhookView {
 			v.Pending = append(v.Pending, p)
 		}
 	}
+	for _, n := range s.Notices {
+		if contains(n.Webhooks, configuration+"/"+name) {
+			v.Notices = append(v.Notices, n)
+		}
+	}
 	index := indexOf(s)
 	for i := range s.Webhooks {
 		if w := &s.Webhooks[i]; w.Configuration == configuration && w.Name == name {
@@ -75,24 +81,13 @@ func (x *index) variant(w *status.Webhook) variant {
 		Title:       "What is sent to it",
 		Webhook:     *w,
 		Target:      t,
-		Endpoints:   endpointRows([]status.Target{t}),
-		Clusters:    x.clustersOf(w.ID),
+		Endpoints:   endpointsOf(x.status.Now, t),
+		Clusters:    x.status.ClustersOf(w.ID),
 		Spark:       newSpark(x.status.Now, t.Samples),
 		ModeWords:   modeWords[w.Mode],
-		PolicyWords: policyWords(w),
+		PolicyWords: w.OnFailureWords(),
 		EffectWords: effectWords[w.SideEffects],
 	}
-}
-
-func (x *index) clustersOf(id string) []string {
-	var names []string
-	for _, c := range x.status.Clusters {
-		chain := x.status.Chains[c.Chain]
-		if contains(chain.Mutating, id) || contains(chain.Validating, id) {
-			names = append(names, c.Name)
-		}
-	}
-	return names
 }
 
 var modeWords = map[string]string{
@@ -106,14 +101,4 @@ var effectWords = map[string]string{
 	"NoneOnDryRun": "it may be asked more than once on a dry run only",
 	"Some":         "it is asked once, and never on a dry run",
 	"Unknown":      "it is asked once, and never on a dry run",
-}
-
-func policyWords(w *status.Webhook) string {
-	switch {
-	case w.FailurePolicy == "Ignore":
-		return "the admission goes on without it, with a warning"
-	case w.Retry:
-		return "it is asked again, and if that does not help the admission is denied"
-	}
-	return "the admission is denied"
 }

@@ -88,6 +88,7 @@ func (a *App) Run(ctx context.Context) error {
 		return nil
 	}
 	running.Go(func() { a.resolver.Run(a.loops) })
+	running.Go(func() { a.lookout().run(a.loops) })
 	return a.serve(ctx)
 }
 

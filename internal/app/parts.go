@@ -198,6 +198,7 @@ func (p *parts) probes() *http.Server {
 		Status:              admin.NewPages(p.status.Status, p.log),
 		Profiling:           p.cfg.Admin.Profiling,
 		CertificateRequired: p.cfg.Admin.TLS.ClientCAFile != "",
+		OpenMetrics:         p.cfg.Admin.OpenMetrics,
 		Logger:              p.log,
 	})
 }

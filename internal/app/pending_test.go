@@ -126,7 +126,7 @@ spec: {webhooks: ["late/*"], join: WhenReady, probe: Review}
 			return strings.Contains(body, "webhook late/late.example.com is pending: "+cause+"\n")
 		}
 	}
-	eventually(t, "the webhook is pending: it shakes no hands", pending("BadAnswer"))
+	eventually(t, "the webhook is pending: it shakes no hands", pending("Timeout"))
 	late.StartTLS()
 	eventually(t, "the webhook is pending: it reads no reviews", pending("HTTPStatus"))
 	if v, err := ask(client); err != nil || !v.allowed {

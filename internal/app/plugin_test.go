@@ -124,7 +124,7 @@ func pluginWires() []wire {
 		}},
 		{field: "timeout", value: "{plugin: Scripted, configuration: {hang: true}, timeout: 50ms}", observe: func(_ *testing.T, r *rig) {
 			r.hangingPlugins()
-			r.start().denies(question{}, `failed calling plugin \"Scripted\": no answer in time (Timeout after `)
+			r.start().denies(question{}, `failed calling plugin \"Scripted\": Timeout after `, `: no answer in time`)
 		}},
 		{field: "reinvocationPolicy", value: "{plugin: Scripted, configuration: {again: asked again}, reinvocationPolicy: Never}", observe: func(_ *testing.T, r *rig) {
 			relabelled(r)
@@ -179,7 +179,7 @@ func TestK3PluginPanics(t *testing.T) {
 	r.object("Plugin", "plug", "{plugin: Scripted, configuration: {panic: true}}")
 	r.start()
 	for range 3 {
-		got := r.denies(question{name: "swordfish"}, `failed calling plugin \"Scripted\": panic while calling: a value of type string (Panic after `)
+		got := r.denies(question{name: "swordfish"}, `failed calling plugin \"Scripted\": Panic after `, `: panic while calling: a value of type string`)
 		if strings.Count(got.text, "swordfish") > 0 {
 			t.Errorf("it tells of the object: %s", got.text)
 		}

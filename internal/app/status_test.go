@@ -88,7 +88,7 @@ func TestAdminTLS(t *testing.T) {
 	w := newWorld(t)
 	w.issue("admin", pki.OnLoopback("admin"))
 	p := w.startFrom(strings.Replace(fileConfig, `admin: {listen: "127.0.0.1:0"}`,
-		`admin: {listen: "127.0.0.1:0", tls: {certFile: admin.crt, keyFile: admin.key, clientCAFile: ca.crt}}`, 1) + "lameDuck: 0s\n")
+		`admin: {listen: "127.0.0.1:0", openMetrics: true, tls: {certFile: admin.crt, keyFile: admin.key, clientCAFile: ca.crt}}`, 1) + "lameDuck: 0s\n")
 	p.awaitReady()
 	operator, err := tls.LoadX509KeyPair(filepath.Join(w.dir, "east.crt"), filepath.Join(w.dir, "east.key"))
 	if err != nil {
@@ -107,13 +107,15 @@ func TestAdminTLS(t *testing.T) {
 	if _, err := p.status(stranger); err == nil || !strings.Contains(err.Error(), "certificate of admin.tls.clientCAFile") {
 		t.Errorf("without a certificate: %v", err)
 	}
-	resp, err := stranger.Get(p.app.AdminURL() + "readyz") //nolint:noctx // bounded by the test
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Errorf("a probe gets %d", resp.StatusCode)
+	for _, open := range []string{"readyz", "metrics"} { // admin.openMetrics
+		resp, err := stranger.Get(p.app.AdminURL() + open) //nolint:noctx // bounded by the test
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			t.Errorf("%s: HTTP status %d", open, resp.StatusCode)
+		}
 	}
 	w.issue("admin", pki.OnLoopback("successor"))
 	eventually(t, "the new certificate is served", func() bool {

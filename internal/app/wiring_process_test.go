@@ -55,6 +55,7 @@ func processWires() []wire {
 		{field: "admin.tls.certFile", by: "internal/app.TestAdminTLS"},
 		{field: "admin.tls.keyFile", by: "internal/app.TestAdminTLS"},
 		{field: "admin.tls.clientCAFile", by: "internal/app.TestAdminTLS"},
+		{field: "admin.openMetrics", by: "internal/app.TestAdminTLS"},
 		{field: "admin.profiling", value: "admin: {profiling: true}", observe: func(t *testing.T, r *rig) {
 			if status, _ := r.start().admin("debug/pprof/"); status != http.StatusOK {
 				t.Errorf("profiles: HTTP status %d", status)
@@ -277,6 +278,7 @@ func processWires() []wire {
 			r.within(5*time.Second, func() { r.start() })
 		}},
 
+		{field: "log.format", by: "command/testdata/script/serve.txtar"},
 		{field: "log.level", by: "command/testdata/script/serve.txtar"},
 		{field: "log.allowsPerSecond", value: "log: {level: info, allowsPerSecond: 1}", observe: func(_ *testing.T, r *rig) {
 			r.start().allows(question{})

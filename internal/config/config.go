@@ -17,6 +17,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/dispatcher/overload"
 	"github.com/admission-dispatcher/dispatcher/exempt"
+	"github.com/admission-dispatcher/dispatcher/internal/logging"
 	"github.com/admission-dispatcher/dispatcher/internal/server"
 	"github.com/admission-dispatcher/dispatcher/registry"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
@@ -143,7 +144,7 @@ func defaults() *Config {
 			Interval: span(transport.DefaultResolveInterval),
 			Timeout:  span(transport.DefaultResolveTimeout),
 		},
-		Log: Log{Level: "info"},
+		Log: Log{Format: string(logging.JSON), Level: "info"},
 		Telemetry: Telemetry{DecisionLog: DecisionLog{
 			MaxBytes: 100 << 20,
 			MaxFiles: 4,
@@ -194,6 +195,7 @@ func (c *Config) validate() field.ErrorList {
 		atLeast(field.NewPath("lameDuck"), c.LameDuck, 0),
 		c.DNS.validate(field.NewPath("dns")),
 		oneOf(field.NewPath("encoding"), c.Encoding, webhook.Encodings[:]...),
+		oneOf(field.NewPath("log", "format"), c.Log.Format, string(logging.JSON), string(logging.Text)),
 		oneOf(field.NewPath("log", "level"), c.Log.Level, "debug", "info", "warn", "error"),
 		notNegative(field.NewPath("log", "allowsPerSecond"), c.Log.AllowsPerSecond),
 		c.Telemetry.DecisionLog.validate(field.NewPath("telemetry", "decisionLog")),
@@ -214,6 +216,8 @@ func (c *Config) Registry(own []netip.AddrPort, log *slog.Logger) registry.Setti
 			FailOpen:   c.FailOpen.rules(),
 			MaxTimeout: c.Deadline.Max.Duration,
 			Encoding:   webhook.ParseEncoding(c.Encoding),
+
+			CertificateRequired: c.TLS.ClientAuth == Require,
 		},
 		Logger: log,
 	}

@@ -66,6 +66,10 @@ type Admin struct {
 	// TLS is the identity of the listener and who may see the status page.
 	// Default: none, plain HTTP.
 	TLS AdminTLS `json:"tls,omitzero"`
+	// OpenMetrics serves /metrics to those without a client certificate, too, where
+	// admin.tls.clientCAFile asks for one. Default: false. Danger: whoever reaches
+	// the listener reads the names of clusters and webhooks, and how much they do.
+	OpenMetrics bool `json:"openMetrics,omitempty"`
 	// Profiling serves profiles of the process at /debug/pprof/, to those who may
 	// see the status page. Default: false. Danger: making a profile takes a few
 	// percent of CPU, a trace more; profiles tell what the process does, and its

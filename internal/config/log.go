@@ -8,10 +8,13 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/objectpath"
 )
 
-// Log is what is written to standard error, one JSON object per line.
+// Log is what is written to standard error, a line for each record.
 type Log struct {
+	// Format is json, an object per line, or text, for people. Default: json. Danger:
+	// what collects logs reads text as one string.
+	Format string `json:"format,omitempty"`
 	// Level is debug, info, warn or error. Default: info. debug adds a line for
-	// each admission that was allowed. Danger: above info denials are not logged,
+	// each admission that was allowed. SIGUSR1 changes between debug and this. Danger: above info denials are not logged,
 	// above warn what failed open is not either.
 	Level string `json:"level,omitempty"`
 	// AllowsPerSecond is how many admissions that were allowed get a line at level

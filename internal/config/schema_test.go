@@ -59,8 +59,9 @@ var setByChart = []string{"apiVersion", "kind", "listen", "tls", "admin.listen",
 
 // words are the values of enumerations, by field.
 var words = map[string][]string{
-	"encoding":  webhook.Encodings[:],
-	"log.level": {"debug", "info", "warn", "error"},
+	"encoding":   webhook.Encodings[:],
+	"log.format": {"json", "text"},
+	"log.level":  {"debug", "info", "warn", "error"},
 }
 
 // schemaOf returns the JSON Schema of the field at a path, as decoding reads it.

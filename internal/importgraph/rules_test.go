@@ -41,7 +41,7 @@ func packages() map[string][]string {
 		"chain":             {"codec", "hook", "match", "exempt"},
 		"registry/manifest": {"api/v1alpha1", "chain"},
 		// celenv for the cache of compiled conditions, which outlives a Snapshot.
-		"lint":             {"codec", "hook", "match", "internal/celenv"},
+		"lint":             {"codec", "hook", "match", "internal/celenv", "exempt"},
 		"registry/compile": {"lint", "api/v1alpha1", "codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "policy/schema", "plugin", "internal/celenv", "internal/trust", "internal/jwt"},
 		// What needs the API of the cluster that the dispatcher runs in: the dispatcher has none of it.
 		"mirror": {"api/v1alpha1", "chain", "registry/compile", "registry/manifest", "internal/mirrorstatus", "lint"},
@@ -55,12 +55,12 @@ func packages() map[string][]string {
 		"dispatcher/overload":   {"codec", "internal/share"},
 		"dispatcher":            {"codec", "codec/jsonpatch", "match", "internal/crash", "internal/throttle", "chain", "exempt", "hook", "dispatcher/overload", "internal/tracecontext"},
 		"internal/server":       {"internal/tracecontext", "dispatcher", "registry", "codec", "internal/crash", "internal/throttle", "internal/trust", "chain"},
-		"inventory":           {"lint"},
-		"adopt":               {"api/v1alpha1", "lint", "registry/manifest"},
+		"inventory":             {"lint"},
+		"adopt":                 {"api/v1alpha1", "lint", "registry/manifest"},
 		// What there is to tell of a process, from everywhere that knows.
-		"internal/status":  {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport", "webhook", "policy", "internal/mirrorstatus"},
+		"internal/status":  {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport", "webhook", "policy", "internal/mirrorstatus", "hook"},
 		"internal/admin":   {"internal/status", "internal/mirrorstatus", "registry/manifest"},
-		"internal/config":  {"chain", "internal/server", "dispatcher", "dispatcher/overload", "registry", "internal/objectpath", "exempt", "internal/mirrorstatus", "registry/compile", "registry/manifest", "transport", "webhook"}, // types and defaults of its fields
+		"internal/config":  {"chain", "internal/server", "dispatcher", "dispatcher/overload", "registry", "internal/objectpath", "exempt", "internal/mirrorstatus", "registry/compile", "registry/manifest", "transport", "webhook", "internal/logging"}, // types and defaults of its fields
 		"internal/excerpt": {},
 		"internal/otlp":    {"internal/excerpt", "internal/throttle"},
 		"internal/metrics": {"internal/otlp", "internal/tracecontext", "internal/server", "hook", "dispatcher", "registry", "breaker", "chain", "transport", "internal/mirrorstatus"},
@@ -84,7 +84,7 @@ func packages() map[string][]string {
 		"internal/harness/sample": {},
 		// codec and dispatcher for explain, which reads a Review.
 		"cmd/dispatcher": {"command"},
-		"command":        {"lint", "internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "internal/mirrorstatus", "chain", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "internal/cgroup"},
+		"command":        {"lint", "internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "internal/mirrorstatus", "chain", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "internal/cgroup", "exempt"},
 		"webhookserver":  {}, // for webhook authors: it brings nothing of ours into their binaries
 		"internal/tally": {},
 		// What becomes of the files that public projects ship.
@@ -144,6 +144,7 @@ func modules() map[string][]string {
 		"k8s.io/klog":                          {"registry/kube", "mirror"}, // to keep client-go silent
 		"golang.org/x/sys":                     {"loadtest/bench"},          // to pin processes
 		"sigs.k8s.io/json":                     {"internal/jwt", "internal/config", "codec/native", "registry/kube", "registry/manifest", "plugin"},
+		"golang.org/x/term":                    {"command"},
 		"sigs.k8s.io/structured-merge-diff":    {"policy/schema"},
 		"sigs.k8s.io/yaml":                     {"mirror", "adopt", "codec", "registration", "internal/config", "registry/manifest"},
 		"go.opentelemetry.io/otel":             {"internal/otlp"},

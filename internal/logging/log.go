@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"strings"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -14,16 +15,48 @@ import (
 // logLines is how many lines may wait for a sink that does not take them.
 const logLines = 4096
 
-// Log writes one JSON object per line, and never waits for its sink.
+// Format is how lines are written.
+type Format string
+
+// The formats.
+const (
+	JSON Format = "json" // one object per line
+	Text Format = "text" // for people
+)
+
+// Log writes a line for each record, and never waits for its sink.
 type Log struct {
 	*slog.Logger
-	queue *Queue
+	queue      *Queue
+	configured slog.Level
+	level      *slog.LevelVar
 }
 
-// New returns a Log to out, which must not be used otherwise before Close.
-func New(out io.Writer, level slog.Level) *Log {
-	queue := NewQueue(out, logLines)
-	return &Log{slog.New(slog.NewJSONHandler(queue, &slog.HandlerOptions{Level: level})), queue}
+// New returns a Log to out in the format JSON, which must not be used otherwise before
+// Close.
+func New(out io.Writer, level slog.Level) *Log { return NewFormat(out, level, JSON) }
+
+// NewFormat is New in a format.
+func NewFormat(out io.Writer, level slog.Level, format Format) *Log {
+	if format == Text {
+		out = textWriter{out}
+	}
+	l := &Log{queue: NewQueue(out, logLines), configured: level, level: new(slog.LevelVar)}
+	l.level.Set(level)
+	l.Logger = slog.New(slog.NewJSONHandler(l.queue, &slog.HandlerOptions{Level: l.level}))
+	return l
+}
+
+// ToggleDebug lets lines of level DEBUG through, or has the level that was configured
+// again, and says so in a line. It may be called at any time.
+func (l *Log) ToggleDebug() {
+	next := slog.LevelDebug
+	if l.level.Level() == slog.LevelDebug && l.configured != slog.LevelDebug {
+		next = l.configured
+	}
+	l.level.Set(min(next, slog.LevelInfo)) // so that the line is written
+	l.Info("log level changed", "to", strings.ToLower(next.String()))
+	l.level.Set(next)
 }
 
 // Dropped returns how many lines were given up.

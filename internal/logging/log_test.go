@@ -93,3 +93,36 @@ func (s *slowSink) Write(line []byte) (int, error) {
 	<-s.begin
 	return s.Buffer.Write(line)
 }
+
+// The format text has the same records, one line each, whatever is in them.
+func TestLogText(t *testing.T) {
+	var out bytes.Buffer
+	l := logging.NewFormat(&out, slog.LevelInfo, logging.Text)
+	l.Warn("TLS handshake failed", "remote", "127.0.0.1:1", "error", "a\nb=\x1b[31m", "n", 1, "none", "", "list", []string{"a"})
+	l.Debug("not this")
+	l.Close()
+	line := out.String()
+	const want = ` WARN  TLS handshake failed remote=127.0.0.1:1 error="a\nb=\x1b[31m" n=1 none="" list="[\"a\"]"` + "\n"
+	if _, rest, _ := strings.Cut(line, " "); " "+rest != want {
+		t.Errorf("the line is %q, want %q", " "+rest, want)
+	}
+}
+
+// A signal lets the lines for debugging through, and the next one has it as it was.
+func TestToggleDebug(t *testing.T) {
+	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelError} {
+		var out bytes.Buffer
+		l := logging.New(&out, level)
+		l.Debug("before")
+		l.ToggleDebug()
+		l.Debug("while")
+		l.ToggleDebug()
+		l.Debug("after")
+		l.Close()
+		text := out.String()
+		if !strings.Contains(text, `"while"`) || strings.Contains(text, `"before"`) != (level == slog.LevelDebug) || strings.Contains(text, `"after"`) != (level == slog.LevelDebug) ||
+			strings.Count(text, "log level changed") != 2 {
+			t.Errorf("%v:\n%s", level, text)
+		}
+	}
+}

@@ -14,6 +14,7 @@ const (
 	breakerState      = "dispatcher.breaker.state"
 	breakerClusters   = "dispatcher.breaker.clusters"
 	endpoints         = "dispatcher.endpoints"
+	failingEndpoints  = "dispatcher.endpoints.failing"
 	targetConnections = "dispatcher.target.connections"
 	targetsDraining   = "dispatcher.targets.draining"
 )
@@ -33,6 +34,8 @@ func (m *targetMetrics) families() []Family {
 			"Changes of the state of circuits, by the state that they entered: of an `endpoint` for every cluster, of a `cluster` for all its calls to an endpoint, of a `resource` for its calls about that. The log has each with cluster, resource and reason.", &m.transitions},
 		{endpoints, ObservedGauge, "{endpoint}", labels(named("target"), state()),
 			"Addresses of a target by the state of their own circuits. A target that resolves to nothing has 0 in every state.", nil},
+		{failingEndpoints, ObservedGauge, "{endpoint}", labels(named("target")),
+			"Addresses of a target of which the last attempt or probe failed, whatever their circuits let through. Every target is probed when the process starts; a probe changes no circuit.", nil},
 		{targetConnections, ObservedGauge, "{connection}", labels(named("target")),
 			"Open connections to a target.", nil},
 		{targetsDraining, ObservedGauge, "{target}", nil,
@@ -73,6 +76,7 @@ func (r reading) targets() {
 
 func (r reading) target(url attribute.KeyValue, sum *targetReading) {
 	r.gauge(targetConnections, sum.connections, url)
+	r.gauge(failingEndpoints, sum.failing, url)
 	for s, n := range sum.states {
 		r.gauge(endpoints, n, url, attribute.String("state", stateName(breaker.State(s))))
 	}
@@ -86,6 +90,7 @@ func (r reading) target(url attribute.KeyValue, sum *targetReading) {
 // targetReading is the sum of the Targets of one URL.
 type targetReading struct {
 	connections int64
+	failing     int64
 	states      [breaker.Ramping + 1]int64
 	breakers    map[string]breakerReading // by address
 }
@@ -98,6 +103,10 @@ func (s *targetReading) add(t *transport.Target) {
 	for _, e := range t.Endpoints() {
 		health, address := e.Health(), e.Address().String()
 		s.states[health.State]++
+		switch e.Condition(health.State) {
+		case transport.Failing, transport.Unreachable, transport.Ejected:
+			s.failing++
+		}
 		clusters := map[string]bool{}
 		for _, c := range health.Circuits {
 			clusters[c.Cluster] = true

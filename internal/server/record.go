@@ -48,8 +48,7 @@ func (r *records) refused(attrs []slog.Attr, from *chain.Cluster, why refusal, t
 	}
 	r.observer.TurnedAway(cluster, why.String())
 	status, _ := why.describe()
-	r.warn(pass, "request refused", append(attrs,
-		slog.Int("status", status), slog.String("reason", text))...)
+	r.warn(pass, "request refused", remedied(append(attrs, slog.Int("status", status), slog.String("reason", text)), why.remedy())...)
 }
 
 // sender says where a request comes from and, if its headers could be read,
@@ -77,7 +76,7 @@ func (r *records) handshakeFailed(remote net.Addr, err error) {
 	}
 	r.observer.TurnedAway("", badHandshake)
 	r.warn(r.handshakes.Pass, "TLS handshake failed",
-		slog.String("remote", remote.String()), slog.String("error", cut(err.Error())))
+		remedied([]slog.Attr{slog.String("remote", remote.String()), slog.String("error", cut(err.Error()))}, handshakeRemedy(err))...)
 }
 
 // Why a connection makes way for another.

@@ -49,9 +49,9 @@ func TestWhatRecordsSay(t *testing.T) {
 	r.handshakeFailed(remote, tls.AlertError(48))
 	r.connectionClosed("", remote, tooManyOpen, 7)
 	r.connectionClosed("a", remote, tooManyHeads, 8)
-	want := `level=WARN msg="request refused" remote=x status=405 reason=text
-level=WARN msg="request refused" remote=x cluster=a status=403 reason=text
-level=WARN msg="TLS handshake failed" remote=127.0.0.1:1 error="tls: unknown certificate authority"
+	want := `level=WARN msg="request refused" remote=x status=405 reason=text remedy="apply what dispatcher registration prints for the cluster: the URL is not one of its"
+level=WARN msg="request refused" remote=x cluster=a status=403 reason=text remedy="compare the certificate or token of the caller with spec.authentication of its Cluster; dispatcher registration --caller prints what kube-apiserver needs"
+level=WARN msg="TLS handshake failed" remote=127.0.0.1:1 error="tls: unknown certificate authority" remedy="the client certificate is not of an authority in tls.clientCAFile, or in caFile of its Cluster"
 level=WARN msg="connection closed: too many are open" remote=127.0.0.1:1 limit=7
 level=WARN msg="connection closed: too many are amid the head of a request" remote=127.0.0.1:1 limit=8 cluster=a
 `
@@ -104,6 +104,25 @@ func TestPrintable(t *testing.T) {
 	} {
 		if got := printable(text); got != want {
 			t.Errorf("%q is printed as %q", text, got)
+		}
+	}
+}
+
+// What a handshake failed of tells what to do, as far as the text of the error goes.
+func TestHandshakeRemedy(t *testing.T) {
+	for text, want := range map[string]string{
+		"tls: client didn't provide a certificate":                             "tls.clientAuth: IfGiven",
+		"remote error: tls: bad certificate":                                   "does not trust the serving certificate",
+		"remote error: tls: unknown certificate authority":                     "does not trust the serving certificate",
+		"remote error: tls: internal error":                                    "look at the caller's log",
+		"tls: first record does not look like a TLS handshake":                 "plain HTTP",
+		"tls: failed to verify certificate: x509: certificate has expired":     "renew",
+		"tls: failed to verify certificate: x509: signed by unknown authority": "tls.clientCAFile",
+		"read tcp: i/o timeout":                                                "network",
+		"something else":                                                       "",
+	} {
+		if got := handshakeRemedy(errors.New(text)); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: %q", text, got)
 		}
 	}
 }

@@ -128,6 +128,7 @@ func (c *Collector) Status() Status {
 	}
 	c.recent.into(&s)
 	c.history.into(&s)
+	s.Notices = s.FindNotices()
 	return s
 }
 

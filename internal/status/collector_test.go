@@ -69,8 +69,8 @@ func TestVariants(t *testing.T) {
 	for _, w := range newWorld(t).load().Webhooks {
 		if w.Name == "images.policy.example.com" {
 			modes, ids = append(modes, w.Mode), append(ids, w.ID)
-			if len(w.Bindings) == 0 {
-				t.Errorf("%s is bound by nothing", w.ID)
+			if bound := len(w.Bindings) > 0; bound != (w.Mode == "Shadow") {
+				t.Errorf("%s in mode %s is bound by %v: the binding makes it Shadow where it selects", w.ID, w.Mode, w.Bindings)
 			}
 		}
 	}

@@ -57,7 +57,7 @@ func (h *history) serve(entry *Change, s *registry.Snapshot) {
 	next := digestsOf(s)
 	entry.Snapshot, entry.Clusters, entry.Pending = s.ShortHash(), len(s.Clusters), len(s.Pending)
 	entry.Webhooks = len(next) - len(s.Clusters)
-	if h.served != nil {
+	if entry.First = h.served == nil; !entry.First {
 		entry.Added, entry.Removed, entry.Changed = next.differences(h.served)
 	}
 	h.served = next

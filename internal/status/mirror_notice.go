@@ -3,6 +3,7 @@
 package status
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -18,23 +19,39 @@ const shownRefused = 3
 
 // mirrorNotices says what is wrong with the mirror of the API: what it holds back, what it
 // does not take, and what it cannot do.
-func mirrorNotices(m *mirrorstatus.Mirror, now time.Time, severe, say sayer) {
+func mirrorNotices(m *mirrorstatus.Mirror, now time.Time, l *notices) {
 	if m.Error != "" {
-		severe("The mirror of the registry: %s", m.Error)
+		l.add(Notice{Severity: critical, Text: "The mirror of the registry does not work", Error: m.Error})
 	}
+	stays := fmt.Sprintf("Generation %s is served until then.", mirrorstatus.Short(m.Generation))
 	switch next := m.Next; m.BehindBecause() {
 	case mirrorstatus.CrashedWith:
-		severe("The mirror of the registry crashes with what the API has: generation %s stays until objects change", mirrorstatus.Short(m.Generation))
+		l.add(Notice{
+			Severity: critical, Text: "The mirror of the registry crashes with what the API has", Affects: stays,
+			Remedy: "Take back the last change of an object.", Runbook: runbook("DispatcherGenerationQuarantined"),
+		})
 	case mirrorstatus.Quarantine:
-		severe("Generation %s of the registry is quarantined (%s): %s is served until objects change", mirrorstatus.Short(next.Generation), quarantineReason(m), mirrorstatus.Short(m.Generation))
+		l.add(Notice{
+			Severity: critical, Text: fmt.Sprintf("Generation %s of the registry is quarantined", mirrorstatus.Short(next.Generation)), Affects: stays,
+			Error: quarantineReason(m), Remedy: "Take back the last change of an object.", Runbook: runbook("DispatcherGenerationQuarantined"),
+		})
 	case mirrorstatus.HeldBack:
-		severe("Generation %s of the registry is held back: it has lost %s. If that is meant: %s", mirrorstatus.Short(next.Generation), strings.Join(next.Lost, ", "), next.Confirm())
+		l.add(Notice{
+			Severity: critical, Text: fmt.Sprintf("Generation %s of the registry is held back: it has lost %s", mirrorstatus.Short(next.Generation), strings.Join(next.Lost, ", ")), Affects: stays,
+			Remedy: "If that is meant: " + next.Confirm(), Runbook: runbook("DispatcherGenerationHeldBack"),
+		})
 	}
 	if n := m.RefusedCount; n > 0 {
-		say("%s of the registry %s not served as in the API: %s", Count(n, "object"), is(n), refusedNames(m))
+		l.add(Notice{
+			Severity: warning, Text: fmt.Sprintf("%s of the registry %s not served as in the API: %s", Count(n, "object"), is(n), refusedNames(m)),
+			Runbook: runbook("DispatcherObjectsRefused"),
+		})
 	}
 	if m.Error == "" && now.Sub(m.Heard) > silence {
-		say("The API of the registry %s: what is served stays%s", lastHeard(m.Heard, now), unheardResources(m))
+		l.add(Notice{
+			Severity: warning, Text: "The API of the registry " + lastHeard(m.Heard, now), Affects: "What is served stays.",
+			Error: unheard(m), Runbook: runbook("DispatcherRegistryUnheard"),
+		})
 	}
 }
 
@@ -73,11 +90,11 @@ func lastHeard(heard, now time.Time) string {
 	return "was last heard " + now.Sub(heard).Round(time.Second).String() + " ago"
 }
 
-// unheardResources says which resources have errors.
-func unheardResources(m *mirrorstatus.Mirror) string {
+// unheard returns the error of the first resource that has one.
+func unheard(m *mirrorstatus.Mirror) string {
 	for _, r := range m.Resources {
 		if r.Error != "" {
-			return " (" + r.Resource + ": " + r.Error + ")"
+			return r.Resource + ": " + r.Error
 		}
 	}
 	return ""

@@ -4,14 +4,46 @@ package status
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
-// Notice is one thing that somebody should look at.
+// Notice is one thing that somebody should look at, with what that takes. What has one
+// cause is one Notice, however many webhooks or clusters it concerns. Texts are for
+// people; the page, the command and the JSON show the same.
 type Notice struct {
-	// Critical: something that should be decided or served is not.
-	Critical bool
-	Text     string
+	Severity string `json:"severity"` // critical: something that should be decided or served is not; or warning
+	Text     string `json:"text"`     // what is wrong
+	// Affects says what becomes of admissions meanwhile.
+	Affects string `json:"affects,omitempty"`
+	// Error is the last error of the first that it concerns.
+	Error   string `json:"error,omitempty"`
+	Remedy  string `json:"remedy,omitempty"`
+	Runbook string `json:"runbook,omitempty"` // URL
+	// Webhooks, as configuration/name, and Clusters are those that it concerns; none: the
+	// process as a whole.
+	Webhooks []string `json:"webhooks"`
+	Clusters []string `json:"clusters"`
+}
+
+// The severities.
+const (
+	critical = "critical"
+	warning  = "warning"
+)
+
+// Critical reports whether something that should be decided or served is not.
+func (n *Notice) Critical() bool { return n.Severity == critical }
+
+// Lines are the Notice in full, from what is wrong to where that is documented.
+func (n *Notice) Lines() []string {
+	lines := []string{n.Text}
+	for _, more := range []struct{ title, text string }{{"", n.Affects}, {"last error: ", n.Error}, {"", n.Remedy}, {"see ", n.Runbook}} {
+		if more.text != "" {
+			lines = append(lines, more.title+more.text)
+		}
+	}
+	return lines
 }
 
 const (
@@ -19,117 +51,183 @@ const (
 	lately      = 10 * time.Minute
 )
 
-// Notices returns what needs attention, the critical first. Nothing: all is well.
-func (s *Status) Notices() []Notice {
-	var critical, worth []Notice
-	severe := func(format string, args ...any) {
-		critical = append(critical, Notice{Critical: true, Text: fmt.Sprintf(format, args...)})
-	}
-	say := func(format string, args ...any) { worth = append(worth, Notice{Text: fmt.Sprintf(format, args...)}) }
-
-	for _, why := range s.Unready {
-		severe("Not ready: %s", why)
-	}
-	if n := len(s.Problems); n > 0 && s.Snapshot != nil {
-		severe("The last change of the configuration is refused (%s); snapshot %s stays", Count(n, "problem"), s.Snapshot.Short)
-	}
-	if s.Mirror != nil {
-		mirrorNotices(s.Mirror, s.Now, severe, say)
-	}
-	for i := range s.Targets {
-		s.Targets[i].notices(severe, say)
-	}
-	for _, c := range s.Certificates {
-		c.notices(s.Now, severe, say)
-	}
-	if n := s.since(s.FailOpens); n > 0 {
-		severe("%s failed open in the last ten minutes", atLeast(n, "admission"))
-	}
-	if n := s.since(s.Sheds); n > 0 {
-		severe("%s shed in the last ten minutes", atLeast(n, "admission"))
-	}
-	for _, p := range s.Pending {
-		say("Webhook %s is pending: %s", p.Webhook, p.Reason)
-	}
-	for _, c := range s.Clusters {
-		if c.Namespaces != nil && c.Namespaces.Stale {
-			say("The namespaces of cluster %s are stale", c.Name)
-		}
-		for i := range c.Objects {
-			c.Objects[i].notices(c.Name, say)
-		}
-		if last := c.Counts.LastOutdated; !last.IsZero() && s.Now.Sub(last) < lately {
-			say("Cluster %s applies an older registration", c.Name)
-		}
-		if c.Namespaces != nil && c.Namespaces.Credential != "" {
-			say("The credential for the API of cluster %s cannot be renewed: %s", c.Name, c.Namespaces.Credential)
-		}
-	}
-	for _, d := range s.Draining {
-		say("%s is draining: not yet safe to stop", d.URL)
-	}
-	return append(critical, worth...)
+// runbook is the URL of what the alert of that name links to.
+func runbook(alert string) string {
+	return "https://github.com/admission-dispatcher/dispatcher/blob/main/docs/runbooks/" + alert + ".md"
 }
 
-// notices says what is not known of a cluster's objects.
-func (o *Objects) notices(cluster string, say sayer) {
-	switch {
-	case o.Stale:
-		say("The %s of cluster %s are stale", o.Resource, cluster)
-	case o.Unkept > 0 || o.Partial:
-		say("Cluster %s has more %s than are kept: each of the others is asked for", cluster, o.Resource)
-	}
-}
+// notices are found in the order in which they are listed: the critical first.
+type notices struct{ critical, warnings []Notice }
 
-type sayer func(format string, args ...any)
-
-// notices says what is wrong with a Target: nobody is there, or not everybody.
-func (t *Target) notices(severe, say sayer) {
-	if t.Unresolved != "" {
-		severe("%s has no endpoint: %s", t.URL, t.Unresolved)
+func (l *notices) add(n Notice) {
+	n.Webhooks, n.Clusters = orEmpty(n.Webhooks), orEmpty(n.Clusters)
+	if n.Critical() {
+		l.critical = append(l.critical, n)
 		return
 	}
-	spared := 0
-	for i := range t.Endpoints {
-		if !t.Endpoints[i].Healthy() {
-			spared++
-		}
+	l.warnings = append(l.warnings, n)
+}
+
+func (l *notices) all() []Notice { return append(append([]Notice{}, l.critical...), l.warnings...) }
+
+// FindNotices returns what needs attention, the critical first. Nothing: all is well.
+func (s *Status) FindNotices() []Notice {
+	var l notices
+	s.processNotices(&l)
+	if s.Mirror != nil {
+		mirrorNotices(s.Mirror, s.Now, &l)
 	}
-	switch spared {
-	case 0:
-	case len(t.Endpoints):
-		severe("%s: no endpoint of %d is healthy", t.URL, spared)
-	default:
-		say("%s: %d of %d endpoints are spared", t.URL, spared, len(t.Endpoints))
+	for _, o := range s.outages() {
+		l.add(o.notice())
 	}
-	for i := range t.Endpoints {
-		if e := &t.Endpoints[i]; e.OpenCount > 0 {
-			say("%s at %s is not called for %s", t.URL, e.Address, e.OpenFor())
-		}
+	for i := range s.Certificates {
+		s.Certificates[i].notices(s.Now, &l)
+	}
+	s.decisionNotices(&l)
+	s.pendingNotices(&l)
+	s.clusterNotices(&l)
+	for _, d := range s.Draining {
+		l.add(Notice{Severity: warning, Text: fmt.Sprintf("%s is draining: not yet safe to stop", d.URL), Affects: Count(d.Outstanding, "call") + " under way"})
+	}
+	return l.all()
+}
+
+// processNotices are about the process as a whole.
+func (s *Status) processNotices(l *notices) {
+	for _, why := range s.Unready {
+		l.add(Notice{Severity: critical, Text: "Not ready: " + why, Runbook: runbook("DispatcherAbsent")})
+	}
+	if n := len(s.Problems); n > 0 && s.Snapshot != nil {
+		l.add(Notice{
+			Severity: critical,
+			Text:     fmt.Sprintf("The last change of the configuration is refused (%s); snapshot %s stays", Count(n, "problem"), s.Snapshot.Short),
+			Error:    s.Problems[0].String(),
+			Remedy:   "Run dispatcher validate on what the sources hold now, and correct it.",
+			Runbook:  runbook("DispatcherConfigurationRefused"),
+		})
 	}
 }
 
-func (c *Certificate) notices(now time.Time, severe, say sayer) {
+// decisionNotices are about the decisions of the last ten minutes.
+func (s *Status) decisionNotices(l *notices) {
+	if n, who := s.since(s.FailOpens, func(d *Decision) []Involved { return d.Webhooks }); n > 0 {
+		l.add(Notice{
+			Severity: critical, Text: atLeast(n, "admission") + " failed open in the last ten minutes",
+			Affects:  "They were allowed without " + listUpTo(shownNames, who.webhooks) + ", in " + listUpTo(shownNames, who.clusters) + ".",
+			Error:    who.cause,
+			Remedy:   "Look at Recent fail-opens for what got in, and check it.",
+			Runbook:  runbook("DispatcherFailingOpen"),
+			Webhooks: who.webhooks, Clusters: who.clusters,
+		})
+	}
+	if n, who := s.since(s.Sheds, func(d *Decision) []Involved { return d.Webhooks }); n > 0 {
+		l.add(Notice{
+			Severity: critical, Text: atLeast(n, "admission") + " shed in the last ten minutes",
+			Affects: "There was no free slot for a call; its failure policy decided.",
+			Runbook: runbook("DispatcherShedding"), Webhooks: who.webhooks, Clusters: who.clusters,
+		})
+	}
+	if n, who := s.since(s.Denials, func(d *Decision) []Involved { return d.Unavailable }); n > 0 {
+		l.add(Notice{
+			Severity: warning, Text: atLeast(n, "admission") + " denied in the last ten minutes would have gone on without a webhook whose call failed",
+			Affects:  "Others denied them: nothing got in. Without a verdict were " + listUpTo(shownNames, who.webhooks) + ".",
+			Error:    who.cause,
+			Webhooks: who.webhooks, Clusters: who.clusters,
+		})
+	}
+}
+
+// pendingNotices are about webhooks that do not take part yet, one for each reason.
+func (s *Status) pendingNotices(l *notices) {
+	var order []string
+	byReason := map[string][]*Pending{}
+	for i := range s.Pending {
+		p := &s.Pending[i]
+		if byReason[p.Reason] == nil {
+			order = append(order, p.Reason)
+		}
+		byReason[p.Reason] = append(byReason[p.Reason], p)
+	}
+	for _, reason := range order {
+		var names []string
+		previous := 0
+		for _, p := range byReason[reason] {
+			names = append(names, p.Webhook)
+			if p.Previous {
+				previous++
+			}
+		}
+		affects := "Not called yet."
+		if previous > 0 {
+			affects = fmt.Sprintf("The previous version of %d serves meanwhile; the others are not called yet.", previous)
+		}
+		l.add(Notice{
+			Severity: warning, Text: subject(names) + " pending", Affects: affects, Error: reason,
+			Remedy: "Start the webhook where its configuration says that it is served.", Runbook: runbook("DispatcherWebhookPending"), Webhooks: names,
+		})
+	}
+}
+
+func (c *Certificate) notices(now time.Time, l *notices) {
+	n := Notice{Remedy: "Replace " + c.File + "; it is read again by itself.", Runbook: runbook("DispatcherCertificateExpires")}
 	switch {
 	case now.After(c.NotAfter):
-		severe("The certificate %s (%s) has expired", c.Subject, c.Role)
+		n.Severity, n.Text = critical, fmt.Sprintf("The certificate %s (%s) has expired", c.Subject, c.Role)
+		l.add(n)
 	case now.Add(expiresSoon).After(c.NotAfter):
-		say("The certificate %s (%s) expires at %s", c.Subject, c.Role, c.NotAfter.UTC().Format(time.RFC3339))
+		n.Severity, n.Text = warning, fmt.Sprintf("The certificate %s (%s) expires at %s", c.Subject, c.Role, c.NotAfter.UTC().Format(time.RFC3339))
+		l.add(n)
 	}
 	if c.Refused != "" {
-		severe("The files of %s are refused: %s", c.Role, c.Refused)
+		l.add(Notice{Severity: critical, Text: fmt.Sprintf("The files of %s are refused", c.Role), Affects: "Those that were read before are used.", Error: c.Refused, Remedy: "Correct " + c.File + "."})
 	}
 }
 
-// since returns how many of the decisions are recent.
-func (s *Status) since(list []Decision) int {
-	n := 0
+// party are those whom recent decisions name.
+type party struct {
+	webhooks, clusters []string
+	cause              string // of the newest
+}
+
+// since returns how many of the decisions are recent and name somebody, and whom.
+func (s *Status) since(list []Decision, named func(*Decision) []Involved) (n int, who party) {
+	webhooks, clusters := map[string]bool{}, map[string]bool{}
 	for i := range list {
-		if s.Now.Sub(list[i].Time) < lately {
-			n++
+		d := &list[i]
+		those := named(d)
+		if s.Now.Sub(d.Time) >= lately || len(those) == 0 {
+			continue
+		}
+		n++
+		clusters[d.Cluster] = true
+		for _, w := range those {
+			webhooks[w.String()] = true
+			if who.cause == "" {
+				who.cause = w.Cause
+			}
 		}
 	}
-	return n
+	who.webhooks, who.clusters = sortedKeys(webhooks), sortedKeys(clusters)
+	return n, who
+}
+
+// shownNames is how many names a text lists.
+const shownNames = 3
+
+// subject begins a sentence about webhooks, with its verb.
+func subject(names []string) string {
+	if len(names) == 1 {
+		return "Webhook " + names[0] + " is"
+	}
+	return fmt.Sprintf("%d webhooks (%s) are", len(names), listUpTo(shownNames, names))
+}
+
+// listUpTo lists at most n names and says how many there are besides.
+func listUpTo(n int, names []string) string {
+	if len(names) <= n {
+		return listed(names, "and", "")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
 }
 
 // atLeast says a number that cannot be above what is kept.

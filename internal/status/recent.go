@@ -31,11 +31,13 @@ func newRecent() recent {
 }
 
 // seen is which lists an admission belongs to. One that was shed is also a denial
-// or a fail-open.
-type seen struct{ denial, failOpen, shed bool }
+// or a fail-open. One that others deny has not failed open, whatever else failed: it is
+// not in.
+type seen struct{ denial, failOpen, unavailable, shed bool }
 
 func look(v *dispatcher.Verdict) seen {
-	return seen{denial: !v.Response.Allowed, failOpen: v.FailedOpen(), shed: v.Shed()}
+	denial, failOpen := !v.Response.Allowed, v.FailedOpen()
+	return seen{denial: denial, failOpen: failOpen && !denial, unavailable: failOpen && denial, shed: v.Shed()}
 }
 
 // observe keeps what is remarkable of an admission.
@@ -44,7 +46,9 @@ func (r *recent) observe(record *dispatcher.Record, s seen) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s.denial {
-		r.denials.add(d.about(outcomes, (*dispatcher.Outcome).Denies))
+		denied := d.about(outcomes, (*dispatcher.Outcome).Denies)
+		denied.Unavailable = involved(outcomes, (*dispatcher.Outcome).FailsOpen)
+		r.denials.add(denied)
 	}
 	if s.failOpen {
 		r.failOpens.add(d.about(outcomes, (*dispatcher.Outcome).FailsOpen))
@@ -87,13 +91,19 @@ func newDecision(r *dispatcher.Record) Decision {
 
 // about returns d with the webhooks that belong to a list.
 func (d Decision) about(outcomes []dispatcher.Outcome, belongs func(*dispatcher.Outcome) bool) *Decision {
-	d.Webhooks = []Involved{}
+	d.Webhooks, d.Unavailable = involved(outcomes, belongs), []Involved{}
+	return &d
+}
+
+// involved returns the webhooks whose outcomes belong.
+func involved(outcomes []dispatcher.Outcome, belongs func(*dispatcher.Outcome) bool) []Involved {
+	list := []Involved{}
 	for i := range outcomes {
 		o := &outcomes[i]
 		if !belongs(o) {
 			continue
 		}
-		d.Webhooks = append(d.Webhooks, Involved{
+		list = append(list, Involved{
 			Configuration: o.Webhook.Configuration,
 			Webhook:       o.Webhook.Name,
 			Result:        o.Result.String(),
@@ -101,7 +111,7 @@ func (d Decision) about(outcomes []dispatcher.Outcome, belongs func(*dispatcher.
 			FailOpenRule:  o.FailOpenRule,
 		})
 	}
-	return &d
+	return list
 }
 
 func bounded(name []byte) string {

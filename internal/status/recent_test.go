@@ -71,6 +71,17 @@ func involved(list []status.Decision) string {
 	return strings.Join(texts, "; ")
 }
 
+// unavailable says which calls failed beside denials.
+func unavailable(list []status.Decision) (text string) {
+	for _, d := range list {
+		text += d.Name + ": "
+		for _, w := range d.Unavailable {
+			text += w.Webhook + "=" + w.Cause + " "
+		}
+	}
+	return text
+}
+
 // Each list has the admissions that it is about, the newest first, with the
 // webhooks that it is about.
 func TestRecent(t *testing.T) {
@@ -89,13 +100,17 @@ func TestRecent(t *testing.T) {
 	}
 	s := c.Status()
 	for list, c := range map[string]struct{ got, want string }{
-		"denials":   {involved(s.Denials), "refused: w0=refused/BadPatch; shed: w0=failed/Shed; both: w0=denied"},
-		"failOpens": {involved(s.FailOpens), "shed: w1=failed_open/Shed; skipped: w0=skipped/MatchError; warned: w0=failed_open/TLS; both: w1=failed_open/Timeout"},
-		"sheds":     {involved(s.Sheds), "shed: w0=failed/Shed w1=failed_open/Shed"},
+		"denials":     {involved(s.Denials), "refused: w0=refused/BadPatch; shed: w0=failed/Shed; both: w0=denied"},
+		"failOpens":   {involved(s.FailOpens), "skipped: w0=skipped/MatchError; warned: w0=failed_open/TLS"},
+		"unavailable": {unavailable(s.Denials), "refused: shed: w1=Shed both: w1=Timeout "},
+		"sheds":       {involved(s.Sheds), "shed: w0=failed/Shed w1=failed_open/Shed"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", list, c.got, c.want)
 		}
+	}
+	if counts := c.Counts("east"); counts.FailedOpen != 2 || counts.DeniedUnavailable != 2 || counts.Denied != 3 {
+		t.Errorf("what others deny is not in: %+v", counts)
 	}
 	text, err := json.Marshal(s)
 	if err != nil {

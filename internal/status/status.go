@@ -20,6 +20,7 @@ type Status struct {
 
 	Ready        bool               `json:"ready"`
 	Unready      []string           `json:"unready"`
+	Notices      []Notice           `json:"notices"`
 	Snapshot     *Snapshot          `json:"snapshot"`
 	Problems     []manifest.Problem `json:"problems"`
 	Warnings     []manifest.Problem `json:"warnings"`
@@ -78,9 +79,11 @@ type Cluster struct {
 type Counts struct {
 	Admissions int64 `json:"admissions"`
 	Denied     int64 `json:"denied"`
-	FailedOpen int64 `json:"failedOpen"`
-	Shed       int64 `json:"shed"`
-	Bypassed   int64 `json:"bypassed"`
+	FailedOpen int64 `json:"failedOpen"` // allowed
+	// DeniedUnavailable are denied, while a call failed that would not have blocked them.
+	DeniedUnavailable int64 `json:"deniedUnavailable"`
+	Shed              int64 `json:"shed"`
+	Bypassed          int64 `json:"bypassed"`
 	// Outdated are those on a path of an older registration.
 	Outdated     int64     `json:"outdated"`
 	Last         time.Time `json:"last,omitzero"` // zero: none yet
@@ -151,6 +154,8 @@ type Decision struct {
 	Allowed     bool       `json:"allowed"`
 	Code        int32      `json:"code,omitempty"` // of a denial
 	Webhooks    []Involved `json:"webhooks"`
+	// Unavailable are, of a denial, webhooks whose calls failed and would not have blocked.
+	Unavailable []Involved `json:"unavailable"`
 }
 
 // Involved is one webhook's part of a Decision.
@@ -162,10 +167,14 @@ type Involved struct {
 	FailOpenRule  string `json:"failOpenRule,omitempty"`
 }
 
+// String is configuration/webhook.
+func (i Involved) String() string { return i.Configuration + "/" + i.Webhook }
+
 // Change is one change of the configuration, served or refused.
 type Change struct {
 	Time     time.Time          `json:"time"`
 	Snapshot string             `json:"snapshot"` // short; of what is served from then on
+	First    bool               `json:"first"`    // there was none before: nothing is added to it
 	Refused  bool               `json:"refused"`
 	Problems []manifest.Problem `json:"problems"`
 	Clusters int                `json:"clusters"`

@@ -21,7 +21,7 @@ type tallies struct {
 	table   atomic.Pointer[map[string]*tally]
 }
 
-type tally struct{ admissions, denied, failedOpen, shed, bypassed, outdated, last, lastOutdated atomic.Int64 }
+type tally struct{ admissions, denied, failedOpen, unavailable, shed, bypassed, outdated, last, lastOutdated atomic.Int64 }
 
 func (t *tallies) count(r *dispatcher.Record, s seen) {
 	c := t.of(r.Cluster.Name)
@@ -32,6 +32,9 @@ func (t *tallies) count(r *dispatcher.Record, s seen) {
 	}
 	if s.failOpen {
 		c.failedOpen.Add(1)
+	}
+	if s.unavailable {
+		c.unavailable.Add(1)
 	}
 	if s.shed {
 		c.shed.Add(1)
@@ -92,9 +95,12 @@ func (t *tallies) counts(cluster string) Counts {
 		Denied:     c.denied.Load(),
 		FailedOpen: c.failedOpen.Load(),
 		Shed:       c.shed.Load(),
-		Bypassed:   c.bypassed.Load(),
-		Outdated:   c.outdated.Load(),
-		Last:       time.Unix(0, c.last.Load()).UTC(),
+
+		DeniedUnavailable: c.unavailable.Load(),
+
+		Bypassed: c.bypassed.Load(),
+		Outdated: c.outdated.Load(),
+		Last:     time.Unix(0, c.last.Load()).UTC(),
 	}
 	if last := c.lastOutdated.Load(); last > 0 {
 		counts.LastOutdated = time.Unix(0, last).UTC()

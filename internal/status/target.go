@@ -3,10 +3,14 @@
 package status
 
 import (
+	"errors"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/admission-dispatcher/dispatcher/breaker"
+	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/transport"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
@@ -28,7 +32,9 @@ func (c *Collector) target(t *transport.Target) Target {
 		Samples:       c.latencies.of(t),
 	}
 	if err := t.Unresolved(); err != nil {
-		target.Unresolved = err.Error()
+		target.Unresolved = shown(err)
+	} else if err := t.LookupError(); err != nil {
+		target.LookupError = shown(err)
 	}
 	for _, e := range t.Endpoints() {
 		target.Endpoints = append(target.Endpoints, newEndpoint(e))
@@ -36,13 +42,46 @@ func (c *Collector) target(t *transport.Target) Target {
 	return target
 }
 
-// closedState is the state of a breaker that lets everything pass.
-var closedState = breaker.Closed.String()
+// maxError bounds the text of an error, in bytes: the names in a certificate are whatever
+// its owner likes.
+const maxError = 300
+
+// shown is the text of an error as a Status has it.
+func shown(err error) string {
+	text := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, err.Error())
+	if len(text) > maxError {
+		text = strings.ToValidUTF8(text[:maxError], "") + "..."
+	}
+	return text
+}
+
+// newLastError leaves out what a webhook wrote, which may quote an object.
+func newLastError(t *transport.Trouble) *LastError {
+	if t == nil {
+		return nil
+	}
+	last := &LastError{Time: t.At.UTC(), Cause: string(hook.BadAnswer)}
+	if failed, ok := errors.AsType[*hook.CallError](t.Err); ok {
+		last.Cause = string(failed.Cause)
+	}
+	if last.Text = shown(t.Err); last.Cause == string(hook.BadAnswer) {
+		last.Text = "its answer is not one to the review that it was sent; the log says more"
+	}
+	return last
+}
 
 func newEndpoint(e *transport.Endpoint) Endpoint {
 	h := e.Health()
 	return Endpoint{
 		Address:     e.Address().String(),
+		Condition:   e.Condition(h.State).String(),
+		LastError:   newLastError(e.Trouble()),
+		LastAnswer:  e.Answered().UTC(),
 		State:       h.State.String(),
 		Since:       h.Since.UTC(),
 		Until:       h.Until.UTC(),

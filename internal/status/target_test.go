@@ -3,9 +3,12 @@
 package status
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -61,5 +64,37 @@ func TestHookWithoutTarget(t *testing.T) {
 	w := newWebhook(&chain.Entry{ID: hook.ID{Configuration: "policies", Name: "own"}, Hook: hook.Local(nil)}, chain.Validating)
 	if w.Name != "own" || w.Target != "" {
 		t.Errorf("%+v", w)
+	}
+}
+
+// The mode decides what comes of a failed call, then the failure policy.
+func TestOnFailureOfEntry(t *testing.T) {
+	for _, c := range []struct {
+		mode   chain.Mode
+		policy chain.FailurePolicy
+		want   string
+	}{
+		{chain.Enforce, chain.Fail, Deny}, {chain.Enforce, chain.Ignore, Allow}, {chain.Warn, chain.Fail, Allow},
+		{chain.Warn, chain.Ignore, Allow}, {chain.Shadow, chain.Fail, Nothing}, {chain.Shadow, chain.Ignore, Nothing},
+	} {
+		w := newWebhook(&chain.Entry{Hook: hook.Local(nil), Mode: c.mode, FailurePolicy: c.policy}, chain.Validating)
+		if w.OnFailure != c.want {
+			t.Errorf("%v, %v: %s", c.mode, c.policy, w.OnFailure)
+		}
+	}
+}
+
+// The text of an error is one line of a bounded length, and quotes no webhook.
+func TestLastError(t *testing.T) {
+	at := time.Unix(1, 0)
+	got := newLastError(&transport.Trouble{At: at, Err: &hook.CallError{Cause: hook.TLS, Err: errors.New("a\nb\x1b[31m" + strings.Repeat("é", 200))}})
+	if got.Cause != "TLS" || !got.Time.Equal(at) || !strings.HasPrefix(got.Text, "a b [31m") || len(got.Text) > maxError+3 || !utf8.ValidString(got.Text) {
+		t.Errorf("%+v", got)
+	}
+	if got := newLastError(&transport.Trouble{Err: &hook.CallError{Cause: hook.BadAnswer, Err: errors.New("secret")}}); strings.Contains(got.Text, "secret") {
+		t.Errorf("%+v", got)
+	}
+	if newLastError(nil) != nil {
+		t.Error("there is none")
 	}
 }

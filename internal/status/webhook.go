@@ -6,12 +6,14 @@ import (
 	"cmp"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/match"
 	"github.com/admission-dispatcher/dispatcher/policy"
+	"github.com/admission-dispatcher/dispatcher/transport"
 	"github.com/admission-dispatcher/dispatcher/webhook"
 )
 
@@ -31,6 +33,7 @@ type Webhook struct {
 	ObjectSelector    string      `json:"objectSelector,omitempty"`
 	Conditions        []Condition `json:"matchConditions"`
 	FailurePolicy     string      `json:"failurePolicy"`
+	OnFailure         string      `json:"onFailure"` // what becomes of an admission: Deny, Allow or Nothing
 	Retry             bool        `json:"retry"`
 	SideEffects       string      `json:"sideEffects"`
 	TimeoutSeconds    float64     `json:"timeoutSeconds"`
@@ -45,6 +48,9 @@ type Webhook struct {
 	Shadow *ShadowCounts `json:"shadow"`
 }
 
+// Label is configuration/name.
+func (w *Webhook) Label() string { return w.Configuration + "/" + w.Name }
+
 // Registered returns how many webhooks there are, each once, whatever bindings
 // make of it.
 func (s *Status) Registered() int {
@@ -54,6 +60,17 @@ func (s *Status) Registered() int {
 		names[[3]string{w.Phase, w.Configuration, w.Name}] = true
 	}
 	return len(names)
+}
+
+// ClustersOf returns the clusters that have the webhook, by name.
+func (s *Status) ClustersOf(id string) (names []string) {
+	for i := range s.Clusters {
+		chain := &s.Chains[s.Clusters[i].Chain]
+		if slices.Contains(chain.Mutating, id) || slices.Contains(chain.Validating, id) {
+			names = append(names, s.Clusters[i].Name)
+		}
+	}
+	return names
 }
 
 // Policy is what a policy with a binding decides, which has no Target.
@@ -99,6 +116,7 @@ func newVariant(w *chain.Entry, p chain.Phase) Webhook {
 		Name:           w.Name,
 		Phase:          p.String(),
 		FailurePolicy:  w.FailurePolicy.String(),
+		OnFailure:      onFailure(w.Mode, w.FailurePolicy),
 		SideEffects:    w.SideEffects.String(),
 		TimeoutSeconds: w.Timeout.Seconds(),
 		Mode:           w.Mode.String(),
@@ -117,24 +135,26 @@ func newVariant(w *chain.Entry, p chain.Phase) Webhook {
 }
 
 // describe fills in what the webhook wants, which is the same for all clusters.
-func (v *Webhook) describe(s *match.Spec) {
-	v.Matches = sentence(s)
-	v.Rules, v.Conditions = []string{}, []Condition{}
-	v.MatchPolicy = string(s.MatchPolicy)
-	v.NamespaceSelector, v.ObjectSelector = selectorText(s.NamespaceSelector), selectorText(s.ObjectSelector)
+func (w *Webhook) describe(s *match.Spec) {
+	w.Matches = sentence(s)
+	w.Rules, w.Conditions = []string{}, []Condition{}
+	w.MatchPolicy = string(s.MatchPolicy)
+	w.NamespaceSelector, w.ObjectSelector = selectorText(s.NamespaceSelector), selectorText(s.ObjectSelector)
 	for _, r := range s.Rules {
-		v.Rules = append(v.Rules, match.RuleString(r))
+		w.Rules = append(w.Rules, match.RuleString(r))
 	}
 	for _, c := range s.MatchConditions {
-		v.Conditions = append(v.Conditions, Condition{Name: c.Name, Expression: c.Expression})
+		w.Conditions = append(w.Conditions, Condition{Name: c.Name, Expression: c.Expression})
 	}
 }
 
 // Target is where webhooks are served. The counts are since it was made.
 type Target struct {
-	ID            string     `json:"id"` // the beginning of its identity, in hex
-	URL           string     `json:"url"`
-	Unresolved    string     `json:"unresolved,omitempty"` // why there is no endpoint
+	ID         string `json:"id"` // the beginning of its identity, in hex
+	URL        string `json:"url"`
+	Unresolved string `json:"unresolved,omitempty"` // why there is no endpoint
+	// LookupError is why the name could not be looked up last, while there are endpoints.
+	LookupError   string     `json:"lookupError,omitempty"`
 	Endpoints     []Endpoint `json:"endpoints"`
 	Attempts      int64      `json:"attempts"`
 	Retries       int64      `json:"retries"`
@@ -165,16 +185,20 @@ type Sample struct {
 
 // Endpoint is one address of a Target, with what its breaker says.
 type Endpoint struct {
-	Address     string    `json:"address"`
-	State       string    `json:"state"` // closed, open, half-open or ramping
-	Since       time.Time `json:"since,omitzero"`
-	Until       time.Time `json:"until,omitzero"` // when an open one is tried again
-	Requests    int       `json:"requests"`       // in the breaker's window
-	Failures    int       `json:"failures"`
-	Width       int       `json:"width,omitempty"` // how many at a time, while it is tried
-	Circuits    []Circuit `json:"circuits"`        // of single clusters, that are not closed
-	OpenCount   int       `json:"openCircuits"`    // how many there are: at most 64 are listed
-	Outstanding int       `json:"outstanding"`
+	Address   string `json:"address"`
+	Condition string `json:"condition"` // of transport.Condition
+	// LastError is how an attempt or a probe last failed; nil: none has.
+	LastError   *LastError `json:"lastError"`
+	LastAnswer  time.Time  `json:"lastAnswer,omitzero"` // to a tenth of a second
+	State       string     `json:"state"`               // closed, open, half-open or ramping
+	Since       time.Time  `json:"since,omitzero"`
+	Until       time.Time  `json:"until,omitzero"` // when an open one is tried again
+	Requests    int        `json:"requests"`       // in the breaker's window
+	Failures    int        `json:"failures"`
+	Width       int        `json:"width,omitempty"` // how many at a time, while it is tried
+	Circuits    []Circuit  `json:"circuits"`        // of single clusters, that are not closed
+	OpenCount   int        `json:"openCircuits"`    // how many there are: at most 64 are listed
+	Outstanding int        `json:"outstanding"`
 }
 
 // Circuit is one of a breaker that concerns a single cluster and is not closed.
@@ -185,9 +209,21 @@ type Circuit struct {
 	Until    time.Time `json:"until,omitzero"` // when an open one is tried again
 }
 
-// Healthy reports whether the Endpoint is called for every cluster, but for those
-// that Circuits name.
-func (e *Endpoint) Healthy() bool { return e.State == closedState }
+// LastError is how an attempt or a probe failed.
+type LastError struct {
+	Time  time.Time `json:"time"`
+	Cause string    `json:"cause"` // in the words of the metrics
+	Text  string    `json:"text"`
+}
+
+// Healthy reports whether nothing is known against the Endpoint, but what Circuits name:
+// the last attempt was answered, or there was none.
+func (e *Endpoint) Healthy() bool {
+	return e.Condition == transport.Healthy.String() || e.Condition == transport.Untried.String()
+}
+
+// Recovering reports whether the Endpoint is called again, a few calls at a time.
+func (e *Endpoint) Recovering() bool { return e.Condition == transport.Recovering.String() }
 
 // String names the cluster, and the resource if it is one alone.
 func (c Circuit) String() string {

@@ -35,7 +35,7 @@ const called = `(?:webhook "|plugin "|(?:ValidatingAdmissionPolicy|policy) '[^']
 var (
 	policyLine   = regexp.MustCompile(`^` + called + ` denied request: (.*)$`)
 	deniedLine   = regexp.MustCompile(`^admission (?:webhook|plugin) "([^"]+)" denied the request(?:: (.*)| without explanation)$`)
-	failedLine   = regexp.MustCompile(`^Internal error occurred: failed calling ` + called + `: .* \((\w+) after [^;]*; .*platform problem`)
+	failedLine   = regexp.MustCompile(`^Internal error occurred: failed calling ` + called + `: (\w+) after \S+ \(.*platform problem`)
 	refusedLine  = regexp.MustCompile(`^Internal error occurred: .* \(` + called + `, (\w+), whatever the failurePolicy\)$`)
 	matchLine    = regexp.MustCompile(`^it cannot be decided whether ` + called + ` must be asked: .* \((\w+)\)$`)
 	dryRunLine   = regexp.MustCompile(`^admission webhook "([^"]+)" does not support dry run`)

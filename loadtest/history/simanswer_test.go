@@ -75,8 +75,8 @@ func line(c *Call, o *outcome) string {
 	case o.kind == saidRefused:
 		return fmt.Sprintf("Internal error occurred: the answer is ambiguous (webhook %q, %s, whatever the failurePolicy)", name, o.cause)
 	}
-	return fmt.Sprintf("Internal error occurred: failed calling webhook %q: (it did not work) (%s after %v; failurePolicy Fail; this is a platform problem, not a decision of the webhook)",
-		name, o.cause, o.at-c.Sent)
+	return fmt.Sprintf("Internal error occurred: failed calling webhook %q: %s after %v (conf/%s, failurePolicy Fail; this is a platform problem, not a decision of the webhook): (it did not work)",
+		name, o.cause, o.at-c.Sent, name)
 }
 
 // patch concatenates the patches.

@@ -32,6 +32,8 @@ type Config struct {
 	// Resources are what the calls are about, in turn; none: pods.
 	Resources []Resource
 	Phases    []history.Phase // in turn; none: validating
+	// Template, if not nil, is what is sent, in place of Resources.
+	Template *Template
 	// Bytes is the size of the objects, as they are sent; 0: about 600. Filler is
 	// what most of them is.
 	Bytes  int
@@ -59,7 +61,8 @@ const (
 // Cluster is one caller.
 type Cluster struct {
 	Name   string
-	TLS    *tls.Config // its certificate, and the authorities of the dispatcher
+	TLS    *tls.Config // its certificate, if it has one, and the authorities of the dispatcher
+	Token  string      // sent as a bearer token; empty: none is
 	Weight float64     // of its rate; 0: 1
 }
 
@@ -80,7 +83,10 @@ var Pods = Resource{Version: "v1", Resource: "pods", Kind: "Pod", Namespace: "sh
 // it early.
 func Run(ctx context.Context, cfg Config) []history.Call {
 	g := generator{cfg: cfg, pulse: newPulse(cfg.Start)}
-	if len(g.cfg.Resources) == 0 {
+	switch {
+	case g.cfg.Template != nil:
+		g.cfg.Resources = []Resource{g.cfg.Template.resource}
+	case len(g.cfg.Resources) == 0:
 		g.cfg.Resources = []Resource{Pods}
 	}
 	if len(g.cfg.Phases) == 0 {
@@ -132,7 +138,7 @@ func (g *generator) play(ctx context.Context, c Cluster, draw *rand.Rand) {
 		case <-timer.C:
 		}
 		intended := begin.Add(next).Sub(g.cfg.Start)
-		wg.Go(func() { g.record(g.call(client, c.Name, n, intended)) })
+		wg.Go(func() { g.record(g.call(client, &c, n, intended)) })
 		next += time.Duration(draw.ExpFloat64() / rate * float64(time.Second))
 	}
 }
@@ -147,7 +153,8 @@ func (g *generator) record(c history.Call) {
 }
 
 // call makes the nth call of a cluster.
-func (g *generator) call(client *fasthttp.HostClient, cluster string, n int, intended time.Duration) history.Call {
+func (g *generator) call(client *fasthttp.HostClient, from *Cluster, n int, intended time.Duration) history.Call {
+	cluster := from.Name
 	resource := g.cfg.Resources[n%len(g.cfg.Resources)]
 	phase := g.cfg.Phases[n/len(g.cfg.Resources)%len(g.cfg.Phases)]
 	c := history.Call{
@@ -160,7 +167,7 @@ func (g *generator) call(client *fasthttp.HostClient, cluster string, n int, int
 		Intended:  intended,
 		Timeout:   g.cfg.Timeout,
 	}
-	body, object := review(&c, resource, g.cfg.Filler.text(g.cfg.Bytes-200))
+	body, object := g.review(&c, resource)
 	c.BodyHash = history.Hash(object)
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
@@ -168,6 +175,9 @@ func (g *generator) call(client *fasthttp.HostClient, cluster string, n int, int
 	req.SetRequestURI(fmt.Sprintf("https://%s/%s?timeout=%ds", g.cfg.Address, g.path(cluster, phase), int(g.cfg.Timeout.Seconds())))
 	req.Header.SetMethod(fasthttp.MethodPost)
 	req.Header.SetContentType("application/json")
+	if from.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+from.Token)
+	}
 	req.SetBodyRaw(body)
 	c.Sent = time.Since(g.cfg.Start)
 	err := errGone
@@ -183,6 +193,14 @@ func (g *generator) call(client *fasthttp.HostClient, cluster string, n int, int
 	c.Status = resp.StatusCode()
 	read(&c, resp.Body())
 	return c
+}
+
+// review returns what the call sends, and the object in it.
+func (g *generator) review(c *history.Call, r Resource) (body, object []byte) {
+	if g.cfg.Template != nil {
+		return g.cfg.Template.review(c)
+	}
+	return review(c, r, g.cfg.Filler.text(g.cfg.Bytes-200))
 }
 
 // isTimeout reports whether a call has ended because the caller's time was over.

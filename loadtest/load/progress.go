@@ -30,6 +30,9 @@ func (p *Progress) Add(c *history.Call) {
 	defer p.mu.Unlock()
 	p.counts.Calls++
 	p.counts.count(c)
+	if _, lost := isLost(c); lost {
+		return
+	}
 	_ = p.lately.RecordValue((c.Done - c.Intended).Microseconds()) // calls end before that
 }
 
@@ -38,8 +41,8 @@ func (p *Progress) Line(elapsed, whole time.Duration) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer p.lately.Reset()
-	s, at := &p.counts, func(q float64) Milliseconds {
-		return Milliseconds(time.Duration(p.lately.ValueAtQuantile(q)) * time.Microsecond)
+	s, at := &p.counts, func(q float64) Seconds {
+		return Seconds(time.Duration(p.lately.ValueAtQuantile(q)) * time.Microsecond)
 	}
 	return fmt.Sprintf("%v of %v: %d calls, %d allowed, %d denied, %d failed, %d fail open, %d shed, %d lost; lately p50 %v, p99 %v",
 		elapsed.Round(time.Second), whole, s.Calls, s.Allowed, s.Denied, s.Failed, s.FailOpen, s.Shed, s.Lost, at(50), at(99))

@@ -76,7 +76,9 @@ func read(c *history.Call, body []byte) {
 	if err := json.Unmarshal(body, &a); err != nil || a.Response == nil {
 		if c.Status == 200 {
 			c.Err = "the answer is no AdmissionReview"
+			return
 		}
+		c.Message = strings.TrimSpace(strings.ToValidUTF8(string(body[:min(len(body), shownMessage)]), ""))
 		return
 	}
 	r := a.Response

@@ -26,23 +26,8 @@ type Summary struct {
 	Shed     int    `json:"shed"`
 	Lost     int    `json:"lost"` // no answer
 
-	// Latencies are from the time at which a call was due, not from the one at
-	// which it could be sent: a slow answer is not hidden by the calls that it
-	// held up.
-	P50, P90, P99, P999, Max Milliseconds
-}
-
-// Milliseconds is a duration that is written in milliseconds.
-type Milliseconds time.Duration
-
-// String writes it with a tenth of a millisecond.
-func (m Milliseconds) String() string {
-	return fmt.Sprintf("%.1fms", float64(m)/float64(time.Millisecond))
-}
-
-// MarshalJSON writes a number of milliseconds.
-func (m Milliseconds) MarshalJSON() ([]byte, error) {
-	return fmt.Appendf(nil, "%.3f", float64(m)/float64(time.Millisecond)), nil
+	Reasons []Reason `json:"reasons"` // why calls were lost, the most frequent first
+	Latency Latency  `json:"latency"`
 }
 
 // Summarize returns the Summary of all calls, and those of the clusters by name.
@@ -61,21 +46,24 @@ func Summarize(calls []history.Call) []Summary {
 
 func summarize(cluster string, calls []history.Call) Summary {
 	s := Summary{Cluster: cluster, Calls: len(calls)}
-	h := hdrhistogram.New(1, (5 * time.Minute).Microseconds(), 3)
+	h, lost := hdrhistogram.New(1, (5*time.Minute).Microseconds(), 3), reasons{}
 	for i := range calls {
-		s.count(&calls[i])
-		_ = h.RecordValue((calls[i].Done - calls[i].Intended).Microseconds()) // calls end before that
+		c := &calls[i]
+		s.count(c)
+		if why, is := isLost(c); is {
+			lost.add(why)
+			continue
+		}
+		_ = h.RecordValue((c.Done - c.Intended).Microseconds()) // calls end before that
 	}
-	at := func(q float64) Milliseconds {
-		return Milliseconds(time.Duration(h.ValueAtQuantile(q)) * time.Microsecond)
-	}
-	s.P50, s.P90, s.P99, s.P999, s.Max = at(50), at(90), at(99), at(99.9), at(100)
+	s.Reasons, s.Latency = lost.list(), newLatency(h)
 	return s
 }
 
 func (s *Summary) count(c *history.Call) {
+	_, lost := isLost(c)
 	switch {
-	case c.Err != "" || c.Status != 200:
+	case lost:
 		s.Lost++
 	case c.Allowed && len(c.Annotations["dispatcher.dev.failed-open"]) > 0:
 		s.FailOpen++
@@ -96,7 +84,29 @@ func WriteTable(w io.Writer, list []Summary) error {
 	_, _ = fmt.Fprintln(t, "CLUSTER\tCALLS\tALLOWED\tDENIED\tFAILED\tFAIL OPEN\tSHED\tLOST\tP50\tP90\tP99\tP99.9\tMAX") // Flush says
 	for _, s := range list {
 		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%v\t%v\t%v\t%v\t%v\n", cmp.Or(s.Cluster, "all"),
-			s.Calls, s.Allowed, s.Denied, s.Failed, s.FailOpen, s.Shed, s.Lost, s.P50, s.P90, s.P99, s.P999, s.Max)
+			s.Calls, s.Allowed, s.Denied, s.Failed, s.FailOpen, s.Shed, s.Lost, s.Latency.P50, s.Latency.P90, s.Latency.P99, s.Latency.P999, s.Latency.Max)
 	}
 	return t.Flush()
+}
+
+// WriteText writes a Summary for people: counts, how long answers took, and why calls were
+// lost.
+func WriteText(w io.Writer, s *Summary) error {
+	if err := WriteTable(w, []Summary{*s}); err != nil {
+		return err
+	}
+	if len(s.Latency.Buckets) > 0 {
+		_, _ = fmt.Fprintln(w, "\nanswers by the time that they took:")
+		if err := s.Latency.writeBuckets(w); err != nil {
+			return err
+		}
+	}
+	if s.Lost == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\n%d of %d calls were lost:\n", s.Lost, s.Calls)
+	for _, r := range s.Reasons {
+		_, err = fmt.Fprintf(w, "%8d  %s\n", r.Calls, r.Reason)
+	}
+	return err
 }

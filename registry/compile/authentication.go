@@ -35,6 +35,9 @@ func callersCredential(c *v1alpha1.Caller, at *field.Path) credential {
 // identify enters the credentials of the cluster's API servers.
 func (c *clusters) identify(m *manifest.Cluster) {
 	a, at := &m.Spec.Authentication, field.NewPath("spec", "authentication")
+	if c.options.CertificateRequired {
+		c.problem(m.Problems(unreachable(a, at))...)
+	}
 	if a.Anonymous {
 		c.problem(c.ids.claimAnonymous(m)...)
 	}
@@ -70,6 +73,26 @@ func validateAuthentication(a *v1alpha1.Authentication, at *field.Path) field.Er
 	names := map[string]bool{}
 	for i := range a.Callers {
 		errs = append(errs, validateCaller(&a.Callers[i], at.Child("callers").Index(i), names)...)
+	}
+	return errs
+}
+
+// unreachable returns the ways in that nobody can use who must have a client certificate.
+// A token beside a certificate is a way in: both are presented.
+func unreachable(a *v1alpha1.Authentication, at *field.Path) field.ErrorList {
+	const remedy = ", and tls.clientAuth: Require lets nobody in without one: set tls.clientAuth: IfGiven"
+	var errs field.ErrorList
+	if a.Anonymous {
+		errs = append(errs, field.Forbidden(at.Child("anonymous"), "an anonymous caller presents no client certificate"+remedy))
+	}
+	only := func(c credential) {
+		if c.certificate == nil && len(c.tokens) > 0 {
+			errs = append(errs, field.Forbidden(c.at.Child("bearerTokenSHA256"), "a token alone is no client certificate"+remedy))
+		}
+	}
+	only(ownCredential(a, at))
+	for i := range a.Callers {
+		only(callersCredential(&a.Callers[i], at.Child("callers").Index(i)))
 	}
 	return errs
 }

@@ -73,6 +73,7 @@ type conflict struct {
 type merge struct {
 	dispatch  dispatch
 	conflicts []conflict
+	names     []string // of the bindings, sorted
 }
 
 // mergeBindings puts together what the bindings say. Their order decides only which
@@ -81,6 +82,7 @@ func mergeBindings(bindings []*binding) merge {
 	var m merge
 	var first [len(dispatch{})]*binding
 	for _, b := range bindings {
+		m.names = append(m.names, b.Name)
 		for i, v := range b.says {
 			switch {
 			case v == nil:

@@ -131,6 +131,7 @@ func (t *chains) compile(g *group, phase chain.Phase, entries [2][]*entry, plugi
 		m := e.merge(g.selected)
 		t.reportConflicts(m.conflicts, e, g)
 		if v := t.of(e, t.reached(e, m.dispatch, g)); v != nil {
+			v.bind(m.names)
 			list = append(list, listed{e.place, e, v})
 		}
 	}

@@ -21,11 +21,14 @@ import (
 
 // Options are what a process compiles with.
 type Options struct {
-	Addresses  transport.AddressPolicy
-	Bypass     []exempt.Rule // for every cluster, before the cluster's own
-	FailOpen   []exempt.Rule
-	MaxTimeout time.Duration    // longest time an admission may take; chain.MaxTimeout
-	Encoding   webhook.Encoding // for webhooks whose bindings say nothing
+	Addresses transport.AddressPolicy
+	Bypass    []exempt.Rule // for every cluster, before the cluster's own
+	FailOpen  []exempt.Rule
+	// CertificateRequired: a caller without a client certificate does not get past the
+	// TLS handshake.
+	CertificateRequired bool
+	MaxTimeout          time.Duration    // longest time an admission may take; chain.MaxTimeout
+	Encoding            webhook.Encoding // for webhooks whose bindings say nothing
 	// Client makes the calls of the webhooks. nil: nobody calls them.
 	Client webhook.Client
 	// Namespaces, if not nil, returns the source of the namespaces of a cluster
@@ -103,7 +106,7 @@ func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*trans
 	compileChains(groups, all, plugins.list, &variants{diagnostics: d, options: &k.options, targets: targets})
 	params.lint(namesOfClusters(in.Objects.Clusters))
 	lintClusters(in.Objects, d)
-	lint{d, k.options.MaxTimeout, k.cel}.all(in.Objects, bindings, all, plugins.list, groups)
+	lint{d, &k.options, k.cel}.all(in.Objects, bindings, all, plugins.list, groups)
 
 	manifest.SortProblems(d.problems)
 	manifest.SortProblems(d.warnings)

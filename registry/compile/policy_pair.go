@@ -215,7 +215,7 @@ func (p *policyPair) entry(e *entry, d dispatch) *chain.Entry {
 	*w.Entry = p.entryOf
 	w.ID = hook.ID{Configuration: p.spec.name, Name: p.spec.binding}
 	w.Noun, w.DenialPrefix = "policy", w.Title+" denied request"
-	w.PathID, w.Matcher, w.Spec, w.Bindings = e.pathID, e.matcher, p.specOf(e), e.bindingNames
+	w.PathID, w.Matcher, w.Spec = e.pathID, e.matcher, p.specOf(e)
 	w.FailurePolicy, w.SideEffects, w.Timeout = failurePolicyOf(*e.spec.FailurePolicy), chain.SideEffectsNone, e.timeout()
 	w.Stage, w.Needs = chain.StagePolicy, p.needs()
 	for i, value := range d {

@@ -3,6 +3,8 @@
 package compile
 
 import (
+	"slices"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
@@ -40,6 +42,19 @@ func (v *variants) of(e *entry, d dispatch) *variant {
 	return e.variants[d]
 }
 
+// bind notes which bindings say what the variant is, for clusters that they select.
+func (v *variant) bind(names []string) {
+	if len(v.Bindings) == 0 {
+		v.Bindings = names // shared: it is not changed
+		return
+	}
+	for _, name := range names {
+		if at, known := slices.BinarySearch(v.Bindings, name); !known {
+			v.Bindings = slices.Insert(slices.Clip(v.Bindings), at, name)
+		}
+	}
+}
+
 // compile returns the webhook under one dispatch: as its configuration says, and then
 // as bindings do.
 func (v *variants) compile(e *entry, d dispatch) (*chain.Entry, error) {
@@ -61,7 +76,6 @@ func (v *variants) compile(e *entry, d dispatch) (*chain.Entry, error) {
 			PathID:        e.pathID,
 			Matcher:       e.matcher,
 			Spec:          e.matchSpec(),
-			Bindings:      e.bindingNames,
 			FailurePolicy: failurePolicyOf(*e.spec.FailurePolicy),
 			SideEffects:   sideEffectsOf(*e.spec.SideEffects),
 			Timeout:       e.timeout(),

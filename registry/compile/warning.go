@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -21,8 +20,8 @@ import (
 // keeps a change from taking effect.
 type lint struct {
 	*diagnostics
-	maxTimeout time.Duration
-	cel        *celenv.Compiler
+	options *Options
+	cel     *celenv.Compiler
 }
 
 func (l lint) all(o *manifest.Objects, bindings []*binding, entries [2][]*entry, plugins []*plugged, groups []*group) {
@@ -38,7 +37,8 @@ func (l lint) all(o *manifest.Objects, bindings []*binding, entries [2][]*entry,
 		l.policies(o, every, len(groups) > 0)
 		l.plugins(plugins, len(groups) > 0)
 	}
-	l.findings(every)
+	l.findings(every, groups)
+	l.bypassed(every, groups)
 	short := l.short(groups)
 	for _, e := range every {
 		if e.policy != nil {
@@ -68,14 +68,14 @@ func (l lint) binding(b *binding, every []*entry, clusters bool) {
 
 // findings are what package lint says of webhooks: what an outage of one that fails
 // closed stops, among others (E10).
-func (l lint) findings(every []*entry) {
-	in := outage.Input{Registry: true, Compiler: l.cel}
+func (l lint) findings(every []*entry, groups []*group) {
+	in := outage.Input{Registry: true, Compiler: l.cel, Exemptions: l.exemptions(groups), Trusted: trusted(every)}
 	var configurations []*manifest.Configuration
 	for _, e := range every {
 		if e.policy == nil && !slices.Contains(configurations, e.configuration) {
 			configurations = append(configurations, e.configuration)
 			in.Configurations = append(in.Configurations, outage.Configuration{
-				Object: e.configuration.Object, Name: e.configuration.Name(), Mutating: e.configuration.Phase == chain.Mutating,
+				Object: e.configuration.Object, Name: e.configuration.Name(), Annotations: e.configuration.Meta.Annotations, Mutating: e.configuration.Phase == chain.Mutating,
 				Beta: e.configuration.Beta, Webhooks: e.configuration.Webhooks,
 			})
 		}
@@ -103,7 +103,7 @@ func (l lint) short(groups []*group) map[*entry][]string {
 	short := map[*entry][]string{}
 	for _, g := range groups {
 		for _, cluster := range g.clusters {
-			limit := l.maxTimeout // as far as that is known
+			limit := l.options.MaxTimeout // as far as that is known
 			if cluster.Timeout > 0 {
 				limit = min(limit, cluster.Timeout)
 			}

@@ -17,7 +17,8 @@
 
   function isBusy() {
     const selection = document.getSelection();
-    return document.hidden || (selection && !selection.isCollapsed);
+    const typing = document.activeElement && document.activeElement.matches("input, button");
+    return document.hidden || typing || (selection && !selection.isCollapsed);
   }
 
   function adopt(text) {
@@ -44,7 +45,7 @@
   async function refresh() {
     if (!isBusy()) {
       try {
-        const answer = await fetch(location.pathname, { cache: "no-store", signal: AbortSignal.timeout(interval) });
+        const answer = await fetch(location.pathname + location.search, { cache: "no-store", signal: AbortSignal.timeout(interval) });
         if (!answer.ok && answer.status !== 404) throw new Error(String(answer.status));
         adopt(await answer.text());
         failed = 0;
