@@ -139,7 +139,7 @@ func (c *cluster) isClosed() bool {
 // not known: no failure counts any more, or nobody asks and the next attempt
 // would be let through.
 func (c *cluster) isForgettable(now time.Time) bool {
-	if now.Sub(c.forced.last) <= c.breaker.settings.Window {
+	if now.Sub(c.forced.last) <= max(c.breaker.settings.Window, c.forced.wait) {
 		return false
 	}
 	closed, ok := c.circuit.circuitState.(*closed)
@@ -173,11 +173,12 @@ type gate struct {
 	number   uint64 // of the last one let through; 0: none
 	busy     bool
 	last     time.Time
+	wait     time.Duration // after the last
 }
 
 // enter lets an attempt through, which has a number.
 func (g *gate) enter(now time.Time, number uint64) bool {
-	wait := g.settings.ForcedInterval
+	wait := g.wait
 	if g.busy {
 		wait = max(wait, g.settings.ProbeTimeout)
 	}
@@ -185,6 +186,7 @@ func (g *gate) enter(now time.Time, number uint64) bool {
 		return false
 	}
 	g.number, g.busy, g.last = number, true, now
+	g.wait = g.settings.spread(g.settings.ForcedInterval, g.settings.ForcedInterval)
 	return true
 }
 

@@ -40,6 +40,12 @@ type Settings struct {
 	// 4 ... ends and the circuit is closed, 32.
 	RampWidth int
 
+	// Replicas returns how many processes ask the same Endpoint. OpenTime, with all that
+	// follows from it, and ForcedInterval are that many times as long, and spread, so
+	// that all together probe no more often than one alone. It is called under the
+	// Breaker's lock. nil: this one is alone.
+	Replicas func() int
+
 	// Changed is notified of each change of a circuit, without the lock, on the
 	// goroutine of whoever ends an attempt, or calls Tell or Status. Changes that two
 	// goroutines have found may arrive in another order than that of their times. nil:
@@ -88,7 +94,25 @@ func (s *Settings) openTime(failedProbes int) time.Duration {
 			break
 		}
 	}
-	return time.Duration(float64(d) * (0.8 + 0.4*s.Rand()))
+	return s.spread(time.Duration(float64(d)*(0.8+0.4*s.Rand())), d)
+}
+
+// maxSpread is how many times MaxOpenTime a circuit stays open at most on average, however
+// many replicas there are: an Endpoint that is well must be found.
+const maxSpread = 10
+
+// spread returns a time before an attempt of which the replicas together make one every
+// d. first is what one alone would wait.
+func (s *Settings) spread(first, d time.Duration) time.Duration {
+	if s.Replicas == nil {
+		return first
+	}
+	others := time.Duration(s.Replicas() - 1)
+	if others <= 0 {
+		return first
+	}
+	mean := min(others*d, maxSpread*s.MaxOpenTime-d)
+	return first + time.Duration(2*s.Rand()*float64(mean))
 }
 
 // doubled returns twice the time, at most MaxOpenTime.

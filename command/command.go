@@ -80,16 +80,17 @@ func New(o Options) *cobra.Command {
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(o), newStatus(), newValidate(o), newImport(), newLint(), newExplain(o), newRegistration(o), newDemo(o), newLoadtest(), newVersion(o))
-	for _, cmd := range append(root.Commands(), root) {
-		asUsage(cmd)
-	}
+	root.AddCommand(newServe(o), newStatus(), newValidate(o), newImport(), newLint(), newCells(), newExplain(o), newRegistration(o), newDemo(o), newLoadtest(), newVersion(o))
+	asUsage(root)
 	return root
 }
 
 // asUsage makes everything that cobra finds wrong with a command line a usage
-// error.
+// error, of the command and those below it.
 func asUsage(cmd *cobra.Command) {
+	for _, below := range cmd.Commands() {
+		asUsage(below)
+	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd.CommandPath(), err} })
 	check := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {

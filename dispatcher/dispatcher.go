@@ -208,6 +208,10 @@ func (d *Dispatcher) InFlight() map[string]int { return d.capacity.Usage().Admis
 // Limits returns the limits in effect.
 func (d *Dispatcher) Limits() overload.Limits { return d.capacity.Limits() }
 
+// LimitCluster sets how many admissions of one cluster may call webhooks at a time, from
+// now on: 1 to Config.Limits.PerCluster.
+func (d *Dispatcher) LimitCluster(admissions int) { d.capacity.LimitCluster(admissions) }
+
 // Wait returns when no call runs any more: after Dispatch has returned, calls
 // whose answer nobody needs (late ones, Shadow) run to their deadline, and what was
 // done is taken back, for 3 s at most. Wait waits for each open Delivery to be settled,

@@ -52,7 +52,7 @@ func newAPI(t *testing.T) *api {
 
 var plurals = map[string]string{
 	"Cluster": "clusters", "WebhookBinding": "webhookbindings", "WebhookConfiguration": "webhookconfigurations",
-	"Plugin": "plugins", "Registry": "registries", "Secret": "secrets", "ConfigMap": "configmaps",
+	"Plugin": "plugins", "Registry": "registries", "EndpointSlice": "endpointslices", "Secret": "secrets", "ConfigMap": "configmaps",
 }
 
 // apply creates or replaces the objects of a manifest.
@@ -175,13 +175,20 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 		list := map[string]any{"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": strconv.Itoa(a.version)}}
 		items := []any{}
 		for key, o := range a.objects {
-			if strings.HasPrefix(key, plural+"/") {
+			if strings.HasPrefix(key, plural+"/") && selected(r, o) {
 				items = append(items, o)
 			}
 		}
 		list["items"] = items
 		_ = json.NewEncoder(w).Encode(list)
 	}
+}
+
+// selected reports whether the labels of an object are those of one equation in the query.
+func selected(r *http.Request, o map[string]any) bool {
+	label, value, is := strings.Cut(r.URL.Query().Get("labelSelector"), "=")
+	labels, _ := o["metadata"].(map[string]any)["labels"].(map[string]any)
+	return !is || labels[label] == value
 }
 
 func (a *api) watch(w http.ResponseWriter, r *http.Request, plural string) {
@@ -199,6 +206,9 @@ func (a *api) watch(w http.ResponseWriter, r *http.Request, plural string) {
 		for _, e := range events {
 			if e.plural == plural && e.version > since {
 				since = e.version
+				if !selected(r, e.Object) {
+					continue
+				}
 				if json.NewEncoder(w).Encode(e) != nil {
 					return
 				}

@@ -148,7 +148,7 @@ func (m *Mirror) wanted() (list []*object, confirmed string) {
 	r := &resolver{secrets: all[secretKind], configMaps: all[configMapKind]}
 	for kind, items := range all {
 		for _, it := range items {
-			if kind == secretKind || kind == registryKind || kind == configMapKind && it.Labels[manifest.SourceLabel] != "true" {
+			if !isIn(m.settings.Cell, kind, it) || kind == secretKind || kind == registryKind || kind == configMapKind && it.Labels[manifest.SourceLabel] != "true" {
 				continue
 			}
 			o := r.resolve(kind, it)

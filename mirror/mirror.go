@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
@@ -36,6 +37,11 @@ type Settings struct {
 	Client    dynamic.Interface
 	Namespace string // of Secrets and ConfigMaps
 	Directory string
+	// Cell is the cell whose Clusters are mirrored; "": all are.
+	Cell string
+	// Service is the namespace and name of the Service whose ready endpoints are the
+	// replicas. Without a name nobody counts them.
+	Service types.NamespacedName
 	// Compile and FileRoots are those of the dispatcher.
 	Compile   compile.Options
 	FileRoots []string
@@ -63,6 +69,7 @@ type Mirror struct {
 	disk     disk
 	compiler *compile.Compiler
 	stores   []*store
+	replicas *replicas // nil: nobody counts them
 	news     chan struct{}
 	polling  sync.WaitGroup // of workloads
 
@@ -82,7 +89,7 @@ type Mirror struct {
 	crashed     bool
 	broken      string // why the directory cannot be written
 	told        []byte
-	decided     func(*Decision) // nil: what is decided is published
+	decided     func(*Decision)      // nil: what is decided is published
 	workloads   map[string]*workload // by cluster, of those that may have configurations mirrored
 
 	first, last time.Time // when the change that is not judged yet began, and ended; zero: there is none
@@ -105,6 +112,9 @@ func New(s Settings) *Mirror {
 		accepted: map[string]*object{}, rejected: map[string]string{}, workloads: map[string]*workload{}}
 	for _, r := range resources() {
 		m.stores = append(m.stores, &store{resource: r, changed: m.noteworthy, items: map[string]*item{}})
+	}
+	if s.Service.Name != "" {
+		m.replicas = newReplicas(s.Service, m.disk)
 	}
 	return m
 }
@@ -131,6 +141,9 @@ func (m *Mirror) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	following.Go(func() { follow(ctx, m.settings.Client, m.settings.Namespace, m.stores) })
+	if m.replicas != nil {
+		following.Go(func() { m.replicas.follow(ctx, m.settings.Client) })
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

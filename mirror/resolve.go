@@ -41,6 +41,16 @@ type resolver struct {
 	secrets, configMaps map[string]*item
 }
 
+// isIn reports whether an object of a kind is a cell's to serve. One that cannot be read
+// is everybody's to report.
+func isIn(cell, kind string, it *item) bool {
+	if cell == "" || kind != "Cluster" || it.json == nil {
+		return true
+	}
+	var c v1alpha1.Cluster
+	return json.Unmarshal(it.json, &c) != nil || c.Spec.IsIn(cell)
+}
+
 // resolve returns the object as it would be served. References become files beside its
 // manifest; one that names nothing is a reason why it cannot be judged.
 func (r *resolver) resolve(kind string, it *item) *object {

@@ -26,7 +26,7 @@ type stage struct {
 
 func newStage(m *Mirror) *stage {
 	return &stage{mirror: m, path: m.disk.at(stageDirectory), written: map[string]bool{},
-		reader: manifest.Reader{FileRoots: m.settings.FileRoots, KeepDecoded: true}}
+		reader: manifest.Reader{FileRoots: m.settings.FileRoots, Cell: m.settings.Cell, KeepDecoded: true}}
 }
 
 // judge compiles objects as the dispatcher would.

@@ -52,6 +52,9 @@ func (m *Mirror) status() Status {
 		}
 		s.Resources = append(s.Resources, r)
 	}
+	if m.replicas != nil {
+		s.Replicas, s.Resources = m.replicas.status(s.Resources)
+	}
 	s.Workloads = m.workloadStatus()
 	return s
 }

@@ -23,8 +23,9 @@ const pageSize = 20
 // by page, so that no list is held as trees.
 type listWatch struct {
 	dynamic.ResourceInterface
-	store *store
-	held  *int // bytes, of the list under way
+	store    *store
+	selector string // by labels; "": all
+	held     *int   // bytes, of the list under way
 }
 
 // IsWatchListSemanticsUnSupported keeps the reflector from streaming its lists, which it
@@ -44,6 +45,7 @@ func (l listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (r
 	if o.Continue == "" {
 		*l.held = 0
 	}
+	o.LabelSelector = l.selector
 	page, err := l.ResourceInterface.List(ctx, o)
 	if err != nil {
 		l.store.tried(err)
@@ -73,6 +75,7 @@ func (l listWatch) Watch(o metav1.ListOptions) (watch.Interface, error) {
 
 // WatchWithContext implements cache.ListerWatcherWithContext.
 func (l listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	o.LabelSelector = l.selector
 	w, err := l.ResourceInterface.Watch(ctx, o)
 	l.store.tried(err)
 	if err != nil {
@@ -133,7 +136,7 @@ func follow(ctx context.Context, client dynamic.Interface, namespace string, sto
 		if s.namespaced {
 			from = client.Resource(s.GroupVersionResource).Namespace(namespace)
 		}
-		r := cache.NewReflectorWithOptions(listWatch{from, s, new(int)}, &item{}, s,
+		r := cache.NewReflectorWithOptions(listWatch{from, s, "", new(int)}, &item{}, s,
 			cache.ReflectorOptions{Name: fmt.Sprintf("mirror of %s", s.Resource), Logger: &silent})
 		r.WatchListPageSize = pageSize
 		running.Go(func() { r.RunWithContext(klog.NewContext(ctx, silent)) })

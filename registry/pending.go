@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/admission-dispatcher/dispatcher/chain"
 	"github.com/admission-dispatcher/dispatcher/registry/compile"
@@ -21,6 +22,20 @@ type Pending struct {
 	URL      string
 	Previous bool  // its version of before takes part meanwhile
 	Err      error // always the latest reason, although the Snapshot stays the same
+}
+
+// maxPause is the longest pause between two probes of what does not answer, however many
+// replicas there are: a webhook that has come up should take part soon.
+const maxPause = time.Minute
+
+// pause returns how long to wait before what does not answer is asked again: so many
+// intervals as there are replicas on average, of which random is in [0, 1). 0: until the
+// next look.
+func pause(interval time.Duration, replicas int, random float64) time.Duration {
+	if replicas <= 1 {
+		return 0
+	}
+	return min(time.Duration(2*random*float64(replicas)*float64(interval)), maxPause)
 }
 
 // withheld returns next without the webhooks whose Targets have not answered: a

@@ -41,7 +41,7 @@ func New(s Settings) *Registry {
 		compiler: compile.NewCompiler(s.Compile),
 		reload:   make(chan struct{}, 1),
 		turn:     make(chan struct{}, 1),
-		reader:   manifest.Reader{Sources: s.Sources, FileRoots: s.FileRoots},
+		reader:   manifest.Reader{Sources: s.Sources, FileRoots: s.FileRoots, Cell: s.Cell},
 		rotation: rotation{Settings: s, table: map[string]*held{}},
 	}
 	r.problems.Store(new([]manifest.Problem))

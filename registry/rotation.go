@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -54,6 +55,7 @@ type held struct {
 	// whatever Snapshot has it.
 	proven  bool
 	waiting waiting
+	due     time.Time // before which askAgain does not ask; zero: it always does
 }
 
 // waiting is why a Resource is not ready: always the latest reason. A Snapshot that
@@ -100,7 +102,7 @@ func (r *rotation) rotate(ctx context.Context, next *Snapshot) *Snapshot {
 	// Blocks, for as long as each of the Resources bounds itself, probesAtOnce at a time.
 	// The probes come before the swap, because the swap needs to know what to withhold,
 	// and because their connections are there for the first calls.
-	for _, h := range ask(ctx, next) {
+	for _, h := range r.ask(ctx, next, time.Time{}) {
 		r.Logger.Warn("webhook target does not answer", "url", h.String(), "reason", h.waiting.Error())
 	}
 	return r.serve(withheld(next, current))
@@ -113,7 +115,7 @@ func (r *rotation) askAgain(ctx context.Context) *Snapshot {
 		return nil
 	}
 	before := len(r.whole.silent())
-	if still := ask(ctx, r.whole); len(still) == before {
+	if still := r.ask(ctx, r.whole, time.Now()); len(still) == before {
 		return nil
 	}
 	current := r.current.Load()
@@ -194,11 +196,15 @@ func open(ctx context.Context, list []*held) {
 }
 
 // ask asks the Resources of s that have never answered, a few at a time, and returns
-// those that do not. Once ctx is done no further one is asked.
-func ask(ctx context.Context, s *Snapshot) []*held {
+// those that do not. With a time, those are left out that are due later. Once ctx is done
+// no further one is asked.
+func (r *rotation) ask(ctx context.Context, s *Snapshot, at time.Time) []*held {
 	var all sync.WaitGroup
 	slots := make(chan struct{}, probesAtOnce)
 	for _, h := range s.silent() {
+		if !at.IsZero() && at.Before(h.due) {
+			continue
+		}
 		slots <- struct{}{}
 		if ctx.Err() != nil {
 			break
@@ -211,6 +217,7 @@ func ask(ctx context.Context, s *Snapshot) []*held {
 				return
 			}
 			h.waiting.latest.Store(&err)
+			h.due = time.Now().Add(pause(r.Interval, r.replicas(), rand.Float64()))
 		})
 	}
 	all.Wait()

@@ -19,6 +19,7 @@ type Settings struct {
 	// FileRoots are directories in which files may lie that manifests name, besides
 	// the manifest's own (E17).
 	FileRoots  []string
+	Cell       string        // whose Clusters are served; "": all
 	Interval   time.Duration // between two looks at the Sources; 2 s
 	AllowEmpty bool          // an empty configuration may replace another (E12)
 	Compile    compile.Options
@@ -27,6 +28,10 @@ type Settings struct {
 	// new webhook takes part once its Target is ready; all of them do at a cold start.
 	// Default: Unconnected.
 	Resource func(*transport.Target) chain.Resource
+	// Replicas returns how many processes have the same Sources. What does not answer is
+	// asked again that much less often, so that all together ask no more often than one
+	// alone. nil: this one is alone.
+	Replicas func() int
 	// Changed, if not nil, is notified of every change of what is served or refused. The
 	// next load waits for it: it must be quick and must not load.
 	Changed func(Change)
@@ -49,6 +54,14 @@ func (s Settings) withDefaults() Settings {
 		s.Changed = func(Change) {}
 	}
 	return s
+}
+
+// replicas returns how many processes have the same Sources.
+func (s *Settings) replicas() int {
+	if s.Replicas == nil {
+		return 1
+	}
+	return s.Replicas()
 }
 
 // Unconnected is a Target as a Resource that nobody connects, and that is ready at

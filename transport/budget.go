@@ -11,7 +11,7 @@ import (
 // more load: a system that runs well at 70 % collapses.
 const (
 	budgetShare  = 0.05 // of a cluster's own first attempts in the window
-	budgetBurst  = 10   // on top, for all clusters together, so that a rare call has one too
+	budgetBurst  = 10   // on top, for all clusters and replicas together, so that a rare call has one too
 	budgetWindow = 10 * time.Second
 	// There is a slot more than the window has: extra attempts count in all of
 	// them, first ones in those that are surely within. So the share holds for any
@@ -117,8 +117,20 @@ func (b *budget) spend(now time.Time, current *spent) bool {
 // burst is what the clusters may spend on one Target beyond their shares. It is
 // safe for concurrent use.
 type burst struct {
+	// replicas is how many processes spend a burst on the Target. nil: this one alone. It
+	// is set before anything is spent.
+	replicas func() int
+
 	mu    sync.Mutex
 	slots rolling[int]
+}
+
+// size is this replica's part of the burst, at least 1.
+func (b *burst) size() int {
+	if b.replicas == nil {
+		return budgetBurst
+	}
+	return max(budgetBurst/max(b.replicas(), 1), 1)
 }
 
 // take takes one for a cluster that has used some already: as long as that is less
@@ -126,7 +138,7 @@ type burst struct {
 func (b *burst) take(now time.Time, used int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	current, left := b.slots.turn(now), budgetBurst
+	current, left := b.slots.turn(now), b.size()
 	for n := range int64(budgetSlots) {
 		left -= *b.slots.back(n)
 	}

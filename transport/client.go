@@ -68,9 +68,12 @@ type ClientConfig struct {
 	ConnectTimeout time.Duration // TCP and TLS together; 1 s
 	// Dial opens a connection by the deadline of ctx, without TLS. Default: TCP.
 	Dial          func(ctx context.Context, address netip.AddrPort) (net.Conn, error)
-	ResponseLimit int      // bytes of an answer's body; 4 MiB
-	Concurrency   int      // attempts under way to one Endpoint; 512
-	Observer      Observer // told what calls do; default: nobody is
+	ResponseLimit int // bytes of an answer's body; 4 MiB
+	Concurrency   int // attempts under way to one Endpoint; 512
+	// Allowed returns how many of Concurrency are allowed now, at least 1. It is called
+	// for every attempt, under a lock: it must be quick. nil: all are.
+	Allowed  func() int
+	Observer Observer // told what calls do; default: nobody is
 }
 
 // The defaults of ClientConfig.
@@ -88,6 +91,7 @@ type Client struct {
 	dialer        dialer
 	responseLimit int
 	concurrency   int
+	allowed       func() int
 	observer      Observer
 	running       sync.WaitGroup    // races and probes: attempts may outlive their Call
 	workers       worker.Pool[work] // make attempts, but for what who asks makes of the first
@@ -101,6 +105,7 @@ func NewClient(cfg ClientConfig) *Client {
 		dialer:        dialer{policy: cfg.Addresses, timeout: cfg.ConnectTimeout, dial: cfg.Dial},
 		responseLimit: cfg.ResponseLimit,
 		concurrency:   cfg.Concurrency,
+		allowed:       cfg.Allowed,
 		observer:      cfg.Observer,
 	}
 	if c.observer == nil {
@@ -177,7 +182,7 @@ func (c *Client) adopt(e *Endpoint) {
 	e.once.Do(func() {
 		e.dialer = c.dialer
 		e.limit, e.connections.most = c.responseLimit, c.concurrency+probes
-		e.slots.free = c.concurrency
+		e.slots.free, e.slots.limit, e.slots.allowed = c.concurrency, c.concurrency, c.allowed
 	})
 }
 

@@ -33,6 +33,10 @@ type ResolverConfig struct {
 	// Circuits is notified of each change of a circuit of an Endpoint, as
 	// breaker.Settings.Changed is. nil: nobody is.
 	Circuits func(t *Target, endpoint netip.AddrPort, c breaker.Change)
+	// Replicas returns how many processes call the same Targets. Bursts of budgets are
+	// divided by it, and open circuits are probed that much less often. nil: this one
+	// alone.
+	Replicas func() int
 }
 
 // The defaults of ResolverConfig.
@@ -118,6 +122,7 @@ func (r *Resolver) resolve(ctx context.Context, targets []*Target, slots chan st
 func (r *Resolver) resolveTarget(ctx context.Context, t *Target) {
 	t.resolving.Lock()
 	defer t.resolving.Unlock()
+	t.sharedBy(r.cfg.Replicas)
 	var (
 		list []*Endpoint
 		last *error
@@ -184,6 +189,7 @@ func (r *Resolver) endpointFor(t *Target, o *origin, address netip.AddrPort) *En
 		}
 	}
 	settings := t.breaking
+	settings.Replicas = r.cfg.Replicas
 	if r.cfg.Circuits != nil {
 		settings.Changed = func(c breaker.Change) { r.cfg.Circuits(t, address, c) }
 	}

@@ -33,8 +33,13 @@ type holder struct {
 // among clusters: one that is freed goes to the waiting holder that has the fewest
 // (max-min fairness). It is safe for concurrent use.
 type slotPool struct {
+	// allowed returns the limit as it is now, never above the one that the pool began
+	// with. nil: that one.
+	allowed func() int
+
 	mu      sync.Mutex
-	free    int
+	limit   int // taken and free together
+	free    int // below zero while more are taken than a new limit allows
 	waiting int
 	holders map[holder]*holding // with a slot or a waiter
 	spare   *holding            // that was let go last
@@ -67,6 +72,7 @@ func (p *slotPool) acquire(who holder, deadline time.Time) bool {
 func (p *slotPool) take(who holder) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.resize()
 	h := p.holding(who)
 	if !p.mayHave(h) {
 		p.forget(who, h)
@@ -94,6 +100,7 @@ func (p *slotPool) holding(who holder) *holding {
 func (p *slotPool) enter(who holder) (granted chan struct{}, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.resize()
 	h := p.holding(who)
 	switch {
 	case p.mayHave(h):
@@ -107,6 +114,16 @@ func (p *slotPool) enter(who holder) (granted chan struct{}, ok bool) {
 	h.waiting = append(h.waiting, granted)
 	p.waiting++
 	return granted, false
+}
+
+// resize follows a limit that has changed: what is taken stays taken.
+func (p *slotPool) resize() {
+	if p.allowed == nil {
+		return
+	}
+	limit := max(p.allowed(), 1)
+	p.free += limit - p.limit
+	p.limit = limit
 }
 
 // mayHave reports whether a holder may have one more.
@@ -131,6 +148,7 @@ func (p *slotPool) leave(who holder, granted chan struct{}) bool {
 func (p *slotPool) release(who holder) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.resize()
 	h := p.holders[who]
 	p.free++
 	h.taken--

@@ -81,6 +81,14 @@ func NewTarget(spec TargetSpec) (*Target, error) {
 	return t, nil
 }
 
+// sharedBy says how many processes call t. It counts before t has an Endpoint, so
+// before anybody calls, and whoever calls it holds resolving.
+func (t *Target) sharedBy(replicas func() int) {
+	if t.Endpoints() == nil {
+		t.callers.burst.replicas = replicas
+	}
+}
+
 // Identity returns the identity of the spec that t was made from.
 func (t *Target) Identity() Identity { return t.identity }
 

@@ -36,6 +36,9 @@ type ClusterList struct {
 // ClusterSpec is the spec of a Cluster.
 // +kubebuilder:validation:XValidation:rule="!(has(self.namespaces) && has(self.kubeconfigSecretRef))",message="namespaces and kubeconfigSecretRef exclude each other: the labels have one source"
 // +kubebuilder:validation:XValidation:rule="!has(self.kubeconfigFile)",message="kubeconfigFile is for manifests in a directory: use kubeconfigSecretRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.cell) || size(self.cell) == 0 || self.cell.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="cell must be a DNS label such as c7"
+// +kubebuilder:validation:XValidation:rule="!has(self.previousCell) || size(self.previousCell) == 0 || self.previousCell.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="previousCell must be a DNS label such as c7"
+// +kubebuilder:validation:XValidation:rule="!has(self.previousCell) || size(self.previousCell) == 0 || has(self.cell) && size(self.cell) > 0 && self.cell != self.previousCell",message="previousCell needs a cell, and another one"
 // +kubebuilder:validation:XValidation:rule="!has(self.kubernetesVersion) || size(self.kubernetesVersion) == 0 || self.kubernetesVersion.matches('^v?[0-9]{1,4}[.][0-9]{1,4}([.+-].*)?$')",message="kubernetesVersion must be a version of Kubernetes such as 1.36 or v1.36.3"
 // +kubebuilder:validation:XValidation:rule="!has(self.bypass) || !has(self.bypass.rules) || self.bypass.rules.all(r, !has(r.extraKeys))",message="only failOpen rules may look at userInfo.extra"
 // +kubebuilder:validation:XValidation:rule="!has(self.registration) || !has(self.registration.policy) || self.registration.policy != 'Apply' || has(self.kubeconfigSecretRef)",message="registration.policy Apply needs kubeconfigSecretRef: it is applied with it"
@@ -92,6 +95,20 @@ type ClusterSpec struct {
 	// the label dispatcher.dev/mirror: "true", in this cluster alone. It is done by
 	// dispatcher-kube sync. Default: none takes part.
 	Mirror *ClusterMirror `json:"mirror,omitempty"`
+	// Cell is the cell whose replicas serve the cluster, a DNS label. Default: only
+	// dispatchers that have no cell serve it. Danger: the cell that the cluster's host
+	// name leads to must be this one, or previousCell, or its calls are refused.
+	// +kubebuilder:validation:MaxLength=63
+	Cell string `json:"cell,omitempty"`
+	// PreviousCell serves the cluster, too, while its callers move to Cell: until DNS
+	// answers and open connections of before are gone. Default: none.
+	// +kubebuilder:validation:MaxLength=63
+	PreviousCell string `json:"previousCell,omitempty"`
+}
+
+// IsIn reports whether a cell serves the cluster.
+func (s *ClusterSpec) IsIn(cell string) bool {
+	return cell != "" && (s.Cell == cell || s.PreviousCell == cell)
 }
 
 // ServiceRoute says how some Services of a cluster are reached. Whatever is dialled,

@@ -26,7 +26,9 @@ func subcommands() []subcommand {
 		{"sync", "--config FILE --directory DIRECTORY --namespace NAMESPACE", `keep a directory equal to the objects of group dispatcher.dev in a Kubernetes API.
     The dispatcher reads DIRECTORY/current`, func(ctx context.Context, args []string, _, stderr io.Writer) error { return runSync(ctx, args, stderr) }},
 		{"controller", "--config FILE --directory DIRECTORY --namespace NAMESPACE", `write the conditions of these objects, and look after the registrations of clusters;
-    one is enough`, func(ctx context.Context, args []string, _, stderr io.Writer) error { return runController(ctx, args, stderr) }},
+    one is enough`, func(ctx context.Context, args []string, _, stderr io.Writer) error {
+			return runController(ctx, args, stderr)
+		}},
 		{"lint", "--kubeconfig FILE [--config FILE --cluster NAME]", "find webhook configurations of a cluster that can take it down; read only", runLint},
 		{"adopt", "--cluster NAME --kubeconfig FILE [--configuration NAME]", `print what to register in place of a cluster's own webhook configurations, and the
     patches for their owner; applies nothing`, runAdopt},

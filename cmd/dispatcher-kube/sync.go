@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/admission-dispatcher/dispatcher/fleet"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
 	"github.com/admission-dispatcher/dispatcher/mirror"
 	"github.com/admission-dispatcher/dispatcher/plugin"
@@ -32,6 +33,8 @@ func runSync(ctx context.Context, args []string, stderr io.Writer) error {
 	path := flags.String("config", "", "the dispatcher's `FILE`, a DispatcherConfiguration: objects are judged as the dispatcher will")
 	flags.StringVar(&s.Directory, "directory", "", "`DIRECTORY` that is kept; the dispatcher's source is the link \"current\" in it")
 	flags.StringVar(&s.Namespace, "namespace", "", "`NAMESPACE` of the Secrets and ConfigMaps that objects name")
+	flags.StringVar(&s.Cell, "cell", "", "`CELL` whose Clusters are mirrored. Default: the cell of the configuration; without any all are")
+	service := flags.String("service", "", "`NAMESPACE/NAME` of the dispatcher's own Service: its ready endpoints are counted, and DIRECTORY/"+fleet.FileName+" says how many replicas there are (fleet.file of the configuration). Needs the rights get, list and watch on EndpointSlices")
 	kubeconfig := flags.String("kubeconfig", "", "kubeconfig `FILE` of the API. Default: that of the cluster that this runs in")
 	flags.DurationVar(&s.Spread, "activation-spread", mirror.DefaultSpread, "longest random delay before a change is served, so that not all replicas have it at once")
 	flags.DurationVar(&s.Probation, "probation", mirror.DefaultProbation, "how long the dispatcher must stay alive with a new generation")
@@ -44,6 +47,13 @@ func runSync(ctx context.Context, args []string, stderr io.Writer) error {
 	for name, value := range map[string]string{"config": *path, "directory": s.Directory, "namespace": s.Namespace} {
 		if value == "" {
 			_, _ = fmt.Fprintf(stderr, "error: --%s is required\n", name)
+			return errUsage
+		}
+	}
+	if *service != "" {
+		var err error
+		if s.Service, err = mirror.ParseService(*service); err != nil {
+			_, _ = fmt.Fprintf(stderr, "error: --service: %v\n", err)
 			return errUsage
 		}
 	}
@@ -70,6 +80,12 @@ func follow(s *mirror.Settings, path, kubeconfig string) (*config.Config, *rest.
 	compiledIn, err := plugin.NewSet(kubernetes.Plugins()...)
 	if err != nil {
 		return nil, nil, err
+	}
+	if s.Cell == "" {
+		s.Cell = cfg.Cell
+	}
+	if s.Cell != cfg.Cell && cfg.Cell != "" {
+		return nil, nil, fmt.Errorf("--cell %s: the dispatcher of %s serves cell %s", s.Cell, path, cfg.Cell)
 	}
 	settings := cfg.Registry(nil, nil)
 	s.Compile, s.FileRoots = settings.Compile, settings.FileRoots

@@ -93,7 +93,17 @@ func New(l Limits) *Capacity {
 }
 
 // Limits returns the limits in effect.
-func (c *Capacity) Limits() Limits { return c.limits }
+func (c *Capacity) Limits() Limits {
+	l := c.limits
+	l.PerCluster = c.admissions.perCluster()
+	return l
+}
+
+// LimitCluster sets how many admissions one cluster may have from now on: at least 1,
+// and at most what the Capacity was made with. Those under way stay.
+func (c *Capacity) LimitCluster(admissions int) {
+	c.admissions.limitTenants(min(max(admissions, 1), c.limits.PerCluster))
+}
 
 // A Slot is that of one admission. The zero value is none.
 type Slot struct{ of *tenant }

@@ -212,6 +212,12 @@ func (l *limiter) hold(cluster string, size int64, more bool) *tenant {
 // settle follows a change of t that may serve waiters.
 func (l *limiter) settle(t *tenant) {
 	l.rerank(t)
+	l.serve()
+	l.forget(t)
+}
+
+// serve gives the slots that are free to those who wait.
+func (l *limiter) serve() {
 	for l.active < l.limits.Admissions {
 		next := l.next()
 		if next == nil {
@@ -225,7 +231,6 @@ func (l *limiter) settle(t *tenant) {
 		l.rerank(next)
 		close(w.granted)
 	}
-	l.forget(t)
 }
 
 // next returns who is served next: who has the fewest slots, or, where that one

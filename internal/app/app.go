@@ -81,6 +81,7 @@ func (a *App) Run(ctx context.Context) error {
 	for _, c := range a.certificates {
 		running.Go(func() { c.run(a.loops, a.cfg.ReloadInterval.Duration) })
 	}
+	running.Go(func() { a.fleet.Run(a.loops, a.resized) })
 	running.Go(func() { a.status.Run(a.loops) })
 	running.Go(func() { a.clusters.Run(a.loops) })
 	running.Go(func() { a.registry.Run(a.loops) })

@@ -16,6 +16,7 @@ import (
 	"github.com/admission-dispatcher/dispatcher/codec/native"
 	"github.com/admission-dispatcher/dispatcher/dispatcher"
 	"github.com/admission-dispatcher/dispatcher/dispatcher/overload"
+	"github.com/admission-dispatcher/dispatcher/fleet"
 	"github.com/admission-dispatcher/dispatcher/hook"
 	"github.com/admission-dispatcher/dispatcher/internal/admin"
 	"github.com/admission-dispatcher/dispatcher/internal/config"
@@ -35,6 +36,7 @@ type parts struct {
 	certificates []*certificates // of the admission listener, and of the admin listener if it has any
 	state        *state
 
+	fleet       *fleet.Fleet
 	telemetry   telemetry
 	status      *status.Collector
 	registry    *registry.Registry
@@ -67,6 +69,7 @@ const keptWorkers = 64
 // wireRegistry makes what keeps the configuration, and the names in it, current.
 func (p *parts) wireRegistry(o Options, admin net.Addr) {
 	cfg := p.cfg
+	p.fleet = fleet.New(fleet.Settings{Replicas: cfg.Fleet.Replicas, File: cfg.Fleet.File, Interval: cfg.ReloadInterval.Duration, Logger: p.log})
 	settings := cfg.Registry(ownAddresses(cfg.Listen, admin.String()), p.log)
 	p.clusters = kube.New(kube.Config{
 		Allowed: settings.Compile.Addresses.Check,
@@ -81,6 +84,7 @@ func (p *parts) wireRegistry(o Options, admin net.Addr) {
 		ConnectTimeout: cfg.Timeouts.Connect.Duration,
 		ResponseLimit:  cfg.Limits.ResponseBytes,
 		Concurrency:    cfg.Limits.CallsPerEndpoint,
+		Allowed:        func() int { return cfg.CallsPerEndpoint(p.fleet.Size()) },
 		Observer:       p.telemetry.calls(p.log),
 	})
 	settings.Resource = func(t *transport.Target) chain.Resource {
@@ -91,6 +95,7 @@ func (p *parts) wireRegistry(o Options, admin net.Addr) {
 	settings.Compile.Plugins, settings.Compile.Workers = o.Plugins, p.workers
 	settings.Compile.Namespaces, settings.Compile.Objects = p.clusters.Namespaces, p.clusters.Objects
 	settings.Compile.Kinds, settings.Compile.Authorizer = p.clusters.Kinds, p.authorizers.Authorizer
+	settings.Replicas = p.fleet.Size
 	settings.Changed = func(c registry.Change) { p.status.Changed(c) }
 	p.registry = registry.New(settings)
 	p.status = status.New(status.Config{
@@ -111,6 +116,7 @@ func (p *parts) wireRegistry(o Options, admin net.Addr) {
 		Server:    cfg.DNS.Server,
 		Warm:      p.client.Warm,
 		Circuits:  p.telemetry.circuits(p.log).changed,
+		Replicas:  p.fleet.Size,
 	})
 }
 
@@ -132,7 +138,20 @@ func (p *parts) wireDispatcher() (err error) {
 		KeepSkips: p.telemetry.decisions != nil,
 		Logger:    p.log,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	p.dispatcher.LimitCluster(cfg.AdmissionsPerCluster(p.fleet.Size()))
+	return nil
+}
+
+// resized follows the number of replicas: this one's part of what is limited in all of
+// them, and connections that those which joined should have.
+func (p *parts) resized(c fleet.Change) {
+	p.dispatcher.LimitCluster(p.cfg.AdmissionsPerCluster(c.Size))
+	if c.Joined {
+		p.server.Joined()
+	}
 }
 
 func (p *parts) wireServer() {
@@ -159,19 +178,14 @@ func (p *parts) wireServer() {
 
 // watch has the metrics read what is now whenever somebody scrapes.
 func (p *parts) watch(version string) error {
-	limits := p.dispatcher.Limits()
 	return p.telemetry.metrics.Watch(metrics.Source{
-		Registry:    p.registry,
-		InFlight:    p.dispatcher.InFlight,
-		Connections: p.server.Connections,
-		Aged:        p.server.ConnectionsAged,
-		BodyBytes:   p.server.BodyBytes,
-		Limits: metrics.Limits{ // those in effect, not those that are configured
-			Connections:           p.server.ConnectionsLimit(),
-			BodyBytes:             int64(p.cfg.Limits.BodyBytes),
-			InFlight:              limits.Admissions,
-			InFlightOfEachCluster: limits.PerCluster,
-		},
+		Registry:     p.registry,
+		InFlight:     p.dispatcher.InFlight,
+		Connections:  p.server.Connections,
+		Aged:         p.server.ConnectionsAged,
+		BodyBytes:    p.server.BodyBytes,
+		Limits:       p.limits,
+		Replicas:     p.fleet.Size,
 		Certificates: func() map[string]time.Time { return expiries(p.certificates, p.registry.Targets()) },
 		Namespaces:   func() map[string]bool { return stale(p.clusters.Status()) },
 		Objects:      func() []metrics.Objects { return objectsOf(p.clusters.ObjectsStatus()) },
@@ -187,6 +201,17 @@ func (p *parts) mirror() *mirrorstatus.Mirror {
 		return mirrorstatus.Read(directory)
 	}
 	return nil
+}
+
+// limits returns those in effect, not those that are configured.
+func (p *parts) limits() metrics.Limits {
+	of := p.dispatcher.Limits()
+	return metrics.Limits{
+		Connections:           p.server.ConnectionsLimit(),
+		BodyBytes:             int64(p.cfg.Limits.BodyBytes),
+		InFlight:              of.Admissions,
+		InFlightOfEachCluster: of.PerCluster,
+	}
 }
 
 // probes returns the server of the admin listener.

@@ -81,6 +81,19 @@ func clusterWires() []wire {
 		{field: "limits.requestBytes", value: "limits: {requestBytes: 2000}", observe: func(_ *testing.T, r *rig) {
 			r.start().denies(question{size: 3000}, `"code":413`)
 		}},
+		{field: "cell", value: "cell: c7", observe: inCell},
+		{field: "previousCell", value: "{cell: c8, previousCell: c7}", observe: inCell},
+	}
+}
+
+// inCell is a process that serves cell c7, and a cluster besides that it does not serve.
+func inCell(t *testing.T, r *rig) {
+	r.cluster("west", "cell: c9")
+	r.configure("cell: c7")
+	r.play((*call).deny)
+	r.start().denies(question{}, "says policy")
+	if got := r.ask(question{cluster: "west"}); got.status != http.StatusForbidden {
+		t.Errorf("a cluster of another cell: HTTP status %d, %v", got.status, got.err)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/fleet"
 	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 	"github.com/admission-dispatcher/dispatcher/loadtest/zone"
 )
@@ -111,6 +112,14 @@ func processWires() []wire {
 			r.play((*call).deny)
 			r.start().denies(question{}, "says policy")
 		}},
+		{field: "cell", value: "cell: c7", observe: func(t *testing.T, r *rig) {
+			r.cluster("west", "cell: c7")
+			r.play((*call).deny)
+			r.start().denies(question{cluster: "west"}, "says policy")
+			if got := r.ask(question{}); got.status != http.StatusForbidden {
+				t.Errorf("a cluster of no cell: HTTP status %d, %v", got.status, got.err)
+			}
+		}},
 		{field: "bypass.defaults", value: "bypass: {defaults: false}", observe: func(_ *testing.T, r *rig) {
 			r.play((*call).deny)
 			r.start().denies(question{namespace: "kube-system"}, "says policy")
@@ -196,6 +205,36 @@ func processWires() []wire {
 		{field: "limits.callsPerEndpoint", value: "limits: {callsPerEndpoint: 1}", observe: func(_ *testing.T, r *rig) {
 			r.busy()
 			r.denies(question{timeout: "2s"}, "too many calls are under way")
+		}},
+
+		{field: "fleet.replicas", value: "fleet: {replicas: 4}", observe: func(t *testing.T, r *rig) {
+			if _, text := r.start().admin("metrics"); !strings.Contains(text, "\ndispatcher_fleet_replicas 4") {
+				t.Error("nobody knows of them")
+			}
+		}},
+		{field: "fleet.file", value: "fleet: {file: fleet.json}\nreloadInterval: 20ms", observe: func(_ *testing.T, r *rig) {
+			r.write("fleet.json", fleet.Encode(3))
+			r.start()
+			says := func(n int) func() bool {
+				return func() bool {
+					_, text := r.admin("metrics")
+					return strings.Contains(text, fmt.Sprintf("\ndispatcher_fleet_replicas %d", n))
+				}
+			}
+			r.eventually("three are known", says(3))
+			r.write("fleet.json", fleet.Encode(6))
+			r.eventually("six are known", says(6))
+		}},
+		{field: "fleet.callsPerEndpoint", value: "fleet: {replicas: 4, callsPerEndpoint: 4}", observe: func(_ *testing.T, r *rig) {
+			r.busy()
+			r.denies(question{timeout: "2s"}, "too many calls are under way")
+		}},
+		{field: "fleet.admissionsPerCluster", value: "fleet: {replicas: 4, admissionsPerCluster: 1}", observe: func(_ *testing.T, r *rig) {
+			r.cluster("west", "")
+			r.busy()
+			r.denies(question{timeout: "2s"}, "overloaded")
+			r.play((*call).deny)
+			r.denies(question{cluster: "west"}, "says policy")
 		}},
 
 		{field: "deadline.default", value: "deadline: {default: 3s}", observe: func(_ *testing.T, r *rig) {

@@ -68,6 +68,11 @@ type Config struct {
 	// Danger: a webhook's configuration can then reach what only this host can.
 	AllowedNetworks []string `json:"allowedNetworks,omitempty"`
 
+	// Cell is the cell that this process is a replica of, a DNS label: of the Clusters in
+	// the sources only those of this cell are served. Default: all are. Danger: a Cluster
+	// without spec.cell is then served by nobody.
+	Cell string `json:"cell,omitempty"`
+
 	// Bypass names requests that pass without any webhook being called.
 	Bypass Bypass `json:"bypass,omitzero"`
 	// FailOpen names requests whose webhooks are called and whose denials stand,
@@ -76,6 +81,8 @@ type Config struct {
 
 	// Limits bound what one caller or webhook can make the process hold.
 	Limits Limits `json:"limits,omitzero"`
+	// Fleet is the replicas that share the clusters' calls.
+	Fleet Fleet `json:"fleet,omitzero"`
 	// Deadline bounds the time of one admission.
 	Deadline Deadline `json:"deadline,omitzero"`
 	// Timeouts bound the steps of a connection.
@@ -187,9 +194,11 @@ func (c *Config) validate() field.ErrorList {
 		validateFileRoots(c.FileRoots, field.NewPath("fileRoots")),
 		atLeast(field.NewPath("reloadInterval"), c.ReloadInterval, 10*time.Millisecond),
 		validateAllowedNetworks(c.AllowedNetworks, field.NewPath("allowedNetworks")),
+		validateCell(c.Cell, field.NewPath("cell")),
 		c.Bypass.validate(field.NewPath("bypass")),
 		exempt.Validate(c.FailOpen.Rules, field.NewPath("failOpen", "rules"), true),
 		c.Limits.validate(field.NewPath("limits")),
+		c.Fleet.validate(field.NewPath("fleet")),
 		c.Deadline.validate(field.NewPath("deadline")),
 		c.Timeouts.validate(field.NewPath("timeouts")),
 		atLeast(field.NewPath("lameDuck"), c.LameDuck, 0),
@@ -210,6 +219,7 @@ func (c *Config) Registry(own []netip.AddrPort, log *slog.Logger) registry.Setti
 		Interval:   c.ReloadInterval.Duration,
 		FileRoots:  c.FileRoots,
 		AllowEmpty: c.AllowEmpty,
+		Cell:       c.Cell,
 		Compile: compile.Options{
 			Addresses:  transport.AddressPolicy{Allowed: prefixes(c.AllowedNetworks), Own: append(listening(c.Listen, c.Admin.Listen), own...)},
 			Bypass:     c.Bypass.rules(),
@@ -247,7 +257,7 @@ func (c *Config) anchor(dir string) {
 	for _, path := range []*string{
 		&c.TLS.CertFile, &c.TLS.KeyFile, &c.TLS.ClientCAFile,
 		&c.Admin.TLS.CertFile, &c.Admin.TLS.KeyFile, &c.Admin.TLS.ClientCAFile,
-		&c.Registration.CAFile, &c.Telemetry.DecisionLog.File,
+		&c.Registration.CAFile, &c.Telemetry.DecisionLog.File, &c.Fleet.File,
 	} {
 		anchor(dir, path)
 	}

@@ -41,7 +41,7 @@ type Limits struct {
 	Connections int `json:"connections,omitempty"`
 	// ConnectionAge is how old a caller's connection may be, plus or minus up to a
 	// half of it, before it is closed with its next answer; one that is idle is left
-	// alone. 0s: as old as it likes. Default: 5m. Danger: without it busy callers
+	// alone. 0s: as old as it likes, unless fleet says that replicas join. Default: 5m. Danger: without it busy callers
 	// never come to replicas that are added later; a short one costs TLS handshakes.
 	ConnectionAge Duration `json:"connectionAge,omitzero"`
 	// ShadowCalls bounds calls of Shadow webhooks under way. Clusters share them; one

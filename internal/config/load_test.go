@@ -153,6 +153,16 @@ func TestProblems(t *testing.T) {
 			[]string{`kind: "OtherConfiguration": Unsupported value: supported values: "DispatcherConfiguration"`}},
 		"E14 a key in place of its file": {strings.Replace(minimal, "keyFile: tls.key", `keyFile: "-----BEGIN PRIVATE KEY-----"`, 1),
 			[]string{"tls.keyFile: Forbidden: must be a file reference"}},
+		"fleet": {minimal + "fleet: {replicas: 1001, callsPerEndpoint: -1, admissionsPerCluster: -2}\ncell: East.eu\n", []string{
+			`cell: "East.eu": Invalid value: a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`,
+			`fleet.replicas: "1001": Invalid value: must be at most 1000`,
+			`fleet.callsPerEndpoint: "-1": Invalid value: must not be negative`,
+			`fleet.admissionsPerCluster: "-2": Invalid value: must not be negative`,
+		}},
+		"limits of a fleet of unknown size": {minimal + "fleet: {callsPerEndpoint: 512}\n", []string{
+			"fleet.replicas: Required value: set replicas or file: without them nobody knows of how many replicas the limits are",
+		}},
+		"a key in place of the fleet's file": {minimal + `fleet: {file: "-----BEGIN PRIVATE KEY-----"}`, []string{"fleet.file: Forbidden: must be a file reference"}},
 		"durations": {minimal + "reloadInterval: 1ms\nlameDuck: 10\ndeadline: {default: 0s, max: 31s, grace: soon}\ntimeouts: {idle: 0s}\ndns: {interval: [], timeout: -5s}\n", []string{
 			`reloadInterval: "1ms": Invalid value: must be at least 10ms`,
 			`deadline.default: "0s": Invalid value: must be above zero`,

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/admission-dispatcher/dispatcher/internal/mirrorstatus"
@@ -107,6 +108,17 @@ func validateFileRoots(roots []string, at *field.Path) field.ErrorList {
 		if filepath.Clean(root) == string(filepath.Separator) {
 			errs = append(errs, field.Invalid(at.Index(i), root, "must be a directory that holds what manifests may name, and nothing else"))
 		}
+	}
+	return errs
+}
+
+func validateCell(cell string, at *field.Path) field.ErrorList {
+	if cell == "" {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, reason := range validation.IsDNS1123Label(cell) {
+		errs = append(errs, field.Invalid(at, cell, reason))
 	}
 	return errs
 }

@@ -80,6 +80,8 @@ func (f *fleet) source() metrics.Source {
 		},
 		Connections: func() int { return 1 },
 		Aged:        func() int64 { return 1 },
+		Limits:      func() metrics.Limits { return metrics.Limits{} },
+		Replicas:    func() int { return 3 },
 		BodyBytes: func() map[string]int64 {
 			held := map[string]int64{}
 			for _, c := range f.clusters {

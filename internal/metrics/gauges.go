@@ -22,7 +22,8 @@ type Source struct {
 	Connections  func() int              // of callers
 	Aged         func() int64            // connections of callers that were closed for their age
 	BodyBytes    func() map[string]int64 // by cluster
-	Limits       Limits
+	Limits       func() Limits
+	Replicas     func() int                  // that share the calls, this one included
 	Certificates func() map[string]time.Time // when the first of a role expires
 	Namespaces   func() map[string]bool      // by cluster: whether what is cached is stale
 	Objects      func() []Objects            // of clusters

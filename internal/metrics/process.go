@@ -27,6 +27,7 @@ const (
 	objectsCached     = "dispatcher.objects.cached"
 	objectsBytes      = "dispatcher.objects.bytes"
 	objectsRequests   = "dispatcher.objects.requests"
+	fleetReplicas     = "dispatcher.fleet.replicas"
 	telemetryDropped  = "dispatcher.telemetry.dropped"
 	buildInfo         = "dispatcher.build.info"
 )
@@ -38,7 +39,7 @@ func processFamilies() []Family {
 		{connectionsLimit, ObservedGauge, "{connection}", nil,
 			"How many there may be: `limits.connections`, but at most half of the descriptors that the process may open.", nil},
 		{connectionsAged, ObservedCounter, "{connection}", nil,
-			"Connections of callers that were closed with an answer because of their age (`limits.connectionAge`).", nil},
+			"Connections of callers that were closed with an answer because of their age (`limits.connectionAge`), or because replicas have joined.", nil},
 		{bodyBytes, ObservedGauge, "{byte}", labels(named("cluster")),
 			"Memory of requests' bodies: those being read, decompressed, or held for webhooks that are still called. A cluster without any has no series.", nil},
 		{bodyBytesLimit, ObservedGauge, "{byte}", nil,
@@ -63,6 +64,8 @@ func processFamilies() []Family {
 			"Memory that they count as, with what they may be decoded into: at most 16 MiB of a resource of a cluster.", nil},
 		{objectsRequests, ObservedCounter, "{request}", labels(cluster(), named("resource")),
 			"Requests to the APIs of clusters for objects that were not cached, or did not count. It begins anew with the watch.", nil},
+		{fleetReplicas, ObservedGauge, "{replica}", nil,
+			"Replicas that share the calls of the clusters, as far as this one knows (`fleet`); 1 where nobody says.", nil},
 		{telemetryDropped, ObservedCounter, "{item}", labels(closed("signal", "logs", "decisions", "spans", "metrics")),
 			"Log lines, decision log records, spans and pushes of metrics that were given up because their sink is slow or gone.", nil},
 		{buildInfo, ObservedGauge, "", labels(named("version"), named("revision"), named("goversion")),
@@ -73,15 +76,17 @@ func processFamilies() []Family {
 func (r reading) process() {
 	b := r.source.Build
 	r.gauge(buildInfo, 1, attribute.String("version", b.Version), attribute.String("revision", b.Revision), attribute.String("goversion", b.Go))
+	limits := r.source.Limits()
+	r.gauge(fleetReplicas, int64(r.source.Replicas()))
 	r.gauge(connections, int64(r.source.Connections()))
-	r.gauge(connectionsLimit, int64(r.source.Limits.Connections))
+	r.gauge(connectionsLimit, int64(limits.Connections))
 	r.count(connectionsAged, r.source.Aged())
-	r.gauge(inFlightLimit, int64(r.source.Limits.InFlight), attribute.String("scope", "all"))
-	r.gauge(inFlightLimit, int64(r.source.Limits.InFlightOfEachCluster), attribute.String("scope", "cluster"))
+	r.gauge(inFlightLimit, int64(limits.InFlight), attribute.String("scope", "all"))
+	r.gauge(inFlightLimit, int64(limits.InFlightOfEachCluster), attribute.String("scope", "cluster"))
 	for name, n := range r.source.InFlight() {
 		r.gauge(requestsInFlight, int64(n), attribute.String("cluster", name))
 	}
-	r.gauge(bodyBytesLimit, r.source.Limits.BodyBytes)
+	r.gauge(bodyBytesLimit, limits.BodyBytes)
 	for name, n := range r.source.BodyBytes() {
 		r.gauge(bodyBytes, n, attribute.String("cluster", name))
 	}

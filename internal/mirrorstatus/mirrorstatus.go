@@ -66,6 +66,9 @@ type Mirror struct {
 	Resources []MirroredResource `json:"resources"`
 	// Workloads are the clusters that may have configurations mirrored, at most MaxWorkloads.
 	Workloads []MirroredWorkload `json:"workloads"`
+	// Replicas is how many were counted last, by the endpoints of their Service; 0: they
+	// have not been counted yet.
+	Replicas int `json:"replicas,omitempty"`
 	Error     string             `json:"error,omitempty"` // of the directory, or of this file
 }
 

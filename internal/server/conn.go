@@ -38,6 +38,10 @@ type conn struct {
 	// arrived is when the first byte of the current request came; zero before
 	// the first request.
 	arrived time.Time
+	// opened is when the connection was accepted, and chance a number in [0, 1) that
+	// was drawn then.
+	opened time.Time
+	chance float64
 	// expires is when the connection is old enough to be closed with an answer;
 	// zero: never.
 	expires time.Time
@@ -70,11 +74,11 @@ type conn struct {
 
 func newConn(raw net.Conn, l *listener) *conn {
 	now := time.Now()
-	c := &conn{raw: raw, socket: socket{Conn: raw}, listener: l, peer: addressOf(raw.RemoteAddr())}
+	c := &conn{raw: raw, socket: socket{Conn: raw}, listener: l, peer: addressOf(raw.RemoteAddr()), opened: now, chance: rand.Float64()}
 	c.Conn = tls.Server(&c.socket, hardened(l.cfg.TLS, c.verify))
 	c.since.Store(now.UnixNano())
 	if age := l.cfg.ConnectionAge; age > 0 {
-		c.expires = now.Add(lifetime(age, rand.Float64()))
+		c.expires = now.Add(lifetime(age, c.chance))
 	}
 	return c
 }
@@ -88,17 +92,6 @@ func addressOf(a net.Addr) netip.Addr {
 	}
 	return tcp.AddrPort().Addr().Unmap().WithZone("")
 }
-
-// lifetime returns age plus or minus up to a half, as random in [0, 1) says:
-// what was opened together, after a restart of this process or of a caller, is
-// not closed together.
-func lifetime(age time.Duration, random float64) time.Duration {
-	return age/2 + time.Duration(random*float64(age))
-}
-
-// isAged reports whether the connection was old enough, when the current request came, to
-// be closed with its answer.
-func (c *conn) isAged() bool { return !c.expires.IsZero() && !c.arrived.Before(c.expires) }
 
 // connOf returns the connection that ctx came over.
 func connOf(ctx *fasthttp.RequestCtx) *conn { return ctx.Conn().(*conn) }

@@ -247,6 +247,9 @@ func (e *exchange) reply(response *codec.Response) {
 	e.ctx.SetContentType(e.req.Review.Encoding.ContentType())
 	body := e.ctx.Response.SwapBody(nil)
 	e.ctx.Response.SwapBody(e.req.Review.AppendAnswer(body[:0], response))
+	if at := e.joined.Load(); at != nil {
+		e.conn.joined(*at)
+	}
 	aged := e.conn.isAged()
 	if aged {
 		e.aged.Add(1)

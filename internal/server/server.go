@@ -55,7 +55,8 @@ type Server struct {
 	decisions context.Context
 	cancel    context.CancelFunc
 	lame      atomic.Bool
-	aged      atomic.Int64 // connections closed for their age
+	aged      atomic.Int64              // connections closed for their age
+	joined    atomic.Pointer[time.Time] // when replicas joined last; nil: never
 	verifier  *trust.Verifier
 
 	mu       sync.Mutex
@@ -178,6 +179,14 @@ func (s *Server) ConnectionsLimit() int { return s.cfg.Connections }
 // ConnectionsAged returns how many connections were closed for their age.
 func (s *Server) ConnectionsAged() int64 { return s.aged.Load() }
 
+// Joined notes that replicas have joined: connections that are open now are closed within
+// Config.JoinWindow, each with an answer, so that callers find the new ones. One that is idle is
+// left alone.
+func (s *Server) Joined() {
+	now := time.Now()
+	s.joined.Store(&now)
+}
+
 // LameDuck makes every further answer carry "Connection: close".
 func (s *Server) LameDuck() { s.lame.Store(true) }
 
@@ -217,8 +226,11 @@ type Config struct {
 	Decompress  bool // accept Content-Encoding gzip and zstd
 	Connections int  // open ones at most
 	// ConnectionAge is how old a connection may be, plus or minus a half, before
-	// it is closed with its next answer; 0: as old as it likes.
+	// it is closed with its next answer; 0: as old as it likes, until Joined.
 	ConnectionAge time.Duration
+	// JoinWindow is within what time connections are closed, with an answer each, that
+	// are older than replicas which have joined; 1 min, or ConnectionAge if that is less.
+	JoinWindow    time.Duration
 	HeaderTimeout time.Duration // TLS handshake, and request headers, each
 	BodyTimeout   time.Duration // request body
 	WriteTimeout  time.Duration // one write to a caller that does not read; 10 s
@@ -255,6 +267,7 @@ func (c Config) withDefaults() Config {
 	c.BodyLimit = cmp.Or(c.BodyLimit, DefaultBodyLimit)
 	c.BodyBytes = cmp.Or(c.BodyBytes, DefaultBodyBytes)
 	c.Connections = cmp.Or(c.Connections, DefaultConnections)
+	c.JoinWindow = cmp.Or(c.JoinWindow, time.Minute)
 	c.HeaderTimeout = cmp.Or(c.HeaderTimeout, DefaultHeaderTimeout)
 	c.BodyTimeout = cmp.Or(c.BodyTimeout, DefaultBodyTimeout)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)

@@ -240,6 +240,28 @@ func TestConnectionAge(t *testing.T) {
 	})
 }
 
+// When replicas join, connections that were there before end with an answer each; those
+// that come later stay.
+func TestJoinedReplicas(t *testing.T) {
+	w := newWorld(t, func(cfg *server.Config) { cfg.JoinWindow = time.Nanosecond })
+	old := w.dial()
+	if got := old.ask(good("1")); got.close {
+		t.Error("it is closed before anybody joins")
+	}
+	w.server.Joined()
+	young := w.dial()
+	got := old.ask(good("2"))
+	old.isAllowed(got, "2")
+	if !got.close || w.server.ConnectionsAged() != 1 {
+		t.Errorf("the old connection stays, %d are counted", w.server.ConnectionsAged())
+	}
+	for range 3 {
+		if young.ask(good("3")).close {
+			t.Error("a connection that came later is closed")
+		}
+	}
+}
+
 // Heads that never end cost the buffers of a few, whoever sends them, and hold up
 // nobody else's.
 func TestHeadsAreShared(t *testing.T) {

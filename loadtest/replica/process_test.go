@@ -3,265 +3,129 @@
 package replica_test
 
 import (
-	"bufio"
-	"crypto/tls"
-	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
-
-	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
-	"github.com/admission-dispatcher/dispatcher/internal/harness/process"
-	"github.com/admission-dispatcher/dispatcher/loadtest/proxy"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+const (
+	even   = 1.5 // times the mean, of the busiest replica: good enough
+	uneven = 1.8 // is not
+)
 
-const patience = 60 * time.Second
-
-// world is processes of the shipped binary behind a balancer of connections, and
-// API servers that call it.
-type world struct {
-	t         *testing.T
-	dir       string
-	binary    string
-	authority *pki.Authority
-	front     *proxy.Proxy
-	replicas  []replicaProcess
-	calls     chan struct{} // one for each call that somebody waits for
+// scaleOut is three replicas that become six.
+type scaleOut struct {
+	*world
+	before float64 // busiest, of three
+	window int     // calls
+	stop   func()  // the callers, before any replica ends
 }
 
-type replicaProcess struct{ listen, admin string }
-
-// build returns the binary.
-func build(t *testing.T) string {
+// newScaleOut has callers call three replicas, and then six.
+func newScaleOut(t *testing.T, binary, config string, as callers, window int) *scaleOut {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "dispatcher")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/dispatcher").CombinedOutput(); err != nil {
-		t.Fatalf("build the dispatcher: %v\n%s", err, out)
+	s := &scaleOut{world: newWorld(t, binary, "lameDuck: 0s\nfleet: {file: fleet.json}\n"+config), window: window}
+	for range 3 {
+		s.join()
 	}
-	return binary
-}
-
-func newWorld(t *testing.T, binary, age string) *world {
-	t.Helper()
-	authority, err := pki.NewAuthority("replicas")
-	w := &world{t: t, dir: t.TempDir(), binary: binary, authority: authority, calls: make(chan struct{})}
-	w.must(err)
-	w.write("ca.crt", authority.PEM)
-	w.issue("serving", "dispatcher")
-	w.issue("east", "east")
-	w.write("registry/clusters.yaml", []byte("apiVersion: dispatcher.dev/v1alpha1\nkind: Cluster\nmetadata: {name: east}\n"+
-		"spec: {authentication: {certificate: {commonNames: [east]}}}\n"))
-	w.write("dispatcher.yaml", []byte("apiVersion: dispatcher.dev/v1alpha1\nkind: DispatcherConfiguration\nlisten: 127.0.0.1:0\n"+
-		"admin: {listen: \"127.0.0.1:0\"}\ntls: {certFile: serving.crt, keyFile: serving.key, clientCAFile: ca.crt}\n"+
-		"sources: [{directory: registry}]\nlimits: {connectionAge: "+age+"}\nlameDuck: 0s\n"))
-	return w
-}
-
-func (w *world) must(err error) {
-	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
+	s.tell()
+	s.stop = s.call(as)
+	s.before = s.busiest(window)
+	for range 3 {
+		s.join()
 	}
+	return s
 }
 
-func (w *world) write(name string, data []byte) {
-	path := filepath.Join(w.dir, name)
-	w.must(os.MkdirAll(filepath.Dir(path), 0o700))
-	w.must(os.WriteFile(path, data, 0o600))
-}
-
-func (w *world) issue(file, name string) {
-	pair, err := w.authority.Issue(pki.OnLoopback(name))
-	w.must(err)
-	w.must(pair.Write(w.dir, file))
-}
-
-// join starts one more replica and has the balancer know it.
-func (w *world) join() {
-	w.t.Helper()
-	p, err := process.Start(exec.Command(w.binary, "serve", "--config", filepath.Join(w.dir, "dispatcher.yaml")), nil)
-	w.must(err)
-	w.t.Cleanup(p.Kill)
-	var r replicaProcess
-	r.listen, r.admin, err = p.Serving()
-	w.must(err)
-	w.replicas = append(w.replicas, r)
-	var targets []string
-	for _, r := range w.replicas {
-		targets = append(targets, r.listen)
-	}
-	if w.front == nil {
-		w.front, err = proxy.Listen(targets[0])
-		w.must(err)
-		w.t.Cleanup(func() { _ = w.front.Close() })
-	}
-	w.front.Retarget(targets...)
-}
-
-// review is what an API server sends.
-const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1",` +
-	`"kind":{"group":"","version":"v1","kind":"Pod"},"resource":{"group":"","version":"v1","resource":"pods"},` +
-	`"name":"p","namespace":"shop","operation":"CREATE","userInfo":{"username":"ann"},"object":{"metadata":{"name":"p"}}}}`
-
-// call starts API servers that call until the returned function is called. Each
-// has the transport of kube-apiserver's webhook client: HTTP/1.1, at most 25 idle
-// connections, which are kept for 90 s.
-func (w *world) call() (stop func()) {
-	certificate, err := tls.LoadX509KeyPair(filepath.Join(w.dir, "east.crt"), filepath.Join(w.dir, "east.key"))
-	w.must(err)
-	ended := make(chan struct{})
-	var running sync.WaitGroup
-	for range 10 {
-		transport := &http.Transport{
-			MaxIdleConnsPerHost: 25, IdleConnTimeout: 90 * time.Second,
-			TLSClientConfig: &tls.Config{
-				MinVersion: tls.VersionTLS12, RootCAs: w.authority.Pool(), ServerName: "127.0.0.1",
-				Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"},
-			},
+// evensOut waits until the busiest replica has at most even times the mean.
+func (s *scaleOut) evensOut(within time.Duration) {
+	s.t.Helper()
+	begin := time.Now()
+	for {
+		is := s.busiest(s.window)
+		s.t.Logf("%3.0f s after there are six: the busiest has %.2f times the mean", time.Since(begin).Seconds(), is)
+		if is <= even {
+			return
 		}
-		for range 3 {
-			running.Go(func() {
-				pace := time.NewTicker(20 * time.Millisecond)
-				defer pace.Stop()
-				for {
-					select {
-					case <-ended:
-						transport.CloseIdleConnections()
-						return
-					case <-pace.C:
-					}
-					if err := w.ask(&http.Client{Transport: transport}); err != nil {
-						w.t.Errorf("a call is lost: %v", err)
-						return
-					}
-					select {
-					case w.calls <- struct{}{}:
-					default: // nobody counts
-					}
-				}
-			})
+		if time.Since(begin) > within {
+			s.t.Fatal("they do not even out")
 		}
 	}
-	return func() {
-		close(ended)
-		running.Wait()
-	}
 }
 
-func (w *world) ask(c *http.Client) error {
-	resp, err := c.Post("https://"+w.front.Addr()+"/v1/clusters/east/validate?timeout=10s", "application/json", strings.NewReader(review)) //nolint:noctx // bounded by the test
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	if err == nil && (resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"allowed":true`)) {
-		err = fmt.Errorf("HTTP status %d: %s", resp.StatusCode, body)
-	}
-	return err
+// scaled are callers for a test with short ages: as many connections as API servers.
+func scaled() callers {
+	return callers{servers: 120, workers: 1, pace: 100 * time.Millisecond, idle: kubeAPIServerIdle}
 }
 
-// counts returns the admissions that each replica has answered.
-func (w *world) counts() []float64 {
-	w.t.Helper()
-	var all []float64
-	for _, r := range w.replicas {
-		all = append(all, w.metric(r, "dispatcher_requests_total{"))
-	}
-	return all
-}
-
-// metric returns the sum of a replica's series that begin so.
-func (w *world) metric(r replicaProcess, series string) (sum float64) {
-	w.t.Helper()
-	resp, err := http.Get("http://" + r.admin + "/metrics") //nolint:noctx // bounded by the test
-	w.must(err)
-	defer http.DefaultClient.CloseIdleConnections()
-	defer func() { _ = resp.Body.Close() }()
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		if fields := strings.Fields(lines.Text()); len(fields) > 1 && strings.HasPrefix(fields[0], series) {
-			value, err := strconv.ParseFloat(fields[1], 64)
-			w.must(err)
-			sum += value
-		}
-	}
-	return sum
-}
-
-// shares returns each replica's part of the next n calls.
-func (w *world) shares(n int) []float64 {
-	w.t.Helper()
-	before := w.counts()
-	for end := time.After(patience); n > 0; n-- {
-		select {
-		case <-w.calls:
-		case <-end:
-			w.t.Fatal("no calls are made")
-		}
-	}
-	after, total := w.counts(), 0.0
-	for i := range after {
-		after[i] -= before[i]
-		total += after[i]
-	}
-	for i := range after {
-		after[i] /= total
-	}
-	return after
-}
-
-// A replica that joins gets its share of the calls within a few connection ages,
-// and no call is lost. Without ages the callers stay where they are.
-func TestThirdReplica(t *testing.T) {
+// Three replicas become six. Where connections have an age, or the replicas know that some
+// have joined, the busiest has at most 1.5 times the mean within a few ages. Without, the
+// callers stay where they are. No call is lost.
+func TestScaleOut(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it builds and runs three processes")
+		t.Skip("it builds and runs six processes")
 	}
-	const window = 1000
+	const window = 2000
 	binary := build(t)
-	t.Run("with ages", func(t *testing.T) {
-		w := newWorld(t, binary, "1s")
-		w.join()
-		w.join()
-		defer w.call()()
-		t.Logf("two replicas: %.2f", w.shares(window))
-		w.join()
-		for deadline := time.Now().Add(patience); ; {
-			shares := w.shares(window)
-			t.Logf("three replicas: %.2f", shares)
-			if shares[2] > 0.2 && max(shares[0], shares[1], shares[2]) < 0.5 {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatal("the third replica does not get its share")
-			}
-		}
-		if aged := w.metric(w.replicas[0], "dispatcher_connections_aged_total"); aged == 0 {
+	t.Run("ages", func(t *testing.T) {
+		s := newScaleOut(t, binary, "limits: {connectionAge: 2s}", scaled(), window)
+		defer s.stop()
+		s.evensOut(patience)
+		if aged := s.metric(s.replicas[0], "dispatcher_connections_aged_total"); aged == 0 {
 			t.Error("no connection is counted as aged")
 		}
 	})
-	t.Run("without", func(t *testing.T) {
-		w := newWorld(t, binary, "0s")
-		w.join()
-		w.join()
-		defer w.call()()
-		t.Logf("two replicas: %.2f", w.shares(window))
-		w.join()
-		for range 4 {
-			shares := w.shares(window)
-			t.Logf("three replicas: %.2f", shares)
-			if shares[2] > 0.15 {
-				t.Errorf("the callers have moved by themselves: %.2f", shares)
+	t.Run("a fleet that knows its size", func(t *testing.T) {
+		// Ages are far longer than the test, and so is the time that connections have
+		// when replicas join: a part of it has to do.
+		s := newScaleOut(t, binary, "limits: {connectionAge: 1h}", scaled(), window)
+		defer s.stop()
+		s.tell()
+		aged := func() float64 { return s.metric(s.replicas[0], "dispatcher_connections_aged_total") }
+		for deadline := time.Now().Add(patience); aged() < 5; s.shares(200) {
+			if time.Now().After(deadline) {
+				t.Fatal("no connection ends although replicas have joined")
+			}
+		}
+		if n := s.metric(s.replicas[0], "dispatcher_fleet_replicas"); n != 6 {
+			t.Errorf("%v replicas are known", n)
+		}
+	})
+	t.Run("neither", func(t *testing.T) {
+		s := newScaleOut(t, binary, "limits: {connectionAge: 0s}", scaled(), window)
+		defer s.stop()
+		for range 3 {
+			if is := s.busiest(window); is < uneven {
+				t.Errorf("the callers have moved by themselves: the busiest has %.2f times the mean", is)
+			}
+		}
+	})
+}
+
+// TestScaleOutInTime is TestScaleOut as it is configured by default: within three minutes.
+func TestScaleOutInTime(t *testing.T) {
+	if os.Getenv("FULL") == "" {
+		t.Skip("it takes ten minutes: FULL=1")
+	}
+	as := callers{servers: 150, workers: 1, pace: 150 * time.Millisecond, idle: kubeAPIServerIdle}
+	binary := build(t)
+	for name, config := range map[string]string{"ages and a fleet that knows its size": "limits: {connectionAge: 5m}", "no ages and a fleet that knows its size": "limits: {connectionAge: 0s}"} {
+		t.Run(name, func(t *testing.T) {
+			s := newScaleOut(t, binary, config, as, 10_000)
+			defer s.stop()
+			t.Logf("before: %.2f", s.before)
+			s.tell()
+			s.evensOut(3 * time.Minute)
+		})
+	}
+	t.Run("neither", func(t *testing.T) {
+		s := newScaleOut(t, binary, "limits: {connectionAge: 0s}", as, 10_000)
+		defer s.stop()
+		for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); {
+			is := s.busiest(s.window)
+			t.Logf("the busiest has %.2f times the mean", is)
+			if is < uneven {
+				t.Error("the callers have moved by themselves")
 			}
 		}
 	})

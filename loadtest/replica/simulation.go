@@ -17,9 +17,13 @@ import (
 // that is in use is not shared. The balancer sends each new connection to a
 // replica at random.
 type Simulation struct {
-	Seed       uint64
-	Age        time.Duration // of connections, plus or minus a half; 0: as old as they like
+	Seed uint64
+	Age  time.Duration // of connections, plus or minus a half; 0: as old as they like
+	// Joined is within what time connections end that are older than the replicas which
+	// join After; 0: nobody says that they have.
+	Joined     time.Duration
 	Clusters   int           // their rates fall off as 1/rank
+	Even       bool          // their rates are the same
 	APIServers int           // of each cluster
 	Rate       float64       // calls per second of all together
 	Call       time.Duration // how long a call takes
@@ -51,6 +55,8 @@ const (
 
 type connection struct {
 	replica  int
+	opened   time.Duration
+	chance   float64
 	expires  time.Duration
 	idleFrom time.Duration
 }
@@ -124,12 +130,18 @@ func sum(counts []int) (n int) {
 
 func (r *run) start() {
 	r.counts = make([]int, max(r.Replicas, r.Scaled))
-	var harmonic float64
+	weight := func(rank int) float64 {
+		if r.Even {
+			return 1
+		}
+		return 1 / float64(rank+1)
+	}
+	var weights float64
 	for rank := range r.Clusters {
-		harmonic += 1 / float64(rank+1)
+		weights += weight(rank)
 	}
 	for rank := range r.Clusters {
-		rate := r.Rate / harmonic / float64(rank+1) / float64(r.APIServers)
+		rate := r.Rate / weights * weight(rank) / float64(r.APIServers)
 		for range r.APIServers {
 			r.callers = append(r.callers, apiServer{rate: rate})
 			r.next(len(r.callers) - 1)
@@ -187,9 +199,12 @@ func (r *run) dial() connection {
 	if r.now >= r.After {
 		replicas = r.Scaled
 	}
-	c := connection{replica: r.random.IntN(replicas), expires: math.MaxInt64}
+	c := connection{replica: r.random.IntN(replicas), opened: r.now, expires: math.MaxInt64}
+	if r.Age > 0 || r.Joined > 0 {
+		c.chance = r.random.Float64()
+	}
 	if r.Age > 0 {
-		c.expires = r.now + r.Age/2 + time.Duration(r.random.Float64()*float64(r.Age))
+		c.expires = r.now + r.Age/2 + time.Duration(c.chance*float64(r.Age))
 	}
 	return c
 }
@@ -199,6 +214,9 @@ func (r *run) dial() connection {
 func (r *run) ended(e event) {
 	c := &r.callers[e.caller]
 	c.busy--
+	if r.Joined > 0 && e.on.opened < r.After && r.now >= r.After {
+		e.on.expires = min(e.on.expires, r.After+time.Duration(e.on.chance*float64(r.Joined)))
+	}
 	if r.now >= e.on.expires || len(c.idle) >= maxIdle {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/admission-dispatcher/dispatcher/api/v1alpha1"
@@ -164,5 +165,18 @@ func validateCluster(c *v1alpha1.Cluster) field.ErrorList {
 		errs = append(errs, field.NotSupported(at, policy, []string{v1alpha1.RegistrationReport, v1alpha1.RegistrationApply, v1alpha1.RegistrationOff}))
 	}
 	errs = append(errs, validateMirror(&c.Spec, spec.Child("mirror"))...)
+	return append(errs, validateCells(&c.Spec, spec)...)
+}
+
+// validateCells refuses cells that no process can be a replica of.
+func validateCells(s *v1alpha1.ClusterSpec, spec *field.Path) (errs field.ErrorList) {
+	for _, at := range [][2]string{{"cell", s.Cell}, {"previousCell", s.PreviousCell}} {
+		if name, cell := at[0], at[1]; cell != "" && len(utilvalidation.IsDNS1123Label(cell)) > 0 {
+			errs = append(errs, field.Invalid(spec.Child(name), cell, "must be a DNS label such as c7"))
+		}
+	}
+	if s.PreviousCell != "" && (s.Cell == "" || s.Cell == s.PreviousCell) {
+		errs = append(errs, field.Invalid(spec.Child("previousCell"), s.PreviousCell, "needs spec.cell, and another one"))
+	}
 	return errs
 }

@@ -104,9 +104,13 @@ func (k *Compiler) Compile(in manifest.Input, current *Compiled, living []*trans
 	groups := groupsOf(clusters, clustersOf(all), slices.Concat(bindings, clusterSelectors(all)), plugins.list)
 	targets := &targets{known: ByIdentity(living), found: map[transport.Identity]*transport.Target{}}
 	compileChains(groups, all, plugins.list, &variants{diagnostics: d, options: &k.options, targets: targets})
-	params.lint(namesOfClusters(in.Objects.Clusters))
+	names := namesOfClusters(in.Objects.Clusters)
+	if in.Cell != "" { // params may be for Clusters of others
+		names = nil
+	}
+	params.lint(names)
 	lintClusters(in.Objects, d)
-	lint{d, &k.options, k.cel}.all(in.Objects, bindings, all, plugins.list, groups)
+	lint{d, &k.options, k.cel, in.Cell}.all(in.Objects, bindings, all, plugins.list, groups)
 
 	manifest.SortProblems(d.problems)
 	manifest.SortProblems(d.warnings)

@@ -22,20 +22,25 @@ type lint struct {
 	*diagnostics
 	options *Options
 	cel     *celenv.Compiler
+	cell    string // whose Clusters there are; "": all
 }
 
 func (l lint) all(o *manifest.Objects, bindings []*binding, entries [2][]*entry, plugins []*plugged, groups []*group) {
 	l.paths(groups)
 	every := slices.Concat(entries[chain.Validating], entries[chain.Mutating])
 	if len(l.problems) == 0 { // otherwise what is missing may be what is refused
-		if len(o.Clusters) == 0 && o.Len() > 0 {
+		switch {
+		case len(o.Clusters) == 0 && l.cell != "":
+			l.warn(manifest.Problem{Reason: fmt.Sprintf("there is no Cluster of cell %s: nobody may call", l.cell)})
+		case len(o.Clusters) == 0 && o.Len() > 0:
 			l.warn(manifest.Problem{Reason: "there is no Cluster: nobody may call"})
 		}
+		clusters := len(groups) > 0 && l.cell == "" // and none is in another cell
 		for _, b := range bindings {
-			l.binding(b, every, len(groups) > 0)
+			l.binding(b, every, clusters)
 		}
-		l.policies(o, every, len(groups) > 0)
-		l.plugins(plugins, len(groups) > 0)
+		l.policies(o, every, clusters)
+		l.plugins(plugins, clusters)
 	}
 	l.findings(every, groups)
 	l.bypassed(every, groups)

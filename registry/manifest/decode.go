@@ -32,6 +32,7 @@ const (
 type decoder struct {
 	strict    *serializer.Serializer
 	asWritten bool // without the defaults of v1
+	inAPI     bool // objects may name Secrets and ConfigMaps
 	decoded
 }
 

@@ -75,6 +75,14 @@ func (o *Objects) add(more *Objects) {
 	o.CustomResources = append(o.CustomResources, more.CustomResources...)
 }
 
+// keepCell leaves out the Clusters that a cell does not serve; "": it serves all.
+func (o *Objects) keepCell(cell string) {
+	if cell == "" {
+		return
+	}
+	o.Clusters = slices.DeleteFunc(o.Clusters, func(c Cluster) bool { return !c.Spec.IsIn(cell) })
+}
+
 // Sort brings the objects into the order in which they take part, whatever
 // files they came from.
 func (o *Objects) Sort() {

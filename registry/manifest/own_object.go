@@ -34,6 +34,9 @@ func (d *decoder) binding(at Origin, doc []byte) error {
 // refuse reports references to Secrets and ConfigMaps, which the mirror of a Kubernetes
 // API makes files of.
 func (d *decoder) refuse(at Origin, refs []v1alpha1.Reference) {
+	if d.inAPI {
+		return
+	}
 	for i, r := range refs {
 		if i > 0 && refs[i-1].Field == r.Field { // one Secret of several values
 			continue

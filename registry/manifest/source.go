@@ -46,6 +46,9 @@ type Reader struct {
 	// KeepDecoded keeps what came of manifests that are gone, as long as the Reader lives:
 	// for one that is to read them again soon.
 	KeepDecoded bool
+	// Cell is the cell whose Clusters are read: those of others are left out, with the
+	// files that they name, once they are decoded. "": all are read.
+	Cell string
 
 	decoded *whole // of the manifests with this sum
 	sum     string
@@ -67,6 +70,9 @@ type Input struct {
 	Warnings  []Problem // of what was skipped
 	Hash      string    // hex SHA-256 over names and contents
 	Populated []bool    // which of the Sources hold objects
+	// Cell is the cell that these are for: there may be Clusters of others, which are not
+	// among Objects. "": these are all.
+	Cell string
 
 	files       map[reference]content
 	kubeconfigs map[reference]described
@@ -133,9 +139,10 @@ func (r *Reader) Read(ctx context.Context) Input {
 		if r.KeepDecoded {
 			maps.Copy(r.decoded.files, before)
 		}
+		r.decoded.objects.keepCell(r.Cell)
 	}
 	in := Input{
-		Objects: &r.decoded.objects, Problems: r.decoded.problems, Warnings: r.decoded.warnings, Populated: r.decoded.populated,
+		Objects: &r.decoded.objects, Problems: r.decoded.problems, Warnings: r.decoded.warnings, Populated: r.decoded.populated, Cell: r.Cell,
 		files: map[reference]content{}, kubeconfigs: map[reference]described{},
 	}
 	whole := sha256.New()
