@@ -184,12 +184,13 @@ conformance: ## the API server's own webhook plugins as caller and as oracle; N=
 faults: ## the fault matrix in smoke size; FULL=1 for full size, ROW=F8 for one row, SEED=7; BITE=1: each row against a bug that it must notice
 	FAULTS=1 $(TEST) -count=1 -v -timeout 300m $(if $(BITE),-run '^TestBite$$') ./loadtest/faults $(if $(UPDATE),-args -update)
 
-long: ## what takes hours: 50,000 registered pairs, a million composed answers, large objects in time, 500 requests for each controller of kube-apiserver and for policies, the fault matrix in full size, 10 minutes of each fuzz target, 20 million inputs of each scanner's
+long: ## what takes hours: 50,000 registered pairs, a million composed answers, large objects in time, 500 requests for each controller of kube-apiserver and for policies, the fault matrix in full size, three replicas that become six, 10 minutes of each fuzz target, 20 million inputs of each scanner's
 	$(MAKE) conformance N=50000 REGISTERED=1
 	COMPOSED_ANSWERS=1000000 $(GO) test -count=1 -v -timeout 2h -run '^TestComposedAnswers$$' ./webhook
 	FULL=1 $(GO) test -count=1 -v -timeout 1h -run '^TestLargeObjectsInTime$$' ./dispatcher
 	cd e2e && FULL=1 $(GO) test -count=1 -v -timeout 30m -run '^(TestControllers|TestPolicies)$$' .
 	FULL=1 $(MAKE) faults
+	FULL=1 $(GO) test -count=1 -v -timeout 30m -run '^TestScaleOutInTime$$' ./loadtest/replica
 	$(MAKE) fuzz FUZZTIME=10m
 	$(MAKE) fuzz-scanners INPUTS=20000000
 

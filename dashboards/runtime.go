@@ -65,5 +65,12 @@ func runtimeTelemetry() []Panel {
 		{Title: "Versions", Unit: "short", Next: fleetUID,
 			About:   "Replicas by what was built.",
 			Queries: []Query{{`count by (version, revision, goversion) (dispatcher_build_info{job=~"$job"})`, "{{version}} {{revision}} {{goversion}}"}}},
+		{Title: "Decisions by version", Unit: "reqps", Next: fleetUID,
+			About: "Admissions decided, for each replica of a version: a canary that decides otherwise than the rest stands out.",
+			Queries: []Query{{`sum by (version, decision) (rate(dispatcher_requests_total{job=~"$job"}[5m]) * on (job, instance) group_left (version) dispatcher_build_info)` +
+				` / on (version) group_left () count by (version) (dispatcher_build_info{job=~"$job"})`, "{{version}} {{decision}}"}}},
+		{Title: "Replicas known", Unit: "short",
+			About:   "How many replicas each one counts with.",
+			Queries: []Query{{`dispatcher_fleet_replicas{job=~"$job", instance=~"$instance"}`, "{{instance}}"}}},
 	}
 }

@@ -44,11 +44,11 @@ func packages() map[string][]string {
 		"lint":             {"codec", "hook", "match", "internal/celenv", "exempt"},
 		"registry/compile": {"lint", "api/v1alpha1", "codec", "hook", "webhook", "match", "exempt", "chain", "transport", "registry/manifest", "policy", "policy/schema", "plugin", "internal/celenv", "internal/trust", "internal/jwt"},
 		// What needs the API of the cluster that the dispatcher runs in: the dispatcher has none of it.
-		"mirror": {"api/v1alpha1", "chain", "registry/compile", "registry/manifest", "internal/mirrorstatus", "lint"},
+		"mirror": {"api/v1alpha1", "chain", "registry/compile", "registry/manifest", "internal/mirrorstatus", "lint", "fleet"},
 		// The file by which it tells the dispatcher how it is.
 		"internal/mirrorstatus": {"api/v1alpha1", "registry/manifest"},
 		"controller":            {"api/v1alpha1", "chain", "mirror", "registration"},
-		"cmd/dispatcher-kube":   {"controller", "internal/config", "mirror", "plugin", "plugin/kubernetes", "registration", "adopt", "chain", "inventory", "lint", "registry", "registry/manifest"},
+		"cmd/dispatcher-kube":   {"controller", "internal/config", "mirror", "plugin", "plugin/kubernetes", "registration", "adopt", "chain", "inventory", "lint", "registry", "registry/manifest", "fleet"},
 		"registry":              {"chain", "transport", "registry/manifest", "registry/compile"},
 		"internal/trust":        {},
 		"registry/kube":         {"hook", "match", "chain", "registry/manifest", "policy/schema"}, // hook and match for the interfaces of sources
@@ -58,9 +58,11 @@ func packages() map[string][]string {
 		"inventory":             {"lint"},
 		"adopt":                 {"api/v1alpha1", "lint", "registry/manifest"},
 		// What there is to tell of a process, from everywhere that knows.
-		"internal/status":  {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport", "webhook", "policy", "internal/mirrorstatus", "hook"},
-		"internal/admin":   {"internal/status", "internal/mirrorstatus", "registry/manifest"},
-		"internal/config":  {"chain", "internal/server", "dispatcher", "dispatcher/overload", "registry", "internal/objectpath", "exempt", "internal/mirrorstatus", "registry/compile", "registry/manifest", "transport", "webhook", "internal/logging"}, // types and defaults of its fields
+		"internal/status": {"breaker", "match", "registry", "registry/kube", "dispatcher", "chain", "registry/manifest", "transport", "webhook", "policy", "internal/mirrorstatus", "hook"},
+		"internal/admin":  {"internal/status", "internal/mirrorstatus", "registry/manifest"},
+		"internal/config": {"chain", "internal/server", "dispatcher", "dispatcher/overload", "registry", "internal/objectpath", "exempt", "internal/mirrorstatus", "registry/compile", "registry/manifest", "transport", "webhook", "internal/logging", "fleet"}, // types and defaults of its fields
+		// How many replicas there are, and which cell a cluster is in: numbers and names.
+		"fleet":            {},
 		"internal/excerpt": {},
 		"internal/otlp":    {"internal/excerpt", "internal/throttle"},
 		"internal/metrics": {"internal/otlp", "internal/tracecontext", "internal/server", "hook", "dispatcher", "registry", "breaker", "chain", "transport", "internal/mirrorstatus"},
@@ -84,7 +86,7 @@ func packages() map[string][]string {
 		"internal/harness/sample": {},
 		// codec and dispatcher for explain, which reads a Review.
 		"cmd/dispatcher": {"command"},
-		"command":        {"lint", "internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "internal/mirrorstatus", "chain", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "internal/cgroup", "exempt"},
+		"command":        {"lint", "internal/app", "internal/config", "internal/demo", "registration", "registry", "dispatcher", "codec", "loadtest/load", "loadtest/history", "internal/decisionlog", "internal/logging", "internal/otlp", "internal/status", "internal/mirrorstatus", "chain", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "internal/cgroup", "exempt", "fleet"},
 		"webhookserver":  {}, // for webhook authors: it brings nothing of ours into their binaries
 		"internal/tally": {},
 		// What becomes of the files that public projects ship.
@@ -138,7 +140,7 @@ func modules() map[string][]string {
 
 		"k8s.io/apiserver/pkg/authorization/authorizer": {"internal/celenv"},
 		"k8s.io/api":                           {"lint", "internal/projects", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registration", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "policy", "registry/kube", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "controller", "adopt", "cmd/dispatcher-kube"},
-		"k8s.io/apimachinery":                  {"lint", "internal/projects", "internal/quantity", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "mirror", "controller", "inventory", "adopt", "cmd/dispatcher-kube"},
+		"k8s.io/apimachinery":                  {"lint", "internal/projects", "internal/quantity", "api/v1alpha1", "internal/harness/sample", "hook", "chain", "internal/celenv", "match", "registry/kube", "registration", "internal/config", "internal/demo", "webhookserver", "loadtest/plain", "codec/native", "internal/status", "exempt", "policy", "policy/schema", "registry/compile", "registry/manifest", "plugin", "plugin/kubernetes", "plugin/podsecurity", "mirror", "controller", "inventory", "adopt", "cmd/dispatcher-kube", "command"},
 		"k8s.io/pod-security-admission":        {"plugin/podsecurity"},
 		"k8s.io/client-go":                     {"registry/kube", "mirror", "controller", "cmd/dispatcher-kube", "inventory"},
 		"k8s.io/klog":                          {"registry/kube", "mirror"}, // to keep client-go silent
