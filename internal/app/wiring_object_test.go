@@ -14,6 +14,9 @@ import (
 	"github.com/admission-dispatcher/dispatcher/internal/harness/pki"
 )
 
+// pathSecret is one of a Cluster.
+const pathSecret = "5f2b9c04d1e84a7786c3f0aa91be6d28c0ffee17"
+
 // clusterWires are the fields of Cluster.spec.
 func clusterWires() []wire {
 	known := func(s pki.Subject) func(*testing.T, *rig) {
@@ -33,6 +36,27 @@ func clusterWires() []wire {
 			r.configure("tls: {clientAuth: IfGiven}")
 			r.start().allows(question{client: r.clientAs(""), token: "a-token"})
 		}},
+		{field: "authentication.pathSecretSHA256", value: fmt.Sprintf("authentication: {pathSecretSHA256: [%q]}", fmt.Sprintf("%x", sha256.Sum256([]byte(pathSecret)))), observe: func(t *testing.T, r *rig) {
+			r.configure("tls: {clientAuth: IfGiven}")
+			r.start().allows(question{client: r.clientAs(""), phase: pathSecret + "/validate"})
+			for _, path := range []string{"validate", strings.Repeat("x", len(pathSecret)) + "/validate"} {
+				if got := r.ask(question{client: r.clientAs(""), phase: path}); got.status != http.StatusForbidden {
+					t.Errorf("%s: HTTP status %d, %v", path, got.status, got.err)
+				}
+			}
+		}},
+		{field: "authentication.sourceRanges", value: "authentication: {certificate: {commonNames: [east]}, sourceRanges: [10.0.0.0/8]}", observe: func(t *testing.T, r *rig) {
+			r.issue("east", pki.Subject{CommonName: "east"})
+			if got := r.start().ask(question{}); got.status != http.StatusForbidden {
+				t.Errorf("from another address: HTTP status %d, %v", got.status, got.err)
+			}
+		}},
+		{field: "authentication.jwt.issuer", by: "internal/app.TestTokens"},
+		{field: "authentication.jwt.audiences", by: "internal/app.TestTokens"},
+		{field: "authentication.jwt.subjects", by: "internal/app.TestTokens"},
+		{field: "authentication.jwt.jwksFile", by: "internal/app.TestTokens"},
+		{field: "authentication.jwt.jwksSecretRef", by: "registry/manifest/testdata/references.txtar"},
+		{field: "authentication.jwt.jwksConfigMapRef", by: "registry/manifest/testdata/references.txtar"},
 		{field: "authentication.anonymous", value: "authentication: {anonymous: true}", observe: func(_ *testing.T, r *rig) {
 			r.configure("tls: {clientAuth: IfGiven}")
 			r.start().allows(question{client: r.clientAs("")})
@@ -45,6 +69,12 @@ func clusterWires() []wire {
 		{field: "authentication.callers[].certificate.caSecretRef", by: "registry/manifest/testdata/references.txtar"},
 		{field: "authentication.callers[].certificate.caConfigMapRef", by: "registry/manifest/testdata/references.txtar"},
 		{field: "authentication.callers[].bearerTokenSHA256", by: "internal/app.TestCallers"},
+		{field: "authentication.callers[].jwt.issuer", by: "internal/app.TestTokens"},
+		{field: "authentication.callers[].jwt.audiences", by: "internal/app.TestTokens"},
+		{field: "authentication.callers[].jwt.subjects", by: "internal/app.TestTokens"},
+		{field: "authentication.callers[].jwt.jwksFile", by: "internal/app.TestTokens"},
+		{field: "authentication.callers[].jwt.jwksSecretRef", by: "registry/manifest/testdata/references.txtar"},
+		{field: "authentication.callers[].jwt.jwksConfigMapRef", by: "registry/manifest/testdata/references.txtar"},
 		{field: "authentication.callers[].apiGroups", by: "internal/app.TestCallers"},
 		{field: "timeoutSeconds", value: "timeoutSeconds: 10", observe: func(_ *testing.T, r *rig) {
 			r.start().allows(question{timeout: "5s"})
@@ -74,10 +104,11 @@ func clusterWires() []wire {
 			r.play((*call).fail)
 			r.start().allows(question{}, "mine")
 		}},
-		{field: "services[].names", by: "registry/compile.TestE20Services"},
-		{field: "services[].gateway", by: "registry/compile.TestE20Services"},
-		{field: "services[].endpoints", by: "registry/compile.TestE20Services"},
-		{field: "mirror.hosts", by: "mirror.TestE21MirrorByLabel"},
+		{field: "services[].names", by: "registry/compile.TestE23Services"},
+		{field: "services[].gateway", by: "registry/compile.TestE23Services"},
+		{field: "services[].endpoints", by: "registry/compile.TestE23Services"},
+		{field: "mirror.hosts", by: "mirror.TestE24MirrorByLabel"},
+		{field: "registration.policy", by: "controller.TestRegistrationIsApplied"},
 		{field: "limits.requestBytes", value: "limits: {requestBytes: 2000}", observe: func(_ *testing.T, r *rig) {
 			r.start().denies(question{size: 3000}, `"code":413`)
 		}},
@@ -107,6 +138,7 @@ func labelled(_ *testing.T, r *rig) {
 // bindingWires are the fields of WebhookBinding.spec. The webhook that is bound is
 // policy.
 func bindingWires() []wire {
+	elsewhere := elsewhereWith("endpoints: [{address: %s, caFile: elsewhere.pem, serverName: elsewhere.example.com}]")
 	return []wire{
 		{field: "webhooks", value: `{webhooks: ["oth*/*"], mode: Warn}`, observe: func(_ *testing.T, r *rig) {
 			r.register(hook{name: "other"})
@@ -133,6 +165,9 @@ func bindingWires() []wire {
 			r.start().allows(question{})
 			r.toldWithin(3)
 		}},
+		{field: "caFile", value: "caFile: elsewhere.pem", observe: elsewhereWith("caFile: elsewhere.pem, endpoints: [{address: %s, serverName: elsewhere.example.com}]")},
+		{field: "caSecretRef", by: "registry/manifest/testdata/references.txtar"},
+		{field: "caConfigMapRef", by: "registry/manifest/testdata/references.txtar"},
 		{field: "endpoints[].address", value: `endpoints: [{address: "127.0.0.1:1"}]`, observe: elsewhere},
 		{field: "endpoints[].caSecretRef", by: "registry/manifest/testdata/references.txtar"},
 		{field: "endpoints[].caConfigMapRef", by: "registry/manifest/testdata/references.txtar"},
@@ -216,15 +251,17 @@ func bindingWires() []wire {
 	}
 }
 
-// elsewhere is an Endpoint with a certificate of another authority and name.
-func elsewhere(_ *testing.T, r *rig) {
-	authority := must(pki.NewAuthority("elsewhere"))
-	r.write("registry/elsewhere.pem", authority.PEM)
-	address := r.another(authority, pki.Subject{DNSNames: []string{"elsewhere.example.com"}})
-	r.bind("endpoints: [{address: " + address + ", caFile: elsewhere.pem, serverName: elsewhere.example.com}]")
-	r.webhook.Close()
-	r.play((*call).deny)
-	r.start().denies(question{}, "says policy")
+// elsewhereWith is an Endpoint with a certificate of another authority and name, bound by spec
+// with its address.
+func elsewhereWith(spec string) func(*testing.T, *rig) {
+	return func(_ *testing.T, r *rig) {
+		authority := must(pki.NewAuthority("elsewhere"))
+		r.write("registry/elsewhere.pem", authority.PEM)
+		r.bind("{" + fmt.Sprintf(spec, r.another(authority, pki.Subject{DNSNames: []string{"elsewhere.example.com"}})) + "}")
+		r.webhook.Close()
+		r.play((*call).deny)
+		r.start().denies(question{}, "says policy")
+	}
 }
 
 // presents is a webhook that asks for certificates.

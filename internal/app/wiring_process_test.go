@@ -70,6 +70,13 @@ func processWires() []wire {
 			r.play((*call).deny)
 			r.start().denies(question{}, "says policy")
 		}},
+		{field: "sources[].mirror", by: "internal/app.TestMirror"},
+		{field: "sources[].otherKinds", value: "sources: [{directory: registry, otherKinds: Refuse}]", observe: func(_ *testing.T, r *rig) {
+			r.configure("reloadInterval: 10ms")
+			r.start()
+			r.write("registry/other.yaml", []byte("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"))
+			r.eventually("the change is refused", func() bool { return len(must(r.process.status(http.DefaultClient)).Problems) == 1 })
+		}},
 		{field: "fileRoots", value: "fileRoots: [outside]", observe: func(_ *testing.T, r *rig) {
 			r.write("outside/ca.pem", r.authority.PEM)
 			r.cluster("east", "authentication: {certificate: {commonNames: [east], caFile: "+r.dir+"/outside/ca.pem}}")

@@ -68,8 +68,8 @@ type Mirror struct {
 	Workloads []MirroredWorkload `json:"workloads"`
 	// Replicas is how many were counted last, by the endpoints of their Service; 0: they
 	// have not been counted yet.
-	Replicas int `json:"replicas,omitempty"`
-	Error     string             `json:"error,omitempty"` // of the directory, or of this file
+	Replicas int    `json:"replicas,omitempty"`
+	Error    string `json:"error,omitempty"` // of the directory, or of this file
 }
 
 // NextGeneration is one that is not served yet.

@@ -38,6 +38,7 @@ func TestThereAndBack(t *testing.T) {
 		RefusedCount: 1, RefusedByReason: map[string]int{mirrorstatus.Invalid: 1},
 		Quarantined: []mirrorstatus.QuarantinedGeneration{{Generation: "bad", Since: now, Reason: "it crashed"}}, Crashed: true,
 		Resources: []mirrorstatus.MirroredResource{{Resource: "clusters", Synced: true, Heard: now, Error: "no"}}, Error: "full",
+		Workloads: []mirrorstatus.MirroredWorkload{{Cluster: "a", Served: 1, Answered: true, Error: "late", Held: "abc"}}, Replicas: 3,
 	}
 	text, err := want.Write()
 	if err != nil {
@@ -54,6 +55,7 @@ func TestBounds(t *testing.T) {
 	var m mirrorstatus.Mirror
 	for i := range 5000 {
 		m.Refused = append(m.Refused, mirrorstatus.RefusedObject{Object: fmt.Sprint("Cluster/", i), Problems: []manifest.Problem{{Reason: strings.Repeat("x", 10_000)}}})
+		m.Workloads = append(m.Workloads, mirrorstatus.MirroredWorkload{Cluster: fmt.Sprint(i)})
 		m.Quarantined = append(m.Quarantined, mirrorstatus.QuarantinedGeneration{Generation: fmt.Sprint(i)})
 	}
 	m.RefusedCount = len(m.Refused)

@@ -223,7 +223,7 @@ var firstPair *keyPair
 	{row: "F30", bug: "nobody is told that the configuration has problems", file: "registry/registry.go",
 		old: "	r.problems.Store(&problems)\n	r.settings.Changed(", new: "	r.settings.Changed(", says: "is not seen to have problems"},
 	{row: "F31", bug: "whoever logs waits for the sink", file: "internal/logging/log.go",
-		old: "slog.NewJSONHandler(queue, ", new: "slog.NewJSONHandler(out, ", says: "answers come late while nobody takes telemetry"},
+		old: "slog.NewJSONHandler(l.queue, ", new: "slog.NewJSONHandler(out, ", says: "answers come late while nobody takes telemetry"},
 	{row: "F31", bug: "spans that are dropped are not counted", file: "internal/tracing/queue.go",
 		old: "		q.waiting.Add(-1)\n		q.dropped.Add(1)\n", new: "		q.waiting.Add(-1)\n", says: "no spans were dropped"},
 	{row: "F32", bug: "callers may take all descriptors", file: "internal/app/host.go",

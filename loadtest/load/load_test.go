@@ -97,11 +97,11 @@ func TestSummarize(t *testing.T) {
 	if err := WriteTable(&out, list); err != nil || !strings.Contains(out.String(), "P99.9") || !strings.Contains(out.String(), "5.0ms") {
 		t.Errorf("%v:\n%s", err, &out)
 	}
-	if all.Latency.Max != Seconds(5*time.Millisecond) || len(all.Latency.Buckets) != 3 || all.Reasons[0] != (Reason{"gone", 1}) {
+	if all.Latency.Max.String() != "5.0ms" || len(all.Latency.Buckets) != 3 || all.Reasons[0] != (Reason{"gone", 1}) {
 		t.Errorf("%+v, %+v", all.Latency, all.Reasons)
 	}
 	out.Reset()
-	if err := WriteText(&out, &all); err != nil || !strings.Contains(out.String(), "1 of 6 calls were lost:\n       1  gone\n") || !strings.Contains(out.String(), "up to       5ms        2 ##") {
+	if err := WriteText(&out, &all); err != nil || !strings.Contains(out.String(), "1 of 6 calls were lost:\n       1  gone\n") || !strings.Contains(out.String(), "up to       5ms        3 ##") {
 		t.Errorf("%v:\n%s", err, &out)
 	}
 	if text, err := json.Marshal(all); err != nil || !strings.Contains(string(text), `"maxSeconds":0.005`) || !strings.Contains(string(text), `{"upToSeconds":0.001000,"calls":1}`) {
