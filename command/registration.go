@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/admission-dispatcher/dispatcher/registration"
 )
@@ -44,20 +45,7 @@ a --config FILE and a --cluster NAME these are the rights that the plugins,
 policies and webhooks of that cluster need, and no others.`,
 	}
 	path := configFlag(cmd, false)
-	f := cmd.Flags()
-	f.StringVar(&r.cluster, "cluster", "", "the Cluster to register the dispatcher in")
-	f.BoolVar(&r.all, "all", false, "all Clusters, in place of one")
-	f.StringVar(&r.phase, "phase", "", "validate or mutate: only that configuration (default both)")
-	f.BoolVar(&r.static, "static", false, "as a manifest for the control plane's disk instead of an API object")
-	f.BoolVar(&r.caller, "caller", false, "print instead the files that make kube-apiserver authenticate")
-	f.StringVar(&r.platform, "for", "", "where the control plane runs, for its steps and known obstacles: "+strings.Join(registration.Platforms(), ", "))
-	f.StringVar(&r.secretFile, "path-secret-file", "", "file with the path secret that the URL gets")
-	f.StringVar(&r.out, "out", "", "directory to write to, one directory for each cluster")
-	f.StringVar(&r.diff, "diff", "", "file with what the cluster has; - is the standard input")
-	f.StringVar(&r.service, "service", "", "call this Service of the cluster, NAMESPACE/NAME[:PORT], instead of registration.url")
-	f.StringVar(&r.serviceCA, "service-ca", "", "FILE with the authorities of the Service's certificate, in PEM")
-	f.BoolVar(&r.rbac, "rbac", false, "print instead the rights to read namespaces, and what plugins and policies read")
-	f.StringVar(&r.user, "rbac-user", "", "the user who gets them; default: a ServiceAccount, which is created")
+	r.flags(cmd.Flags())
 	for _, pair := range [][2]string{
 		{"rbac", "static"}, {"rbac", "caller"}, {"rbac", "phase"}, {"rbac", "for"}, {"rbac", "path-secret-file"}, {"rbac", "diff"},
 		{"all", "cluster"}, {"all", "diff"}, {"diff", "caller"}, {"diff", "out"}, {"caller", "phase"}, {"caller", "path-secret-file"},
@@ -91,6 +79,22 @@ type registering struct {
 	user           string // for rbac
 
 	service, serviceCA string
+}
+
+func (r *registering) flags(f *pflag.FlagSet) {
+	f.StringVar(&r.cluster, "cluster", "", "the Cluster to register the dispatcher in")
+	f.BoolVar(&r.all, "all", false, "all Clusters, in place of one")
+	f.StringVar(&r.phase, "phase", "", "validate or mutate: only that configuration (default both)")
+	f.BoolVar(&r.static, "static", false, "as a manifest for the control plane's disk instead of an API object")
+	f.BoolVar(&r.caller, "caller", false, "print instead the files that make kube-apiserver authenticate")
+	f.StringVar(&r.platform, "for", "", "where the control plane runs, for its steps and known obstacles: "+strings.Join(registration.Platforms(), ", "))
+	f.StringVar(&r.secretFile, "path-secret-file", "", "file with the path secret that the URL gets")
+	f.StringVar(&r.out, "out", "", "directory to write to, one directory for each cluster")
+	f.StringVar(&r.diff, "diff", "", "file with what the cluster has; - is the standard input")
+	f.StringVar(&r.service, "service", "", "call this Service of the cluster, NAMESPACE/NAME[:PORT], instead of registration.url")
+	f.StringVar(&r.serviceCA, "service-ca", "", "FILE with the authorities of the Service's certificate, in PEM")
+	f.BoolVar(&r.rbac, "rbac", false, "print instead the rights to read namespaces, and what plugins and policies read")
+	f.StringVar(&r.user, "rbac-user", "", "the user who gets them; default: a ServiceAccount, which is created")
 }
 
 // check returns what of the flags does not go together.

@@ -56,7 +56,7 @@ func (v *view) registry(generation int64) v1alpha1.RegistryStatus {
 // allProgrammed says whether every ready replica serves all that is accepted.
 func (v *view) allProgrammed(s *v1alpha1.RegistryStatus) metav1.Condition {
 	const kind = v1alpha1.ConditionProgrammed
-	all, has, held, quarantined := int32(len(v.fleet.replicas)), int32(0), int32(0), int32(0) //nolint:gosec // at most maxReplicas
+	all, has, held, quarantined := int32(len(v.fleet.replicas)), int32(0), int32(0), int32(0)
 	for _, g := range s.Generations {
 		held += g.HeldBack
 		if g.Name == s.Accepted {

@@ -353,7 +353,6 @@ type workload struct {
 	server *httptest.Server
 
 	mu      sync.Mutex
-	version int
 	has     map[string]map[string]any // by resource
 	hang    chan struct{}             // not nil: until it is closed
 	asked   int
@@ -361,7 +360,7 @@ type workload struct {
 	forbids bool
 }
 
-const token = "secret-token-of-a-cluster" //nolint:gosec // it is nobody's
+const token = "secret-token-of-a-cluster"
 
 func newWorkload(t *testing.T) *workload {
 	w := &workload{t: t, has: map[string]map[string]any{}}

@@ -79,7 +79,7 @@ func TestForwarder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(registration, "url:") || !strings.Contains(registration, "name: forwarder") {
+	if strings.Contains(registration, "url: http") || !strings.Contains(registration, "name: forwarder") {
 		t.Fatalf("the registration names no Service:\n%s", registration)
 	}
 	c.register(t, registration)

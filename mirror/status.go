@@ -20,6 +20,7 @@ type (
 	Quarantined = mirrorstatus.QuarantinedGeneration
 	// ResourceStatus is whether a resource of the API is known.
 	ResourceStatus = mirrorstatus.MirroredResource
+	// WorkloadStatus is a cluster that may have configurations mirrored.
 	WorkloadStatus = mirrorstatus.MirroredWorkload
 )
 
