@@ -132,6 +132,7 @@ func modules() map[string][]string {
 		"github.com/golang-jwt/jwt":                 {"internal/jwt"},
 		"golang.org/x/crypto/x509roots":             {"cmd/dispatcher", "cmd/dispatcher-forward"}, // a library must not choose for its user's binary
 		"github.com/spf13/cobra":                    {"command"},
+		"github.com/spf13/pflag":                    {"command"},
 		"github.com/google/cel-go":                  {"internal/celenv"},
 		"k8s.io/apiserver/pkg/apis/cel":             {"internal/celenv"},
 		"k8s.io/apiserver/pkg/cel":                  {"internal/celenv"},
