@@ -37,6 +37,7 @@ require (
 
 require (
 	cel.dev/expr v0.25.2 // indirect
+	github.com/a-h/templ v0.3.977 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect

@@ -48,6 +48,40 @@ func objectsRows(list []status.Objects) (rows []objectsRow) {
 	return rows
 }
 
+// words says how much of it is known.
+func (r objectsRow) words() string {
+	text := fmt.Sprintf("%d cached, %s", r.Cached, r.Size)
+	if r.Unkept != 0 {
+		text += fmt.Sprintf(", %d not kept", r.Unkept)
+	}
+	if r.Partial {
+		text += ", more not known"
+	}
+	return text + fmt.Sprintf(", %d asked for", r.LiveGets) + colon(r.Error)
+}
+
+func namespaceWords(n *status.Namespaces) string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d cached, %d asked for", n.Cached, n.LiveGets) + colon(n.Error)
+}
+
+func authorizerWords(a *status.Authorizer) string {
+	if a == nil {
+		return "not asked"
+	}
+	return fmt.Sprintf("%d answered, %d cached, %d failed, %d shed", a.Answered, a.Cached, a.Failed, a.Shed) + colon(a.Error)
+}
+
+// colon puts an error, if there is one, behind what it is about.
+func colon(problem string) string {
+	if problem == "" {
+		return ""
+	}
+	return ": " + problem
+}
+
 // clusterView is the page of one cluster.
 type clusterView struct {
 	page

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/admission-dispatcher/dispatcher/internal/mirrorstatus"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 )
 
@@ -63,6 +64,33 @@ func healthOf(s *status.Status, notices []status.Notice) badge {
 		return badge{"warn", "Ready, with " + status.Count(len(notices), "warning")}
 	}
 	return badge{"good", "Ready, all is well"}
+}
+
+func severityBadge(n *status.Notice) badge {
+	if n.Critical() {
+		return badge{"bad", "Critical"}
+	}
+	return badge{"warn", "Warning"}
+}
+
+// nextBadge says why a Generation is not served.
+func nextBadge(n *mirrorstatus.NextGeneration) badge {
+	switch {
+	case n.Quarantined:
+		return badge{"bad", "quarantined"}
+	case len(n.Lost) > 0:
+		return badge{"bad", "held back"}
+	}
+	return badge{"warn", "pending"}
+}
+
+// servedWords is what a change that is served comes to.
+func servedWords(c status.Change) string {
+	text := status.Count(c.Webhooks, "webhook") + " for " + status.Count(c.Clusters, "cluster")
+	if c.Pending > 0 {
+		text += fmt.Sprintf(", %d pending", c.Pending)
+	}
+	return text
 }
 
 func overviewTiles(s *status.Status) []tile {

@@ -4,6 +4,7 @@ package admin
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"encoding/json"
 	"io/fs"
@@ -11,6 +12,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/a-h/templ"
 
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 )
@@ -68,27 +71,27 @@ func (p *pages) filtered(r *http.Request) (status.Status, status.Filter) {
 
 func (p *pages) overview(w http.ResponseWriter, r *http.Request) {
 	s, f := p.filtered(r)
-	p.render(w, http.StatusOK, "overview", newOverview(&s, f))
+	p.render(w, r, http.StatusOK, overviewPage(newOverview(&s, f)))
 }
 
 func (p *pages) cluster(w http.ResponseWriter, r *http.Request) {
 	s := p.status()
 	name := r.PathValue("name")
 	if view := newClusterView(&s, name); view != nil {
-		p.render(w, http.StatusOK, "cluster", view)
+		p.render(w, r, http.StatusOK, clusterPage(view))
 		return
 	}
-	p.render(w, http.StatusNotFound, "absent", newAbsent(&s, "Cluster "+name))
+	p.render(w, r, http.StatusNotFound, absentPage(newAbsent(&s, "Cluster "+name)))
 }
 
 func (p *pages) webhook(w http.ResponseWriter, r *http.Request) {
 	s := p.status()
 	configuration, name := r.PathValue("configuration"), r.PathValue("name")
 	if view := newWebhookView(&s, configuration, name); view != nil {
-		p.render(w, http.StatusOK, "webhook", view)
+		p.render(w, r, http.StatusOK, webhookPage(view))
 		return
 	}
-	p.render(w, http.StatusNotFound, "absent", newAbsent(&s, "Webhook "+configuration+"/"+name))
+	p.render(w, r, http.StatusNotFound, absentPage(newAbsent(&s, "Webhook "+configuration+"/"+name)))
 }
 
 func (p *pages) document(w http.ResponseWriter, r *http.Request) {
@@ -99,11 +102,12 @@ func (p *pages) document(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// render writes a page as a whole or not at all.
-func (p *pages) render(w http.ResponseWriter, code int, name string, view any) {
+// render writes a page as a whole or not at all. A caller that has gone is not an
+// error of the page.
+func (p *pages) render(w http.ResponseWriter, r *http.Request, code int, page templ.Component) {
 	var body bytes.Buffer
-	if err := templates[name].ExecuteTemplate(&body, name+".html", view); err != nil {
-		p.log.Error("the status page could not be rendered", "page", name, "error", err)
+	if err := page.Render(context.WithoutCancel(r.Context()), &body); err != nil {
+		p.log.Error("the status page could not be rendered", "error", err) // it names the template and the line
 		http.Error(w, "the page could not be rendered", http.StatusInternalServerError)
 		return
 	}

@@ -28,6 +28,16 @@ type spark struct {
 	Highest       string
 }
 
+func (s spark) viewBox() string { return fmt.Sprintf("0 0 %d %d", s.Width, s.Height) }
+
+func (s spark) caption() string {
+	text := "p99 of the last ten minutes"
+	if s.Highest != "" {
+		text += "; the highest is " + s.Highest
+	}
+	return text
+}
+
 func newSpark(now time.Time, samples []status.Sample) spark {
 	s := spark{Width: sparkWidth, Height: sparkHeight}
 	highest, last := 0.0, 0.0

@@ -116,6 +116,14 @@ type endpointRow struct {
 	Counted  bool
 }
 
+// failures says how many of the attempts in the breaker's window failed.
+func (r endpointRow) failures() string {
+	if !r.Counted {
+		return "–"
+	}
+	return fmt.Sprintf("%d of %d", r.Endpoint.Failures, r.Endpoint.Requests)
+}
+
 // endpointTable are the Endpoints of Targets.
 type endpointTable struct {
 	Now  time.Time

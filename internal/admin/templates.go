@@ -4,7 +4,6 @@ package admin
 
 import (
 	"fmt"
-	"html/template"
 	"maps"
 	"net/url"
 	"slices"
@@ -12,51 +11,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/admission-dispatcher/dispatcher/internal/mirrorstatus"
 	"github.com/admission-dispatcher/dispatcher/internal/status"
-	"github.com/admission-dispatcher/dispatcher/registry/manifest"
 )
-
-// templates are the pages by name; read-only.
-var templates = parseTemplates("overview", "cluster", "webhook", "absent")
-
-func parseTemplates(names ...string) map[string]*template.Template {
-	parsed := map[string]*template.Template{}
-	for _, name := range names {
-		parsed[name] = template.Must(template.New(name).Funcs(functions).
-			ParseFS(assets, "assets/layout.html", "assets/tables.html", "assets/"+name+".html"))
-	}
-	return parsed
-}
-
-var functions = template.FuncMap{
-	"badge":       func(class, text string) badge { return badge{class, text} },
-	"stamp":       func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
-	"ago":         ago,
-	"since":       func(now, then time.Time) string { return span(now.Sub(then)) },
-	"seconds":     seconds,
-	"latency":     latency,
-	"count":       status.Count,
-	"number":      number,
-	"generation":  mirrorstatus.Short,
-	"clusterLink": func(name string) string { return "/clusters/" + url.PathEscape(name) },
-	"webhookLink": webhookLink,
-	"onFailure":   onFailure,
-	"request":     request,
-	"why":         why,
-	"labels":      labels,
-	"first":       first,
-	"more":        more,
-	"diff":        func(what string, names []string) difference { return difference{what, names} },
-}
 
 // badge is a state in words, with the class that gives it its shape and colour.
 type badge struct{ Class, Text string }
 
-type difference struct {
-	What  string
-	Names []string
-}
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+func since(now, then time.Time) string { return span(now.Sub(then)) }
+
+func clusterLink(name string) string { return "/clusters/" + url.PathEscape(name) }
 
 // onFailure is what becomes of an admission when a call fails, in a word.
 func onFailure(w status.Webhook) string {
@@ -65,6 +30,14 @@ func onFailure(w status.Webhook) string {
 
 func webhookLink(configuration, name string) string {
 	return "/webhooks/" + url.PathEscape(configuration) + "/" + url.PathEscape(name)
+}
+
+// failurePolicy says what is done before that.
+func failurePolicy(w status.Webhook) string {
+	if w.Retry {
+		return w.FailurePolicy + ", after retries"
+	}
+	return w.FailurePolicy
 }
 
 // request says what was asked for, as kubectl would.
@@ -79,6 +52,14 @@ func request(d status.Decision) string {
 	return strings.TrimSuffix(fmt.Sprintf("%s %s %s", d.Operation, resource, strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")), " ")
 }
 
+// requestNote says which request it was.
+func requestNote(d status.Decision) string {
+	if d.DryRun {
+		return d.Phase + " · dry run · uid " + d.UID
+	}
+	return d.Phase + " · uid " + d.UID
+}
+
 // why says what a webhook's part came to, beyond what the list is about.
 func why(w status.Involved) string {
 	text := w.Cause
@@ -91,6 +72,17 @@ func why(w status.Involved) string {
 	return text
 }
 
+// answer is what the caller got.
+func answer(d status.Decision) string {
+	switch {
+	case d.Allowed:
+		return "allowed"
+	case d.Code == 0:
+		return "denied"
+	}
+	return fmt.Sprintf("denied %d", d.Code)
+}
+
 func labels(m map[string]string) string {
 	var pairs []string
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -99,15 +91,15 @@ func labels(m map[string]string) string {
 	return strings.Join(pairs, ", ")
 }
 
-// first returns at most n of a list of names or problems.
-func first(n int, list any) any {
-	switch l := list.(type) {
-	case []string:
-		return l[:min(n, len(l))]
-	case []manifest.Problem:
-		return l[:min(n, len(l))]
+// first returns at most n of a list.
+func first[T any](n int, list []T) []T { return list[:min(n, len(list))] }
+
+// separator stands before an element of a list.
+func separator(i int) string {
+	if i == 0 {
+		return ""
 	}
-	return list
+	return ", "
 }
 
 // more says how many first left out.

@@ -4,6 +4,7 @@ package admin
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/admission-dispatcher/dispatcher/internal/status"
 )
@@ -88,6 +89,33 @@ func (x *index) variant(w *status.Webhook) variant {
 		PolicyWords: w.OnFailureWords(),
 		EffectWords: effectWords[w.SideEffects],
 	}
+}
+
+// phaseWords says when it is called.
+func phaseWords(w status.Webhook) string {
+	text := w.Phase
+	if w.Stage == "Transactional" {
+		text += ", after all others and only if they allowed"
+	}
+	if w.Reinvocation {
+		text += ", and once more if later webhooks change the object"
+	}
+	return text
+}
+
+func bindingWords(names []string) string {
+	if len(names) == 0 {
+		return "no WebhookBinding"
+	}
+	return "WebhookBinding/" + strings.Join(names, ", WebhookBinding/")
+}
+
+func pendingWords(p status.Pending) string {
+	text := p.Reason + " (" + p.URL + ")"
+	if p.Previous {
+		text += "; its previous version serves"
+	}
+	return text
 }
 
 var modeWords = map[string]string{

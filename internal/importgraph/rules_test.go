@@ -130,6 +130,7 @@ func modules() map[string][]string {
 		"github.com/HdrHistogram/hdrhistogram-go":   {"loadtest/load", "transport"},
 		"golang.org/x/net":                          {"loadtest/zone", "forward"},
 		"github.com/golang-jwt/jwt":                 {"internal/jwt"},
+		"github.com/a-h/templ":                      {"internal/admin"},                           // escapes by construction, and needs no reflection
 		"golang.org/x/crypto/x509roots":             {"cmd/dispatcher", "cmd/dispatcher-forward"}, // a library must not choose for its user's binary
 		"github.com/spf13/cobra":                    {"command"},
 		"github.com/spf13/pflag":                    {"command"},
@@ -184,7 +185,8 @@ func guarded() map[string]string {
 	}
 }
 
-// maxBinary is the size in bytes that the stripped binary stays under. It had 45.8 MB
-// when this was set, with room for policies, plugins and quotas, which were measured to
-// take it to 47.9 MB: what takes it beyond is a dependency, and a decision.
-const maxBinary = 50_000_000
+// maxBinary is the size in bytes that the stripped binary stays under. It had 40.2 MB
+// when this was set. What calls a method by a name that is not a constant, as
+// text/template does, keeps every exported method in the binary: that costs 10.2 MB,
+// and this notices it. Any other excess is a dependency, and a decision.
+const maxBinary = 42_000_000
