@@ -260,6 +260,40 @@ func TestRegistrationIsApplied(t *testing.T) {
 	}
 }
 
+// A cluster that calls through a Service, or with a path secret, which nobody can read from the
+// registry, is left alone, however stale its registration is.
+func TestRegistrationIsPrivate(t *testing.T) {
+	for name, to := range map[string]map[string]any{
+		"a path secret": {"url": "https://dispatcher.example.com/v1/clusters/east/5f2b9c04d1e84a7786c3f0aa91be6d28c0ffee17/validate"},
+		"a Service":     {"service": map[string]any{"namespace": "kube-system", "name": "forward", "path": "/v1/clusters/east/validate"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			m, w := r.management, newWorkload(t)
+			r.settings = func(s *Settings) { s.DryRun = false }
+			m.put(w.cluster("east", "Apply"))
+			m.put(configured("policies", "pods"))
+			c, stop := r.start()
+			defer stop()
+			until(t, "a decision", func() bool {
+				v := c.view()
+				return v != nil && has("Cluster/east", "WebhookConfiguration/policies")(v.decision)
+			})
+			r.replicas.serve(c.view().decision.Generation, nil, 0, 1)
+			m.awaits("clusters", "east", v1alpha1.ConditionRegistrationCurrent, isTrue, reasonCurrent)
+			_, before := w.counts()
+			w.edit(func(hooks []any) {
+				hook := hooks[0].(map[string]any)
+				hook["clientConfig"], hook["timeoutSeconds"] = to, 29
+			})
+			m.awaits("clusters", "east", v1alpha1.ConditionRegistrationCurrent, isFalse, reasonStale)
+			if _, applied := w.counts(); applied != before {
+				t.Error("it was applied, without what the cluster calls by")
+			}
+		})
+	}
+}
+
 // Who changes a registration back every time is told, and not fought with.
 func TestRegistrationIsReverted(t *testing.T) {
 	r := newRig(t)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -54,10 +55,15 @@ func byName(c *configuration) map[string]*hook {
 
 // differences returns what h, which is registered, has otherwise than w.
 func (w *hook) differences(h *hook) (found, added []string) {
-	if h.url != w.url {
+	switch {
+	case h.service && !strings.HasSuffix(w.url, "//"+hostOf(w.url)+h.url):
+		found = append(found, "clientConfig.service.path is another one")
+	case !h.service && h.url != w.url:
 		found = append(found, "clientConfig.url is another one")
+	case w.private && !h.private:
+		found = append(found, "clientConfig.url has no path secret, and the Cluster is known by nothing else")
 	}
-	if !bytes.Equal(h.authority, w.authority) {
+	if !h.service && !bytes.Equal(h.authority, w.authority) {
 		found = append(found, "clientConfig.caBundle is another one")
 	}
 	for i, name := range fieldNames {
@@ -107,9 +113,24 @@ func (w *hook) differences(h *hook) (found, added []string) {
 	return found, added
 }
 
+// hostOf returns host:port of a URL.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
 // isOurs reports whether a configuration has nothing but webhooks of the dispatcher.
 func (c *configuration) isOurs() bool {
 	return !slices.ContainsFunc(c.hooks, func(h *hook) bool { return !strings.HasSuffix(h.name, ownSuffix) })
+}
+
+// isPrivate reports whether it has a webhook of which the controller does not know where it
+// is called.
+func (c *configuration) isPrivate() bool {
+	return slices.ContainsFunc(c.hooks, func(h *hook) bool { return h.private })
 }
 
 // ownSuffix ends the names of the webhooks that package registration makes.

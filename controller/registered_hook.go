@@ -12,6 +12,8 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/admission-dispatcher/dispatcher/registration"
 )
 
 // configuration is one of the two objects by which a cluster calls the dispatcher, in the
@@ -23,7 +25,13 @@ type configuration struct {
 
 // hook is a webhook of it.
 type hook struct {
-	name, url  string
+	name string
+	// url is where it is called: without a path secret, and of a Service the path alone.
+	url string
+	// private says that the URL has a path secret, or is that of a Service of the cluster:
+	// the controller knows neither of them, so it does not change the object.
+	private    bool
+	service    bool
 	authority  []byte
 	rules      []string // each as one line
 	fields     [6]string
@@ -76,11 +84,13 @@ func read(document []byte) (*configuration, error) {
 
 func hookOf(w *admissionregistrationv1.MutatingWebhook) *hook {
 	h := &hook{
-		name: w.Name, url: valueOf(w.ClientConfig.URL, ""), authority: bytes.TrimSpace(w.ClientConfig.CABundle),
+		name: w.Name, authority: bytes.TrimSpace(w.ClientConfig.CABundle),
 		namespaces: requirementsOf(w.NamespaceSelector), objects: requirementsOf(w.ObjectSelector), conditions: map[string]string{},
 	}
+	h.url, h.private = registration.WithoutPathSecret(valueOf(w.ClientConfig.URL, ""))
 	if s := w.ClientConfig.Service; s != nil {
-		h.url = fmt.Sprintf("service %s/%s", s.Namespace, s.Name)
+		h.url, _ = registration.WithoutPathSecret(valueOf(s.Path, ""))
+		h.private, h.service = true, true
 	}
 	h.fields = [...]string{
 		failurePolicy:  string(valueOf(w.FailurePolicy, admissionregistrationv1.Fail)),

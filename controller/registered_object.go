@@ -21,6 +21,7 @@ type part struct {
 	has             []byte // nil: none
 	found, added    []string
 	ours            bool
+	private         bool // it is not applied: see hook
 }
 
 func partsOf(r *registration.Registration) []part {
@@ -66,7 +67,7 @@ func (p *part) judge() error {
 			return err
 		}
 	}
-	p.ours = has.isOurs()
+	p.ours, p.private = has.isOurs(), has.isPrivate() || wants.isPrivate()
 	p.found, p.added = differences(has, wants, p.phase == "mutate")
 	if p.has != nil && p.wants == nil && len(has.hooks) > 0 {
 		p.found = []string{"no webhook of this phase is left: delete " + p.resource + " " + registrationName}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -89,6 +90,10 @@ func (l *look) take(ctx context.Context) verdict {
 			message: foreign + " named " + registrationName + " has webhooks of others: move them to an object of another name. It is not changed"}
 	}
 	v := verdict{}
+	private := arePrivate(parts)
+	if private {
+		l.apply, l.dryRun = false, false
+	}
 	if l.apply || l.dryRun {
 		for i := range parts {
 			p := &parts[i]
@@ -104,7 +109,11 @@ func (l *look) take(ctx context.Context) verdict {
 			}
 		}
 	}
-	return l.conclude(parts, v)
+	v = l.conclude(parts, v)
+	if private && v.status == metav1.ConditionFalse {
+		v.message += " with --path-secret-file or --service: the controller does not know by which secret or Service the cluster calls, and leaves it alone"
+	}
+	return v
 }
 
 // conclude puts what was found of both objects together.
@@ -133,17 +142,17 @@ func (l *look) conclude(parts []part, v verdict) verdict {
 	default:
 		v.reason = reasonStale
 	}
-	v.status, v.message = metav1.ConditionFalse, joined(found)+". "+l.remedy()
+	v.status, v.message = metav1.ConditionFalse, joined(found)+". "+l.remedy(arePrivate(parts))
 	return v
 }
 
-func (l *look) remedy() string {
+func (l *look) remedy(private bool) string {
 	switch {
 	case l.apply:
 		return "It was applied, and is not what was applied"
 	case l.dryRun:
 		return "A dry run succeeded: start the controller with --dry-run=false, or apply what \"dispatcher registration\" prints"
-	case l.cluster.Registration == v1alpha1.RegistrationApply:
+	case l.cluster.Registration == v1alpha1.RegistrationApply && !private:
 		return "It is applied when all ready replicas serve it"
 	}
 	return "Apply what \"dispatcher registration\" prints"
@@ -159,6 +168,10 @@ func (l *look) failure(err error) verdict {
 		return unknown(reasonForbidden, err.Error()+". Apply what \"dispatcher registration --rbac\" prints")
 	}
 	return unknown(reasonUnreachable, err.Error())
+}
+
+func arePrivate(parts []part) bool {
+	return slices.ContainsFunc(parts, func(p part) bool { return p.private })
 }
 
 func foreigners(parts []part) string {

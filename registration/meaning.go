@@ -75,6 +75,17 @@ func (c *objectPair) withoutSecret(url string) string {
 	return before + "/v1/clusters/" + strings.Join(parts, "/")
 }
 
+// WithoutPathSecret returns a URL of a registration, or its path, without the path secret, and
+// whether it has one. The placeholder counts as one.
+func WithoutPathSecret(url string) (without string, has bool) {
+	before, rest, ours := strings.Cut(url, "/v1/clusters/")
+	parts := strings.Split(rest, "/")
+	if !ours || len(parts) < 3 || parts[1] == chain.Validating.String() || parts[1] == chain.Mutating.String() {
+		return url, false
+	}
+	return before + "/v1/clusters/" + strings.Join(slices.Delete(parts, 1, 2), "/"), true
+}
+
 // rulesOf returns rules with sorted lists. The order of rules counts: the first that
 // selects a request decides to which version the object is converted.
 func rulesOf(rules []admissionregistrationv1.RuleWithOperations) []admissionregistrationv1.RuleWithOperations {
