@@ -4,6 +4,7 @@ package overload
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,11 +37,11 @@ func TestLimitCluster(t *testing.T) {
 			t.Error("another cluster gets none")
 		}
 		var waiting sync.WaitGroup
-		served := 0
+		var served atomic.Int64
 		for range 3 {
 			waiting.Go(func() {
 				if a.acquire("east", 0, func() time.Duration { return time.Hour }) != nil {
-					served++
+					served.Add(1)
 				}
 			})
 		}
@@ -48,16 +49,16 @@ func TestLimitCluster(t *testing.T) {
 		for range 4 { // 16 are left
 			held[0].release()
 		}
-		if synctest.Wait(); served != 0 {
+		if synctest.Wait(); served.Load() != 0 {
 			t.Error("one is served at the limit")
 		}
 		held[0].release()
-		if synctest.Wait(); served != 1 {
-			t.Errorf("%d are served below the limit", served)
+		if synctest.Wait(); served.Load() != 1 {
+			t.Errorf("%d are served below the limit", served.Load())
 		}
 		c.LimitCluster(18)
-		if waiting.Wait(); served != 3 {
-			t.Errorf("%d are served when the limit is above them", served)
+		if waiting.Wait(); served.Load() != 3 {
+			t.Errorf("%d are served when the limit is above them", served.Load())
 		}
 		for limit, want := range map[int]int{0: 1, -5: 1, 51: 50} {
 			if c.LimitCluster(limit); c.Limits().PerCluster != want {
