@@ -207,7 +207,7 @@ func register(t *testing.T, w *workload, c *Controller) {
 	w.mu.Unlock()
 }
 
-// With Apply a registration is kept as it would be printed, with what an enforcer added,
+// With the policy Apply a registration is kept as it would be printed, with what an enforcer added,
 // once all replicas serve it; with a dry run it is only said.
 func TestRegistrationIsApplied(t *testing.T) {
 	for _, dry := range []bool{true, false} {

@@ -170,6 +170,9 @@ func (p *pairOfControllers) storeNamespace(t *testing.T, d sample.Dice, kind, na
 		switch kind {
 		case "secured":
 			n.Labels = sample.Levels(d)
+			if name == "secured-1" { // so that some are denied, whatever is drawn
+				n.Labels["pod-security.kubernetes.io/enforce"] = "restricted"
+			}
 		case "selected":
 			from = "PodNodeSelector"
 		case "tolerated":

@@ -45,6 +45,8 @@ fileRoots: [%[1]s]
 reloadInterval: 100ms
 allowedNetworks: ["127.0.0.0/8"]
 lameDuck: 2s
+# Every denial is compared, however busy the machine is.
+deadline: {grace: 2s}
 `
 
 // registry writes the manifests of a dispatcher to be, and the configuration of
