@@ -113,6 +113,10 @@ func (c *cluster) define(t *testing.T) map[string][]string {
 		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 		rules[kind] = messages(crd.Object)
 		name := crd.GetName()
+		// As kubectl applies it, which TestInstall has do so again.
+		annotations := crd.GetAnnotations()
+		annotations["kubectl.kubernetes.io/last-applied-configuration"] = "{}"
+		crd.SetAnnotations(annotations)
 		if _, err := definitions.Apply(t.Context(), name, crd, metav1.ApplyOptions{FieldManager: "e2e", Force: true}); err != nil {
 			t.Fatal(err)
 		}

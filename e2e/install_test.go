@@ -51,8 +51,7 @@ func TestInstall(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{"base", "cell", "api"} {
-		// Definitions that another test has made are nobody's whom kubectl knows.
-		if err := installs(c, "", "--server-side", "--force-conflicts", "--dry-run=server", "-k", filepath.Join("../deploy/kustomize", dir)); err != "" {
+		if err := installs(c, "", "--dry-run=server", "-k", filepath.Join("../deploy/kustomize", dir)); err != "" {
 			t.Errorf("deploy/kustomize/%s: %s", dir, err)
 		}
 	}

@@ -184,7 +184,7 @@ func told(want []expected, is *metav1.Status, converts func(e *expected, cause s
 		e, said := &want[i], string(cause.Type)
 		lines[i] = cause.Message
 		switch {
-		case e.webhook != "" && cause.Field != e.webhook:
+		case e.webhook != "" && !e.isNamed(cause.Field):
 			all = append(all, differ("webhook that denies, "+cause.Field)...)
 		case !slices.Contains(e.causes(converts(e, said)), said):
 			all = append(all, differ("cause of "+cause.Field+", "+said)...)
@@ -204,6 +204,16 @@ func told(want []expected, is *metav1.Status, converts func(e *expected, cause s
 		all = append(all, d)
 	}
 	return append(all, first.retry(is)...)
+}
+
+// isNamed reports whether a cause of the dispatcher, which names the configuration as well, is
+// about the webhook.
+func (e *expected) isNamed(field string) bool {
+	configuration, webhook, named := strings.Cut(field, "/")
+	if !named {
+		return field == e.webhook
+	}
+	return webhook == e.webhook && (e.configuration == "" || configuration == e.configuration)
 }
 
 // causesOf are the denials that the dispatcher tells of, for machines.
