@@ -38,7 +38,7 @@ func warnings(direct, through caller.Result) []Difference {
 		return all
 	}
 	d := Difference{Aspect: "warnings", Direct: was, Through: theirs}
-	if a, b := plainWarnings(was), plainWarnings(theirs); slices.Equal(a, b) || tooMany(was) && subset(b, a) {
+	if a, b := plainWarnings(was), plainWarnings(theirs); slices.EqualFunc(b, a, begins) || tooMany(was) && subset(b, a) {
 		d.Row = Warnings
 	}
 	return append(all, d)
@@ -60,8 +60,17 @@ func recordedFailures(through *caller.Result) (all []string, cut bool) {
 // subset reports whether each of some is the beginning of one of all.
 func subset(some, of []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool {
-		return !slices.ContainsFunc(of, func(whole string) bool { return strings.HasPrefix(whole, s) })
+		return !slices.ContainsFunc(of, func(whole string) bool { return begins(s, whole) })
 	})
+}
+
+// cutMark ends a warning that was cut, at a word.
+const cutMark = "..." // as plain has it
+
+// begins reports whether a warning of the dispatcher is the whole, or as much of it as fits.
+func begins(s, whole string) bool {
+	head, wasCut := strings.CutSuffix(s, cutMark)
+	return s == whole || wasCut && strings.HasPrefix(whole, head)
 }
 
 func plainWarnings(all []string) []string {
