@@ -119,7 +119,7 @@ func lastIsNotAsked(t *findings, _ *world, rec *record) {
 	}
 	without := 0
 	for _, c := range rec.affected() {
-		if !strings.Contains(c.Message, "(NoTimeLeft") {
+		if !strings.Contains(c.Message, ": NoTimeLeft after ") {
 			continue
 		}
 		without++
